@@ -1,0 +1,106 @@
+# Everything lives in .venv; each target does its own set-up, and a second call is instant.
+# A fresh machine needs Python 3.11 or newer, make and git.
+
+PYTHON ?= python3
+WORKERS ?= 2
+VENV := .venv
+BIN := $(VENV)/bin
+RUN := $(BIN)/python
+UV := $(BIN)/uv
+INSTALL := $(UV) pip install --quiet --python $(RUN)
+export UV_PYTHON_DOWNLOADS := never
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test pytest lint format docs bench validate validate-full fuzz house \
+	datasets requirements clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.test ## create .venv with everything the tests need
+
+demo: $(VENV)/.core ## audit the bundled COMPAS counts
+	@$(RUN) -m equipoise.demo
+
+test: lint pytest ## all checks, then all tests
+
+pytest: $(VENV)/.test ## the tests alone (ARGS="-k name" to choose)
+	$(RUN) -m pytest -n $(WORKERS) $(ARGS)
+
+lint: $(VENV)/.test ## style, types, import order, hygiene
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+	$(RUN) tools/check_layers.py
+	$(RUN) tools/check_hygiene.py
+
+format: $(VENV)/.test ## let ruff put the source in order
+	$(RUN) -m ruff check --fix .
+	$(RUN) -m ruff format .
+
+docs: $(VENV)/.docs ## build the documentation into site/
+	$(RUN) -m mkdocs build --strict --quiet
+
+bench: $(VENV)/.test ## compare speed and memory with plain alternatives, in one run
+	@$(call run_script,benchmarks/run.py,$(ARGS))
+
+validate: $(VENV)/.test ## published tables beside ours, the quick part
+	@$(call run_script,validation/run.py,$(ARGS))
+
+validate-full: $(VENV)/.test ## published tables beside ours, every replicate
+	@$(call run_script,validation/run.py,--full $(ARGS))
+
+fuzz: $(VENV)/.test ## the property tests of tests/fuzz with many more examples
+	@test -d tests/fuzz || { echo "make fuzz: tests/fuzz does not exist yet" >&2; exit 1; }
+	EQUIPOISE_FUZZ_EXAMPLES=$${EQUIPOISE_FUZZ_EXAMPLES:-5000} $(RUN) -m pytest -n $(WORKERS) tests/fuzz $(ARGS)
+
+house: $(VENV)/.test ## sizes of modules and functions beside the aims
+	@$(RUN) tools/house.py
+
+datasets: $(VENV)/.core ## rebuild the bundled counts (RAW=folder of the raw tables)
+	@test -n "$(RAW)" || { echo "make datasets: say RAW=<folder of the raw tables>" >&2; exit 2; }
+	$(RUN) tools/build_datasets.py "$(RAW)"
+
+clean: ## remove .venv and everything built
+	rm -rf $(VENV) site out dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+define run_script
+test -f $(1) || { echo "make $@: $(1) does not exist yet" >&2; exit 1; }; $(RUN) $(1) $(2)
+endef
+
+# --- set-up, remembered by stamp files inside .venv ---------------------------------------
+
+$(VENV)/.uv: requirements/uv.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "equipoise needs Python 3.11 or newer; say make PYTHON=python3.11 …" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --require-hashes --only-binary :all: -r requirements/uv.txt
+	@touch $@
+
+$(VENV)/.core: $(VENV)/.uv requirements/core.txt pyproject.toml
+	$(INSTALL) --require-hashes -r requirements/core.txt
+	$(INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.core requirements/test.txt
+	$(INSTALL) --require-hashes -r requirements/test.txt
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.test requirements/docs.txt
+	$(INSTALL) --require-hashes -r requirements/docs.txt
+	@touch $@
+
+# --- pinned and hashed requirements; they name no registry ---------------------------------
+
+COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command "make requirements"
+
+requirements: $(VENV)/.uv ## pin and hash again (ARGS=--upgrade for newer versions)
+	$(COMPILE) $(ARGS) requirements/uv.in -o requirements/uv.txt
+	$(COMPILE) $(ARGS) pyproject.toml requirements/core.in -o requirements/core.txt
+	$(COMPILE) $(ARGS) pyproject.toml requirements/core.in --extra dev \
+		-c requirements/core.txt -o requirements/test.txt
+	$(COMPILE) $(ARGS) pyproject.toml requirements/core.in --extra docs \
+		-c requirements/test.txt -o requirements/docs.txt

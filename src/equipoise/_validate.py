@@ -1,0 +1,100 @@
+"""Checks at the door: each public function calls these once, then trusts its values."""
+
+import difflib
+import functools
+import inspect
+import math
+import numbers
+from collections.abc import Callable, Iterable
+from typing import Any, ParamSpec, TypeVar
+
+from equipoise.errors import EquipoiseError, OptionError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def listing(names: Iterable[object], most: int = 12) -> str:
+    """Names for a message: quoted strings, comma separated, cut short when there are many.
+
+    >>> listing(["label", "score"])
+    "'label', 'score'"
+    """
+    shown = [repr(name) for name in names]
+    if len(shown) > most:
+        return ", ".join(shown[:most]) + f" … ({len(shown) - most} more)"
+    return ", ".join(shown) if shown else "none"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A hint such as " Did you mean 'label'?", or nothing when no name is near.
+
+    >>> did_you_mean("lable", ["label", "score"])
+    " Did you mean 'label'?"
+    """
+    near = difflib.get_close_matches(str(name), [str(k) for k in known], n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def known_name(
+    what: str, name: str, known: Iterable[str], error: type[EquipoiseError] = OptionError
+) -> str:
+    """Return ``name`` if it is one of ``known``; otherwise say what exists."""
+    choices = list(known)
+    if name in choices:
+        return name
+    hint = did_you_mean(name, choices) if isinstance(name, str) else ""
+    raise error(f"{what} {name!r} does not exist.{hint} There is: {listing(choices)}.")
+
+
+def fraction(what: str, value: object) -> float:
+    """A number strictly between 0 and 1, such as a confidence level."""
+    number = real(what, value)
+    if not 0 < number < 1:
+        raise OptionError(f"{what} must lie strictly between 0 and 1; got {value!r}.")
+    return number
+
+
+def real(what: str, value: object) -> float:
+    """A finite real number; booleans, strings, NaN and infinities are refused."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise OptionError(f"{what} must be a number; got {value!r}.")
+    if not math.isfinite(value):
+        raise OptionError(f"{what} must be finite; got {value!r}.")
+    return float(value)
+
+
+def whole(what: str, value: object, least: int = 1) -> int:
+    """A whole number of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
+        raise OptionError(f"{what} must be a whole number of at least {least}; got {value!r}.")
+    return int(value)
+
+
+def known_keywords(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorator: a misspelt keyword becomes an `OptionError` that names the nearest one."""
+    names = [
+        name
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    ]
+
+    @functools.wraps(function)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+        for keyword in kwargs:
+            known_name(f"{function.__name__}() option", keyword, names)
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+def columns_named(what: str, names: Iterable[Any]) -> tuple[str, ...]:
+    """One or more non-empty, distinct column names."""
+    chosen = tuple(names)
+    for name in chosen:
+        if not isinstance(name, str) or not name:
+            raise OptionError(f"{what} must be column names; got {name!r}.")
+    repeated = sorted({name for name in chosen if chosen.count(name) > 1})
+    if repeated:
+        raise OptionError(f"{what} names {listing(repeated)} more than once.")
+    return chosen

@@ -1,0 +1,145 @@
+"""`describe`: what is in the data, group by group, before any claim about all of them."""
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+
+from equipoise._validate import fraction, known_keywords, known_name, whole
+from equipoise.audits._provenance import provenance_of
+from equipoise.cells import Cells, Collection, form_groups, gather
+from equipoise.cells.targets import group_means, target_values
+from equipoise.claims import Claim, Ratio, as_claim
+from equipoise.findings import DescribedGroup, Description
+from equipoise.methods.arrays import FloatArray
+from equipoise.methods.pointwise import clopper_pearson, t_interval, wilson
+from equipoise.trail import Trail
+
+Interval = Literal["exact", "wilson"]
+
+
+@known_keywords
+def describe(
+    trail: Trail,
+    claim: Claim,
+    *,
+    level: float = 0.95,
+    interval: Interval = "exact",
+    small: int = 30,
+) -> Description:
+    """Sizes, estimates and pointwise intervals of every group of a claim.
+
+    Parameters
+    ----------
+    trail
+        The audit trail, from `equipoise.read`.
+    claim
+        The question, from `equipoise.gap` or `equipoise.ratio`.
+    level
+        Confidence level of each interval on its own.
+    interval
+        For 0/1 metrics: ``"exact"`` (Clopper–Pearson) or ``"wilson"``. Real-valued and weighted
+        metrics use Student's t.
+    small
+        Groups with fewer rows are noted as small.
+
+    Examples
+    --------
+    >>> import equipoise as eq
+    >>> claim = eq.gap(eq.false_positive_rate, across=eq.intersections("sex"))
+    >>> print(eq.describe(eq.datasets.compas(), claim).sentences()[0])
+    The false positive rate is 30.3 % over 3,363 rows of the bundled COMPAS counts.
+    """
+    fraction("level", level)
+    known_name("interval", interval, ("exact", "wilson"))
+    whole("small", small, least=0)
+    asked = as_claim(claim)
+    (cells,) = gather(trail, [asked])
+    collection = form_groups(asked.across, cells)
+    method, lower, upper = _intervals(cells, collection, level, interval)
+    return Description(
+        claim=asked.to_plan(),
+        question=asked.words,
+        guarantee="pointwise: each interval on its own, not all groups at once",
+        assumptions=("rows are independent draws from the population audited",),
+        provenance=provenance_of(cells),
+        rows=_rows(asked, cells, collection, lower, upper, small),
+        metric=asked.metric.words,
+        overall=float(cells.total.sum() / cells.weight.sum()),
+        share=cells.zero_one,
+        level=level,
+        method=method,
+        small=small,
+    )
+
+
+def _intervals(
+    cells: Cells, collection: Collection, level: float, interval: Interval
+) -> tuple[str, FloatArray, FloatArray]:
+    rows = collection.sums(cells.rows)
+    if cells.zero_one and not cells.weighted:
+        exact = interval == "exact"
+        method = clopper_pearson if exact else wilson
+        safe = np.maximum(rows, 1)
+        low, high = method(collection.sums(cells.total), safe, level)
+        return "Clopper–Pearson" if exact else "Wilson", _known(low, rows), _known(high, rows)
+    low, high = _student(cells, collection, level)
+    floor = -math.inf if cells.metric.low is None else cells.metric.low
+    ceiling = math.inf if cells.metric.high is None else cells.metric.high
+    return "Student's t", np.maximum(low, floor), np.minimum(high, ceiling)
+
+
+def _student(cells: Cells, collection: Collection, level: float) -> tuple[FloatArray, FloatArray]:
+    weight, weight2 = collection.sums(cells.weight), collection.sums(cells.weight2)
+    mean = group_means(cells, collection)
+    # Variance of a weighted mean by linearisation; without weights it is the usual one.
+    spread = (
+        collection.sums(cells.square2)
+        - 2 * mean * collection.sums(cells.total2)
+        + mean**2 * weight2
+    )
+    safe = np.where(weight2 > 0, weight2, np.nan)
+    return t_interval(mean, spread / safe, weight**2 / safe, level)
+
+
+def _known(bound: FloatArray, rows: FloatArray) -> FloatArray:
+    return np.where(rows > 0, bound, np.nan)
+
+
+def _rows(
+    claim: Claim,
+    cells: Cells,
+    collection: Collection,
+    lower: FloatArray,
+    upper: FloatArray,
+    small: int,
+) -> tuple[DescribedGroup, ...]:
+    sizes = collection.sums(cells.rows)
+    values, targets = group_means(cells, collection), target_values(claim.target, cells, collection)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        disparities = values / targets if isinstance(claim, Ratio) else values - targets
+    return tuple(
+        DescribedGroup(
+            group=collection.label(i),
+            where=collection.where(i),
+            n=round(float(sizes[i])),
+            value=number(values[i]),
+            lower=number(lower[i]),
+            upper=number(upper[i]),
+            target=number(targets[i]),
+            disparity=number(disparities[i]),
+            note=_note(round(float(sizes[i])), small),
+        )
+        for i in range(len(collection))
+    )
+
+
+def number(value: Any) -> float | None:
+    """A number for a result: None where there is none."""
+    return float(value) if math.isfinite(value) else None
+
+
+def _note(n: int, small: int) -> str:
+    if n == 0:
+        return "no row on which the metric counts"
+    return f"small: n = {n}" if n < small else ""

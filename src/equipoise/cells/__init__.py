@@ -1,0 +1,8 @@
+"""The sufficient statistics, and the operators from cells to groups."""
+
+from equipoise.cells.cells import Axis, Cells
+from equipoise.cells.collection import Collection
+from equipoise.cells.form import form_groups
+from equipoise.cells.gather import gather
+
+__all__ = ["Axis", "Cells", "Collection", "form_groups", "gather"]

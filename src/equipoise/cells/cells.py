@@ -1,0 +1,103 @@
+"""Cells: the totals from which every group audit is computed."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from equipoise.claims.dimension import Dimension
+from equipoise.claims.metric import Metric
+from equipoise.methods.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """One dimension with the levels found in the data, in a fixed order."""
+
+    dimension: Dimension
+    levels: tuple[Any, ...]
+    """Values of the attribute, or (from, to) pairs for ranges; None is the missing level."""
+
+    @property
+    def name(self) -> str:
+        """The attribute's name."""
+        return self.dimension.name
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Cells:
+    """Totals of one metric over the atoms of the population.
+
+    Arrays have one entry per cell. Without sampling weights ``weight``, ``weight2`` equal ``rows``,
+    and the totals with a 2 equal those without.
+    """
+
+    metric: Metric
+    axes: tuple[Axis, ...]
+    index: IntArray = field(repr=False)
+    """Level position of each cell along each axis: shape (cells, axes)."""
+    present: FloatArray = field(repr=False)
+    """Rows in the table, whether or not the metric counts on them."""
+    rows: FloatArray = field(repr=False)
+    """Rows on which the metric counts."""
+    weight: FloatArray = field(repr=False)
+    """Sum of weights."""
+    total: FloatArray = field(repr=False)
+    """Weighted sum of the metric."""
+    square: FloatArray = field(repr=False)
+    """Weighted sum of its square."""
+    weight2: FloatArray = field(repr=False)
+    """Sum of squared weights."""
+    total2: FloatArray = field(repr=False)
+    """Sum of the metric times the squared weight."""
+    square2: FloatArray = field(repr=False)
+    """Sum of the squared metric times the squared weight."""
+    zero_one: bool
+    """Whether every value of the metric is 0 or 1."""
+    weighted: bool
+    """Whether rows carry sampling weights."""
+    scanned: int
+    """Rows looked at, counting frequencies."""
+    excluded: Mapping[str, int]
+    """Rows left out, by reason."""
+    source: str
+    """What the rows were read from."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def counted(self) -> int:
+        """Rows on which the metric counts, over all cells."""
+        return round(float(self.rows.sum()))
+
+    @property
+    def ineligible(self) -> int:
+        """Rows that are complete but on which the metric does not count."""
+        return self.scanned - self.counted - sum(self.excluded.values())
+
+    def axis(self, name: str) -> int:
+        """Position of the axis called ``name``, or -1."""
+        names = [axis.name for axis in self.axes]
+        return names.index(name) if name in names else -1
+
+    def fingerprint(self) -> str:
+        """A digest of the cells: the same from every engine and in every row order."""
+        arrays = (self.present, self.rows, self.weight, self.total, self.square)
+        content = {
+            "metric": self.metric.name,
+            "axes": [[axis.name, [str(level) for level in axis.levels]] for axis in self.axes],
+            "index": self.index.tolist(),
+            # Twelve digits: engines add the same numbers in different orders.
+            "totals": [[f"{value:.12g}" for value in np.asarray(a)] for a in arrays],
+            "scanned": self.scanned,
+            "excluded": dict(sorted(self.excluded.items())),
+        }
+        text = json.dumps(content, sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()

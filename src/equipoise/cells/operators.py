@@ -1,0 +1,65 @@
+"""Operators from cells to groups: linear, exact, and never a dense cells × groups matrix."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from equipoise.cells.views import View, box_positions
+from equipoise.methods.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProductSums:
+    """Sums over a product of axis views: fill a box with the cells, sum along each axis, pick."""
+
+    order: IntArray
+    """Cells sorted by their place in the box."""
+    starts: IntArray
+    """Where each place's run of cells begins in that order."""
+    place: IntArray
+    """The places that hold any cell."""
+    views: tuple[View, ...]
+    take: IntArray
+    """Where the wanted groups stand among all combinations of choices."""
+
+    def __call__(self, x: FloatArray, /) -> FloatArray:
+        """Sum ``x`` over each group."""
+        lead = x.shape[:-1]
+        sizes = tuple(view.size for view in self.views)
+        box = np.zeros((*lead, math.prod(sizes)))
+        box[..., self.place] = np.add.reduceat(x[..., self.order], self.starts, axis=-1)
+        box = box.reshape(*lead, *sizes)
+        for position, view in enumerate(self.views):
+            box = view.sum(box, len(lead) + position)
+        return box.reshape(*lead, -1)[..., self.take]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparseSums:
+    """Sums by a sparse groups × cells matrix, for collections without a product structure."""
+
+    matrix: Any
+
+    def __call__(self, x: FloatArray, /) -> FloatArray:
+        """Sum ``x`` over each group."""
+        flat = x.reshape(-1, x.shape[-1])
+        sums = np.asarray((self.matrix @ flat.T).T)
+        return sums.reshape(*x.shape[:-1], self.matrix.shape[0])
+
+
+def product_sums(index: IntArray, views: tuple[View, ...], take: IntArray) -> ProductSums:
+    """The operator for the combinations ``take`` of the views' choices."""
+    places = box_positions(index, tuple(view.size for view in views))
+    order = np.argsort(places, kind="stable")
+    place, starts = np.unique(places[order], return_index=True)
+    return ProductSums(order, starts.astype(np.int64), place, views, take)
+
+
+def sparse_sums(group: IntArray, cell: IntArray, groups: int, cells: int) -> SparseSums:
+    """The operator for the given (group, cell) pairs."""
+    from scipy.sparse import csr_array
+
+    ones = np.ones(len(group))
+    return SparseSums(csr_array((ones, (group, cell)), shape=(groups, cells)))

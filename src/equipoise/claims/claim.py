@@ -1,0 +1,170 @@
+"""Claims: a metric, a target and a group collection joined into one question."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from equipoise._codec import from_plain, kind, to_plain
+from equipoise._validate import known_keywords
+from equipoise.claims.dimension import Dimension, Levels
+from equipoise.claims.groups import Groups, as_groups, bins
+from equipoise.claims.metric import (
+    METRICS,
+    Metric,
+    as_metric,
+    false_positive_rate,
+    residual,
+    true_positive_rate,
+)
+from equipoise.claims.target import Constant, Reference, Target, as_target, constant, overall
+from equipoise.errors import ClaimError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """One question about every group of a collection."""
+
+    metric: Metric
+    across: Groups
+    target: Target
+
+    @property
+    def words(self) -> str:
+        """The question as it reads in a sentence."""
+        raise NotImplementedError
+
+    def __post_init__(self) -> None:
+        # A plan file may name these by a word; the claim always holds the values.
+        object.__setattr__(self, "metric", as_metric(self.metric))
+        object.__setattr__(self, "across", as_groups(self.across))
+        object.__setattr__(self, "target", as_target(self.target))
+
+    def dimensions(self) -> tuple[Dimension, ...]:
+        """The dimensions of the groups, and of the reference group if it needs others."""
+        needed = list(self.across.dimensions())
+        if isinstance(self.target, Reference):
+            cut_by = {dimension.name for dimension in needed}
+            needed += [Levels(name) for name in self.target.where if name not in cut_by]
+        return tuple(dict.fromkeys(needed))
+
+    def to_plan(self) -> dict[str, Any]:
+        """Plain form, which `equipoise.from_plan` reads."""
+        plain: dict[str, Any] = to_plain(self)
+        return plain
+
+
+@kind("gap")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap(Claim):
+    """The difference between each group's metric and the target."""
+
+    @property
+    def words(self) -> str:
+        """The question as it reads in a sentence."""
+        return f"{self.metric.words} against {self.target.words}"
+
+
+@kind("ratio")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ratio(Claim):
+    """The ratio of each group's metric to the target."""
+
+    @property
+    def words(self) -> str:
+        """The question as it reads in a sentence."""
+        return f"{self.metric.words} as a share of {self.target.words}"
+
+
+@kind("together")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Together:
+    """Several claims asked as one: the guarantee holds for all of them at once."""
+
+    name: str
+    claims: tuple[Claim, ...]
+
+    def to_plan(self) -> dict[str, Any]:
+        """Plain form, which `equipoise.from_plan` reads."""
+        plain: dict[str, Any] = to_plain(self)
+        return plain
+
+
+@known_keywords
+def gap(metric: Metric | str, *, across: Any, target: Any = None) -> Gap:
+    """How far each group's metric lies from the target (everyone, unless said otherwise).
+
+    >>> import equipoise as eq
+    >>> eq.gap(eq.false_positive_rate, across=eq.intersections("race", "sex")).words
+    'false positive rate against everyone'
+    """
+    return Gap(metric=as_metric(metric), across=as_groups(across), target=_target(target))
+
+
+@known_keywords
+def ratio(metric: Metric | str, *, across: Any, target: Any = None) -> Ratio:
+    """Each group's metric divided by the target.
+
+    >>> import equipoise as eq
+    >>> eq.ratio(eq.selection_rate, across="sex", target=eq.reference(sex="Male")).words
+    'selection rate as a share of Male'
+    """
+    chosen = _target(target)
+    if isinstance(chosen, Constant) and chosen.value * chosen.scale == 0:
+        raise ClaimError("A ratio needs a target that is not zero.")
+    return Ratio(metric=as_metric(metric), across=as_groups(across), target=chosen)
+
+
+@known_keywords
+def equalized_odds(*, across: Any, target: Any = None) -> Together:
+    """False and true positive rates, both against the target, as one question.
+
+    >>> [claim.metric.name for claim in equalized_odds(across="sex").claims]
+    ['false_positive_rate', 'true_positive_rate']
+    """
+    pair = tuple(
+        gap(m, across=across, target=target) for m in (false_positive_rate, true_positive_rate)
+    )
+    return Together(name="equalized odds", claims=pair)
+
+
+@known_keywords
+def multicalibration(*, across: Any, edges: Iterable[float] | None = None, number: int = 10) -> Gap:
+    """Whether outcome minus score averages zero in every group, in every range of the score.
+
+    >>> multicalibration(across="sex", number=5).words
+    'residual against 0'
+    """
+    cut = bins(as_groups(across), edges=edges, number=number)
+    return Gap(metric=residual, across=cut, target=constant(0))
+
+
+def as_claim(value: Any) -> Claim:
+    """A claim given as a value or as plain data."""
+    made = from_plan(value) if isinstance(value, Mapping) else value
+    if isinstance(made, Claim):
+        return made
+    raise ClaimError(
+        f"Expected a claim, such as gap(false_positive_rate, across=…); got {value!r}."
+    )
+
+
+def from_plan(data: Any) -> Any:
+    """Any metric, target, group collection or claim from its plain form.
+
+    >>> import equipoise as eq
+    >>> claim = eq.gap("accuracy", across=eq.intersections("race"))
+    >>> eq.from_plan(claim.to_plan()) == claim
+    True
+    """
+    if isinstance(data, str):
+        return as_metric(data)
+    if not isinstance(data, Mapping) or "kind" not in data:
+        raise ClaimError(
+            f"Expected the name of a metric ({', '.join(METRICS)}) or a mapping with 'kind'; "
+            f"got {data!r}."
+        )
+    return from_plain(data)
+
+
+def _target(value: Any) -> Target:
+    return overall() if value is None else as_target(value)

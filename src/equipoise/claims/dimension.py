@@ -1,0 +1,114 @@
+"""Dimensions: how one attribute cuts the population into levels.
+
+Every group of a collection is a union of cells, and cells are the cross-product of dimensions.
+"""
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from equipoise._codec import kind
+from equipoise._validate import real
+from equipoise.claims.formula import parse
+from equipoise.errors import ClaimError
+
+
+@kind("levels")
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """Each distinct value of a column is a level; missing is a level of its own."""
+
+    column: str
+
+    @property
+    def name(self) -> str:
+        """What the dimension is called in labels."""
+        return self.column
+
+    def shorthand(self) -> str:
+        """The bare column name."""
+        return self.column
+
+
+@kind("binned")
+@dataclass(frozen=True, slots=True)
+class Binned:
+    """A number cut into named ranges: below the first cut, between cuts, from the last cut up."""
+
+    column: str
+    cuts: tuple[float, ...]
+
+    @property
+    def name(self) -> str:
+        """What the dimension is called in labels."""
+        return self.column
+
+
+@kind("ordered")
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """A number whose ranges are groups.
+
+    With ``edges``, the ranges between consecutive edges are the finest ones (the last includes its
+    upper edge); with ``quantiles``, edges are found so that about equally many rows lie between
+    them; with neither, every distinct value is an end point.
+    """
+
+    column: str
+    edges: tuple[float, ...] | None = None
+    quantiles: int | None = None
+    role: bool = False
+    """Whether ``column`` is the name of a role rather than of a column."""
+
+    @property
+    def name(self) -> str:
+        """What the dimension is called in labels."""
+        return self.column
+
+
+@kind("condition")
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Rows for which a formula holds, and the others."""
+
+    name: str
+    formula: str
+
+
+Dimension = Levels | Binned | Ordered | Condition
+
+
+def binned(column: str, cuts: Iterable[float]) -> Binned:
+    """Cut a numeric attribute into ranges, to be used like any other attribute.
+
+    >>> binned("age", cuts=(25, 45))
+    Binned(column='age', cuts=(25.0, 45.0))
+    """
+    return Binned(column, increasing("cuts", cuts, least=1))
+
+
+def condition(name: str, formula: str) -> Condition:
+    """A dimension of two levels: the formula holds, or it does not."""
+    parse(formula)
+    return Condition(name, formula)
+
+
+def as_dimension(value: object) -> Dimension:
+    """An attribute given by name, or already a dimension."""
+    if isinstance(value, str) and value:
+        return Levels(value)
+    if isinstance(value, Levels | Binned | Ordered | Condition):
+        return value
+    raise ClaimError(f"An attribute is a column name or binned(column, cuts=…); got {value!r}.")
+
+
+def increasing(what: str, values: Iterable[float], least: int) -> tuple[float, ...]:
+    """At least ``least`` finite numbers, each above the one before."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ClaimError(f"{what} must be a list of increasing numbers; got {values!r}.")
+    numbers = tuple(real(what, value) for value in values)
+    if len(numbers) < least or any(b <= a for a, b in itertools.pairwise(numbers)):
+        raise ClaimError(
+            f"{what} must be at least {least} increasing numbers; got {list(numbers)}."
+        )
+    return numbers

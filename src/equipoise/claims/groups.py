@@ -1,0 +1,297 @@
+"""Group collections: who is compared. Each is a value that knows which dimensions it needs."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from equipoise._codec import Plain, from_plain, kind, to_plain
+from equipoise._validate import listing, whole
+from equipoise.claims.dimension import (
+    Condition,
+    Dimension,
+    Levels,
+    Ordered,
+    as_dimension,
+    condition,
+    increasing,
+)
+from equipoise.errors import ClaimError
+
+#: More groups than this are refused unless the collection says otherwise.
+MAX_GROUPS = 250_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Groups:
+    """A collection of groups; every guarantee holds over the whole of it."""
+
+    max_groups: int = MAX_GROUPS
+    """Refuse to form more groups than this."""
+
+    def __post_init__(self) -> None:
+        whole("max_groups", self.max_groups)
+
+    def dimensions(self) -> tuple[Dimension, ...]:
+        """The dimensions whose cells make up every group."""
+        raise NotImplementedError
+
+    def to_plan(self) -> Plain:
+        """Plain form, which `equipoise.from_plan` reads."""
+        plain: Plain = to_plain(self)
+        return plain
+
+
+@kind("intersections")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intersections(Groups):
+    """Every combination of levels of up to ``depth`` attributes."""
+
+    attributes: tuple[Dimension, ...]
+    depth: int | None = None
+    """How many attributes a group may combine; None means all."""
+
+    def __post_init__(self) -> None:
+        Groups.__post_init__(self)
+        if not self.attributes:
+            raise ClaimError('intersections needs at least one attribute: intersections("sex").')
+        chosen = tuple(as_dimension(attribute) for attribute in self.attributes)
+        if len(set(chosen)) < len(chosen):
+            raise ClaimError(f"intersections names an attribute twice: {listing(self.attributes)}.")
+        if self.depth is not None:
+            whole("depth", self.depth)
+        object.__setattr__(self, "attributes", chosen)
+
+    def dimensions(self) -> tuple[Dimension, ...]:
+        """The attributes."""
+        return self.attributes
+
+
+@kind("intervals")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intervals(Groups):
+    """Every range of one numeric attribute."""
+
+    attribute: Ordered
+
+    def dimensions(self) -> tuple[Dimension, ...]:
+        """The attribute."""
+        return (self.attribute,)
+
+
+@kind("thresholds")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds(Groups):
+    """Every half-line of one numeric attribute: below each end point, and from it up."""
+
+    attribute: Ordered
+
+    def dimensions(self) -> tuple[Dimension, ...]:
+        """The attribute."""
+        return (self.attribute,)
+
+
+@kind("boxes")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Boxes(Groups):
+    """Every rectangle of two numeric attributes."""
+
+    attributes: tuple[Ordered, ...]
+
+    def dimensions(self) -> tuple[Dimension, ...]:
+        """The two attributes."""
+        return self.attributes
+
+
+@kind("masks")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Masks(Groups):
+    """Groups given one by one, each by a formula; they may overlap."""
+
+    conditions: tuple[Condition, ...]
+
+    def dimensions(self) -> tuple[Dimension, ...]:
+        """One two-level dimension for each group."""
+        return self.conditions
+
+
+@kind("bins")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bins(Groups):
+    """Each group of another collection, cut by ranges of the score."""
+
+    groups: Groups
+    by: Ordered
+
+    def dimensions(self) -> tuple[Dimension, ...]:
+        """The other collection's dimensions, and the score."""
+        return (*self.groups.dimensions(), self.by)
+
+
+def intersections(
+    *attributes: str | Dimension, depth: int | None = None, max_groups: int = MAX_GROUPS
+) -> Intersections:
+    """All groups formed by one attribute, by two together, and so on up to ``depth``.
+
+    >>> intersections("race", "sex", depth=1).dimensions()
+    (Levels(column='race'), Levels(column='sex'))
+    """
+    # Names become dimensions in the value itself, which a plan file may build as well.
+    return Intersections(attributes=attributes, depth=depth, max_groups=max_groups)  # type: ignore[arg-type]
+
+
+def intervals(
+    attribute: str,
+    *,
+    edges: Iterable[float] | None = None,
+    grid: int | None = None,
+    max_groups: int = MAX_GROUPS,
+) -> Intervals:
+    """All ranges of a numeric attribute.
+
+    End points are every value in the data, or ``edges``, or ``grid`` quantiles of the data
+    (computed once, and recorded in the result).
+
+    >>> intervals("age", edges=(18, 30, 60)).attribute.edges
+    (18.0, 30.0, 60.0)
+    """
+    return Intervals(attribute=_ordered(attribute, edges, grid), max_groups=max_groups)
+
+
+def thresholds(
+    attribute: str,
+    *,
+    edges: Iterable[float] | None = None,
+    grid: int | None = None,
+    max_groups: int = MAX_GROUPS,
+) -> Thresholds:
+    """All half-lines of a numeric attribute: under each end point, and from it up.
+
+    >>> thresholds("age", grid=10).attribute.quantiles
+    10
+    """
+    return Thresholds(attribute=_ordered(attribute, edges, grid), max_groups=max_groups)
+
+
+def boxes(
+    *attributes: str,
+    edges: Mapping[str, Iterable[float]] | None = None,
+    grid: int | None = 10,
+    max_groups: int = MAX_GROUPS,
+) -> Boxes:
+    """All rectangles of two numeric attributes, on explicit edges or a quantile grid of each.
+
+    >>> len(boxes("age", "income", grid=8).attributes)
+    2
+    """
+    if len(attributes) != 2 or attributes[0] == attributes[1]:
+        raise ClaimError(f"boxes needs two different attributes; got {listing(attributes)}.")
+    given = dict(edges or {})
+    unknown = [name for name in given if name not in attributes]
+    if unknown:
+        raise ClaimError(
+            f"edges names {listing(unknown)}; the attributes are {listing(attributes)}."
+        )
+    chosen = tuple(
+        _ordered(name, given.get(name), None if name in given else grid) for name in attributes
+    )
+    return Boxes(attributes=chosen, max_groups=max_groups)
+
+
+def masks(
+    conditions: Mapping[str, str] | None = None, /, *, max_groups: int = MAX_GROUPS, **named: str
+) -> Masks:
+    """Groups of your own, each a name and a formula; a boolean column is the simplest formula.
+
+    >>> masks({"young men": "age < 25 and sex == 'Male'"}).dimensions()[0].name
+    'young men'
+    """
+    given = {**(conditions or {}), **named}
+    if not given:
+        raise ClaimError('masks needs at least one group, such as masks(young="age < 25").')
+    return Masks(
+        conditions=tuple(condition(name, formula) for name, formula in given.items()),
+        max_groups=max_groups,
+    )
+
+
+def leaves(tree: Any, features: Sequence[str], *, max_groups: int = MAX_GROUPS) -> Masks:
+    """The leaves of a fitted scikit-learn tree as groups with readable rules.
+
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> tree = DecisionTreeRegressor(max_depth=1).fit([[20], [30], [50], [60]], [0, 0, 1, 1])
+    >>> [group.name for group in leaves(tree, ["age"]).conditions]
+    ['age <= 40', 'age > 40']
+    """
+    fitted = getattr(tree, "tree_", None)
+    if fitted is None:
+        raise ClaimError(
+            "leaves needs a fitted scikit-learn decision tree; this one is not fitted."
+        )
+    if len(features) != fitted.n_features:
+        raise ClaimError(
+            f"The tree was fitted on {fitted.n_features} features; {len(features)} were named."
+        )
+    rules = _leaf_rules(fitted, list(features), 0, [])
+    return Masks(
+        conditions=tuple(Condition(name, formula) for name, formula in rules), max_groups=max_groups
+    )
+
+
+def bins(
+    groups: Groups,
+    *,
+    edges: Iterable[float] | None = None,
+    number: int = 10,
+    max_groups: int = MAX_GROUPS,
+) -> Bins:
+    """Each group cut by ranges of the score: equal widths on [0, 1], or explicit ``edges``.
+
+    >>> bins(intersections("sex"), number=4).by.edges
+    (0.0, 0.25, 0.5, 0.75, 1.0)
+    """
+    whole("number", number)
+    chosen = [i / number for i in range(number + 1)] if edges is None else edges
+    score = Ordered("score", edges=increasing("edges", chosen, least=2), role=True)
+    return Bins(groups=as_groups(groups), by=score, max_groups=max_groups)
+
+
+def as_groups(value: Any) -> Groups:
+    """A collection given as a value, as plain data, or as the attribute names to cross."""
+    if isinstance(value, Groups):
+        return value
+    if isinstance(value, Mapping):
+        return as_groups(from_plain(value))
+    if isinstance(value, str | Levels):
+        return intersections(value)
+    if isinstance(value, list | tuple) and value:
+        return intersections(*value)
+    raise ClaimError(
+        'across= takes groups such as intersections("race", "sex"), or attribute names; '
+        f"got {value!r}."
+    )
+
+
+def _ordered(name: str, edges: Iterable[float] | None, grid: int | None) -> Ordered:
+    if not isinstance(name, str) or not name:
+        raise ClaimError(f"A numeric attribute is given by its column name; got {name!r}.")
+    if edges is not None and grid is not None:
+        raise ClaimError("Pass either edges= or grid=, not both.")
+    fixed = None if edges is None else increasing("edges", edges, least=2)
+    return Ordered(name, edges=fixed, quantiles=None if grid is None else whole("grid", grid))
+
+
+def _leaf_rules(
+    tree: Any, features: list[str], node: int, path: list[tuple[str, str, float]]
+) -> list[tuple[str, str]]:
+    left, right = int(tree.children_left[node]), int(tree.children_right[node])
+    if left == right:
+        steps = path or [("", "", 0.0)]
+        words = " and ".join(f"{name} {sign} {cut:g}" for name, sign, cut in steps if name)
+        # The formula keeps every digit of the cut; the words are for reading.
+        formula = " and ".join(f"column({n!r}) {s} {c!r}" for n, s, c in steps if n)
+        return [(words or "everyone", formula or "1 == 1")]
+    name, cut = features[int(tree.feature[node])], float(tree.threshold[node])
+    return [
+        *_leaf_rules(tree, features, left, [*path, (name, "<=", cut)]),
+        *_leaf_rules(tree, features, right, [*path, (name, ">", cut)]),
+    ]

@@ -1,0 +1,211 @@
+"""Metrics: a value per row, the rows on which it counts, and the direction that harms.
+
+To add one: give it a name, a formula for the value, a formula for the rows it counts on, which
+roles must be two-valued, and its range. That is all; every audit then knows it.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import narwhals as nw
+
+from equipoise._codec import Plain, from_plain, kind, to_plain
+from equipoise._validate import known_keywords, known_name, real
+from equipoise.claims.formula import Formula, parse
+from equipoise.errors import ClaimError
+
+Harm = Literal["high", "low", "both"]
+
+
+@kind("metric")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """What is measured on each row, and on which rows.
+
+    Built-in metrics are ready-made values such as `equipoise.false_positive_rate`; make your own
+    with [`metric`][equipoise.metric].
+    """
+
+    name: str
+    """The name it goes by in results."""
+    value: str | nw.Expr
+    """Formula of the row's value."""
+    where: str | nw.Expr | None = None
+    """Formula of the rows it counts on; None means all."""
+    binary: tuple[str, ...] = ()
+    """Roles that must hold two values, read as 0 and 1."""
+    unit: tuple[str, ...] = ()
+    """Roles that must lie between 0 and 1."""
+    zero_one: bool = False
+    """Whether the value is always 0 or 1."""
+    low: float | None = None
+    """Smallest possible value; None if unbounded."""
+    high: float | None = None
+    """Largest possible value; None if unbounded."""
+    harm: Harm = "both"
+    """Which direction is worse for those concerned."""
+    clipped: bool = False
+    """Whether values beyond low and high are moved to them."""
+
+    def __repr__(self) -> str:
+        return f"Metric({self.name})"
+
+    @property
+    def words(self) -> str:
+        """The name as it reads in a sentence."""
+        return self.name.replace("_", " ")
+
+    def clip(self, low: float, high: float) -> "Metric":
+        """The same metric with values outside [low, high] moved to the nearer end.
+
+        Guarantees for averages want a bounded metric; clipping bounds one that is not.
+
+        >>> import equipoise as eq
+        >>> eq.squared_error.clip(0, 4)
+        Metric(squared_error clipped to [0, 4])
+        """
+        low, high = real("low", low), real("high", high)
+        if not low < high:
+            raise ClaimError(f"clip needs low below high; got {low:g} and {high:g}.")
+        name = f"{self.name} clipped to [{low:g}, {high:g}]"
+        return dataclasses.replace(self, name=name, low=low, high=high, clipped=True)
+
+    def formulas(self) -> tuple[Formula, ...]:
+        """The formulas written as text."""
+        texts = [text for text in (self.value, self.where) if isinstance(text, str)]
+        return tuple(parse(text) for text in texts)
+
+    def names(self) -> tuple[str, ...]:
+        """Every role or column that its formulas mention."""
+        return tuple(sorted({name for formula in self.formulas() for name in formula.names}))
+
+    def shorthand(self) -> str | None:
+        """The bare name, if it is a built-in metric."""
+        # An expression has no truth value, so it must not be compared.
+        built_in = isinstance(self.value, str) and METRICS.get(self.name) == self
+        return self.name if built_in else None
+
+    def to_plan(self) -> Plain:
+        """Plain form: the bare name for a built-in metric, a dictionary otherwise."""
+        plain: Plain = to_plain(self)
+        return plain
+
+
+def as_metric(value: Any) -> Metric:
+    """A metric given as a value, by the name of a built-in one, or as plain data."""
+    if isinstance(value, Mapping):
+        value = from_plain(value)
+    if isinstance(value, Metric):
+        return value
+    if isinstance(value, str):
+        return METRICS[known_name("Metric", value, METRICS, ClaimError)]
+    raise ClaimError(
+        f"Expected a metric such as equipoise.false_positive_rate, or its name; got {value!r}."
+    )
+
+
+@known_keywords
+def metric(
+    name: str,
+    value: str | nw.Expr,
+    *,
+    where: str | nw.Expr | None = None,
+    low: float | None = None,
+    high: float | None = None,
+    harm: Harm = "both",
+) -> Metric:
+    """A metric of your own: the average of ``value`` over the rows ``where`` holds.
+
+    ``value`` and ``where`` are a column name, a formula such as ``"abs(label - score)"``, or a
+    narwhals expression (which works everywhere except in a plan file).
+
+    >>> metric("late", "days_late > 3", where="label == 1")
+    Metric(late)
+    """
+    if not isinstance(name, str) or not name.strip():
+        raise ClaimError(f"A metric needs a name; got {name!r}.")
+    known_name("harm", harm, ("high", "low", "both"))
+    made = Metric(name=name, value=value, where=where, low=low, high=high, harm=harm)
+    made.formulas()
+    return made
+
+
+def _rate(name: str, value: str, where: str | None, harm: Harm, *roles: str) -> Metric:
+    return Metric(
+        name=name,
+        value=value,
+        where=where,
+        binary=roles,
+        zero_one=True,
+        low=0.0,
+        high=1.0,
+        harm=harm,
+    )
+
+
+_BOTH = ("label", "prediction")
+selection_rate = _rate("selection_rate", "prediction", None, "both", "prediction")
+false_positive_rate = _rate("false_positive_rate", "prediction", "label == 0", "high", *_BOTH)
+false_negative_rate = _rate("false_negative_rate", "1 - prediction", "label == 1", "high", *_BOTH)
+true_positive_rate = _rate("true_positive_rate", "prediction", "label == 1", "low", *_BOTH)
+true_negative_rate = _rate("true_negative_rate", "1 - prediction", "label == 0", "low", *_BOTH)
+positive_predictive_value = _rate(
+    "positive_predictive_value", "label", "prediction == 1", "low", *_BOTH
+)
+negative_predictive_value = _rate(
+    "negative_predictive_value", "1 - label", "prediction == 0", "low", *_BOTH
+)
+accuracy = _rate("accuracy", "label == prediction", None, "low", *_BOTH)
+error_rate = _rate("error_rate", "label != prediction", None, "high", *_BOTH)
+brier = Metric(
+    name="brier",
+    value="(label - score) ** 2",
+    binary=("label",),
+    unit=("score",),
+    low=0.0,
+    high=1.0,
+    harm="high",
+)
+log_loss = Metric(
+    name="log_loss",
+    value="-log(1 - abs(label - score))",
+    binary=("label",),
+    unit=("score",),
+    low=0.0,
+    harm="high",
+)
+squared_error = Metric(name="squared_error", value="(label - score) ** 2", low=0.0, harm="high")
+absolute_error = Metric(name="absolute_error", value="abs(label - score)", low=0.0, harm="high")
+residual = Metric(name="residual", value="label - score", harm="both")
+coverage = Metric(
+    name="coverage",
+    value="low <= label and label <= high",
+    zero_one=True,
+    low=0.0,
+    high=1.0,
+    harm="low",
+)
+
+#: Every built-in metric by name.
+METRICS: dict[str, Metric] = {
+    made.name: made
+    for made in (
+        selection_rate,
+        false_positive_rate,
+        false_negative_rate,
+        true_positive_rate,
+        true_negative_rate,
+        positive_predictive_value,
+        negative_predictive_value,
+        accuracy,
+        error_rate,
+        brier,
+        log_loss,
+        squared_error,
+        absolute_error,
+        residual,
+        coverage,
+    )
+}

@@ -1,0 +1,57 @@
+"""Bundled examples: counts only, no personal records."""
+
+from importlib.resources import files
+
+from equipoise.errors import OptionError
+from equipoise.trail import Roles, Trail
+from equipoise.trail.sources import open_source
+from equipoise.trail.trail import make_trail
+
+__all__ = ["adult_predictions", "compas"]
+
+
+def compas(*, threshold: int = 5, everyone: bool = False) -> Trail:
+    """Two-year recidivism counts from Broward County, with the COMPAS decile score.
+
+    Each row of the table is a number of people (``n``) who share sex, race, age, prior offences,
+    charge, decile score and outcome. The prediction ``high_risk`` is a decile score of at least
+    ``threshold``. By default only people screened within 30 days of arrest are included, as in most
+    published analyses (6,172); ``everyone=True`` keeps all 7,214.
+
+    >>> compas().roles.prediction
+    'high_risk'
+    """
+    import narwhals as nw
+
+    if isinstance(threshold, bool) or not isinstance(threshold, int) or not 1 <= threshold <= 10:
+        raise OptionError(f"threshold must be a decile from 1 to 10; got {threshold!r}.")
+    frame, _ = open_source(str(files(__name__) / "compas.csv"))
+    frame = frame.with_columns(high_risk=(nw.col("decile_score") >= threshold).cast(nw.Int64))
+    if not everyone:
+        frame = frame.filter(nw.col("screened") == 1)
+    return make_trail(
+        frame,
+        roles=Roles(label="reoffended", prediction="high_risk", count="n"),
+        attributes=None,
+        positive=None,
+        source="the bundled COMPAS counts",
+    )
+
+
+def adult_predictions() -> Trail:
+    """Income predictions for the 1994 census sample: counts by race, sex and age band.
+
+    The prediction is a score of at least 0.5 from a gradient-boosted model; the label is an income
+    above 50 000 dollars.
+
+    >>> adult_predictions().attributes
+    ('race', 'sex', 'age_band')
+    """
+    frame, _ = open_source(str(files(__name__) / "adult_predictions.csv"))
+    return make_trail(
+        frame,
+        roles=Roles(label="high_income", prediction="high_income_predicted", count="n"),
+        attributes=None,
+        positive=None,
+        source="the bundled Adult counts",
+    )

@@ -1,0 +1,98 @@
+"""What `describe` says: sizes, estimates and pointwise intervals."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from equipoise.findings.finding import Finding
+from equipoise.findings.words import amount, left_out, percent, plural
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedGroup:
+    """One group as it is in the data."""
+
+    group: str
+    """The group in words."""
+    where: Mapping[str, Any]
+    """The group as data: attribute → value, or → ends of a range."""
+    n: int
+    """Rows of the group on which the metric counts."""
+    value: float | None
+    """The group's metric; None if it counts on no row."""
+    lower: float | None
+    """Lower end of the pointwise interval for ``value``."""
+    upper: float | None
+    """Upper end of the pointwise interval for ``value``."""
+    target: float | None
+    """What the group is compared with."""
+    disparity: float | None
+    """Value minus target, or value divided by target for a ratio."""
+    note: str = ""
+    """Why a number is missing or weak."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description(Finding):
+    """Group sizes and estimates, before any inference about many groups."""
+
+    kind: ClassVar[str] = "description"
+    row_type: ClassVar[type] = DescribedGroup
+    columns: ClassVar[tuple[str, ...]] = (
+        "group",
+        "n",
+        "value",
+        "lower",
+        "upper",
+        "disparity",
+        "note",
+    )
+
+    metric: str
+    """The metric in words."""
+    overall: float
+    """The metric over everyone."""
+    share: bool
+    """Whether the metric is a share, read as a percentage."""
+    level: float
+    """Confidence level of each interval on its own."""
+    method: str
+    """How the intervals were computed."""
+    small: int
+    """Groups with fewer rows than this are noted as small."""
+
+    def sentences(self) -> tuple[str, ...]:
+        """Everyone's value, the extremes, the small groups, and the rows left out."""
+        source = self.provenance
+        return (
+            f"The {self.metric} is {amount(self.overall, self.share)} over "
+            f"{plural(source.counted, 'row')} of {source.source}.",
+            *self._extremes(),
+            f"Each interval holds on its own with {percent(self.level, 0)} confidence "
+            f"({self.method}); with {plural(len(self), 'group')} about "
+            f"{max(1, round((1 - self.level) * len(self)))} can be expected to miss.",
+            *self._small_groups(),
+            left_out(source.excluded, source.ineligible),
+        )
+
+    def _extremes(self) -> list[str]:
+        known = [row for row in self.rows if row.value is not None and row.n >= self.small]
+        if not known:
+            return []
+        high, low = max(known, key=lambda r: r.value), min(known, key=lambda r: r.value)
+        named = [("Highest", high)] if high is low else [("Highest", high), ("Lowest", low)]
+        return [
+            f"{word} among groups of at least {self.small}: {self._one(row)}" for word, row in named
+        ]
+
+    def _one(self, row: DescribedGroup) -> str:
+        low, high = amount(row.lower, self.share), amount(row.upper, self.share)
+        return f"{row.group}, {amount(row.value, self.share)} ({low} to {high}, n = {row.n:,})."
+
+    def _small_groups(self) -> list[str]:
+        few = [row for row in self.rows if row.n < self.small]
+        if not few:
+            return []
+        empty = sum(row.n == 0 for row in few)
+        none = f", {empty} of them none at all" if empty else ""
+        return [f"{plural(len(few), 'group')} have fewer than {self.small} such rows{none}."]

@@ -1,0 +1,47 @@
+"""How numbers read in sentences."""
+
+from collections.abc import Mapping
+
+
+def percent(value: float, digits: int = 1) -> str:
+    """A share as a percentage.
+
+    >>> percent(0.3027)
+    '30.3 %'
+    """
+    return f"{100 * value:.{digits}f} %"
+
+
+def amount(value: float | None, share: bool) -> str:
+    """A metric's value: a percentage if it is a share, a plain number otherwise.
+
+    >>> amount(0.25, True), amount(12.3456, False), amount(None, True)
+    ('25.0 %', '12.35', 'not available')
+    """
+    if value is None:
+        return "not available"
+    return percent(value) if share else f"{value:.4g}"
+
+
+def plural(number: int, one: str, many: str | None = None) -> str:
+    """A count with its noun.
+
+    >>> plural(1, "group"), plural(1234, "row")
+    ('1 group', '1,234 rows')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def left_out(excluded: Mapping[str, int], ineligible: int) -> str:
+    """A sentence on the rows that were not used.
+
+    >>> left_out({"missing label": 3}, 10)
+    '3 rows were left out (3 missing label); the metric does not count on 10 others.'
+    """
+    lost = sum(excluded.values())
+    reasons = ", ".join(f"{rows:,} {reason}" for reason, rows in excluded.items())
+    first = f"{plural(lost, 'row')} were left out ({reasons})" if lost else "No row was left out"
+    if not ineligible:
+        return f"{first}."
+    other = "others" if lost else "rows"
+    return f"{first}; the metric does not count on {ineligible:,} {other}."

@@ -1,0 +1,1 @@
+"""Pure mathematics on arrays: numbers in, numbers out, nothing named and nothing read."""

@@ -1,0 +1,71 @@
+"""Talking to an engine: fetch a small table as arrays, and turn its errors into ours."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
+from equipoise.errors import EquipoiseError, TrailError
+
+AnyArray = npt.NDArray[Any]
+
+# The packages whose errors mean that the table, not the audit, is at fault.
+_ENGINES = (
+    "duckdb",
+    "_duckdb",
+    "polars",
+    "pyarrow",
+    "pandas",
+    "pyspark",
+    "py4j",
+    "ibis",
+    "narwhals",
+)
+
+
+@contextmanager
+def engine_errors(source: str) -> Iterator[None]:
+    """Turn an engine's exception into a `TrailError` that names the source."""
+    try:
+        yield
+    except EquipoiseError:
+        raise
+    except Exception as error:
+        if not _is_engine_error(error):
+            raise
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise TrailError(f"{source} could not be read: {lines[0]}") from error
+
+
+def fetch(frame: nw.LazyFrame[Any], source: str) -> dict[str, AnyArray]:
+    """Run a query and return its columns as arrays, missing values as None.
+
+    DuckDB and Spark answer without Arrow, so that neither pyarrow nor pandas is required.
+    """
+    with engine_errors(source):
+        native = frame.to_native()
+        if frame.implementation.is_duckdb():
+            return _columns(frame.columns, native.fetchall())
+        if frame.implementation.is_spark_like():
+            return _columns(frame.columns, native.collect())
+        table = frame.collect()
+        return {name: _objects(table[name].to_list()) for name in table.columns}
+
+
+def _columns(names: list[str], rows: list[Any]) -> dict[str, AnyArray]:
+    columns = zip(*rows, strict=True) if rows else ([] for _ in names)
+    return {name: _objects(list(column)) for name, column in zip(names, columns, strict=True)}
+
+
+def _objects(values: list[Any]) -> AnyArray:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _is_engine_error(error: BaseException) -> bool:
+    modules = {cls.__module__.split(".")[0] for cls in type(error).__mro__}
+    return bool(modules & set(_ENGINES)) or isinstance(error, OSError)

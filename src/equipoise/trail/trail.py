@@ -1,0 +1,164 @@
+"""The trail: a table somewhere, with a meaning for its columns."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals as nw
+
+from equipoise._validate import listing
+from equipoise.errors import TrailError
+from equipoise.trail.engine import engine_errors
+from equipoise.trail.roles import ROLE_NAMES, Roles, check_roles, is_text, require_column
+
+Frame = nw.LazyFrame[Any]
+Schema = Mapping[str, nw.dtypes.DType]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Trail:
+    """An audit trail: where the rows are and what each column means.
+
+    Made by [`read`][equipoise.read]. Nothing is loaded until an audit asks, and then only totals
+    (or the few columns a row-level method needs).
+    """
+
+    frame: Frame
+    """The table, as a lazy narwhals frame on whatever engine holds it."""
+    roles: Roles
+    """Which column plays which part."""
+    attributes: tuple[str, ...]
+    """Columns by which groups may be formed."""
+    schema: Schema = field(repr=False)
+    """Column types, as read once from the source."""
+    positive: Mapping[str, Any]
+    """For label and prediction: the value that counts as 1, where it is not 1 or True."""
+    source: str
+    """What the table was read from, in words."""
+
+    def __repr__(self) -> str:
+        roles = ", ".join(f"{role}={column!r}" for role, column in self.roles)
+        return f"Trail({self.source}; {roles or 'no roles'}; attributes {listing(self.attributes)})"
+
+    def attribute(self, name: str) -> str:
+        """Return ``name`` if groups may be formed by it; otherwise say what exists."""
+        if name in self.attributes:
+            return name
+        if name in self.schema:
+            raise TrailError(
+                f"Column {name!r} is not among the attributes of this trail: "
+                f"{listing(self.attributes)}. Pass attributes=[…] to equipoise.read to add it."
+            )
+        require_column(name, dict.fromkeys(self.attributes), f"attribute {name!r}")
+        return name
+
+    def resolve(self, name: str) -> str:
+        """The column a formula's name means: a role's column, or a column of that name."""
+        is_role = name in ROLE_NAMES and name in self.roles
+        if is_role and name in self.schema and self.roles.column(name) != name:
+            raise TrailError(
+                f"{name!r} could mean the {name} role (column {self.roles.column(name)!r}) or the "
+                f"column {name!r}. Rename the column, or write role({name!r}) or column({name!r})."
+            )
+        if is_role:
+            return self.roles.column(name)
+        if name in ROLE_NAMES and name not in self.schema:
+            return self.roles.column(name)
+        require_column(name, self.schema, f"{name!r}")
+        return name
+
+    def is_float(self, column: str) -> bool:
+        """Whether a column may hold NaN beside null."""
+        return self.schema[column].is_float()
+
+    def present(self, column: str) -> nw.Expr:
+        """True where a column has a value: neither null nor NaN."""
+        # NaN is tested apart from null because engines disagree on whether it is one.
+        expression = ~nw.col(column).is_null()
+        return expression & ~nw.col(column).is_nan() if self.is_float(column) else expression
+
+    def number(self, column: str) -> nw.Expr:
+        """A column as double-precision numbers, whatever numeric type it is stored in."""
+        dtype = self.schema[column]
+        if isinstance(dtype, nw.Boolean):
+            return nw.col(column).cast(nw.Int64).cast(nw.Float64)
+        if not dtype.is_numeric():
+            raise TrailError(
+                f"Column {column!r} is used as a number but holds {dtype}. "
+                "Convert it, or name another column."
+            )
+        return nw.col(column).cast(nw.Float64)
+
+    def text(self, column: str) -> nw.Expr:
+        """A column as it may be grouped by: categories become plain text."""
+        if is_text(self.schema[column]) and not isinstance(self.schema[column], nw.String):
+            return nw.col(column).cast(nw.String)
+        return nw.col(column)
+
+    def indicator(self, role: str) -> nw.Expr:
+        """A two-valued role as the numbers 0 and 1, computed by the engine."""
+        column = self.roles.column(role)
+        if role in self.positive:
+            positive: nw.Expr = self.text(column) == self.positive[role]
+            return positive.cast(nw.Int64).cast(nw.Float64)
+        if is_text(self.schema[column]) or isinstance(self.schema[column], nw.Object):
+            raise TrailError(
+                f"The {role} column {column!r} holds text. Pass positive=… to equipoise.read to "
+                "say which of its two values counts as 1."
+            )
+        return self.number(column)
+
+
+def make_trail(
+    frame: Frame, *, roles: Roles, attributes: tuple[str, ...] | None, positive: Any, source: str
+) -> Trail:
+    """Check roles and attributes against the real schema, then build the trail."""
+    with engine_errors(source):
+        schema = dict(frame.collect_schema())
+    check_roles(roles, schema)
+    for name in attributes or ():
+        require_column(name, schema, f"attribute {name!r}")
+    played = {column for _, column in roles}
+    free = tuple(name for name in schema if name not in played)
+    return Trail(
+        frame=frame,
+        roles=roles,
+        attributes=free if attributes is None else attributes,
+        schema=schema,
+        positive=positive_values(positive, roles, schema),
+        source=source,
+    )
+
+
+def positive_values(positive: Any, roles: Roles, schema: Schema) -> dict[str, Any]:
+    """Which value counts as 1 in each two-valued role.
+
+    One value given for both roles speaks only for the columns that could hold it: "yes" says
+    nothing about a column of 0 and 1.
+    """
+    named = [role for role in ("label", "prediction") if role in roles]
+    if positive is None:
+        return {}
+    if isinstance(positive, Mapping):
+        unknown = [role for role in positive if role not in named]
+        if unknown:
+            raise TrailError(
+                f"positive= names {listing(unknown)}; this trail's two-valued roles are "
+                f"{listing(named)}."
+            )
+        return dict(positive)
+    fitting = {role: positive for role in named if _fits(positive, schema[roles.column(role)])}
+    if not fitting:
+        held = ", ".join(f"{role} holds {schema[roles.column(role)]}" for role in named)
+        raise TrailError(
+            f"positive={positive!r} fits neither label nor prediction: {held or 'none'}."
+        )
+    return fitting
+
+
+def _fits(value: Any, dtype: Any) -> bool:
+    if isinstance(value, bool):
+        return isinstance(dtype, nw.Boolean)
+    if isinstance(value, str):
+        return is_text(dtype) or isinstance(dtype, nw.Object)
+    return bool(dtype.is_numeric())
