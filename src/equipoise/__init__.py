@@ -8,9 +8,10 @@
 81
 """
 
+from typing import TYPE_CHECKING, Any
+
 from equipoise import datasets
 from equipoise._version import __version__
-from equipoise.audits import describe
 from equipoise.claims import (
     Claim,
     Groups,
@@ -56,6 +57,9 @@ from equipoise.claims.metric import (
 from equipoise.errors import ClaimError, EquipoiseError, OptionError, TrailError
 from equipoise.findings import Finding, Verdict
 from equipoise.trail import Trail, read
+
+if TYPE_CHECKING:
+    from equipoise.audits import describe
 
 __all__ = [
     "Claim",
@@ -108,3 +112,18 @@ __all__ = [
     "true_negative_rate",
     "true_positive_rate",
 ]
+
+# The verbs bring in the mathematics, and with it half a second of imports, when first used.
+_VERBS = ("describe",)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _VERBS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from equipoise import audits
+
+    return getattr(audits, name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -171,8 +172,10 @@ def _pushed(
     else:
         moments = dict(zip(_MOMENTS, (rows, total, square) * 2, strict=True))
     columns = metric_columns(query.trail, metric)
+    present = [_total(table, "present")]
+    present += [_total(table, f"{prefix}present{i}") for i in range(len(columns))]
     excluded = {
-        f"missing {_called(query.trail, column)}": _total(table, f"{prefix}missing{i}")
+        f"missing {_called(query.trail, column)}": present[i] - present[i + 1]
         for i, column in enumerate(columns)
     }
     return rows, moments, excluded
@@ -189,10 +192,12 @@ def _check_metric(query: Query, metric: Metric, table: Columns, prefix: str) -> 
                 f"Metric {metric.name!r} needs a {role} between 0 and 1; {outside:,} rows of "
                 f"column {query.trail.roles.column(role)!r} lie outside. Rescale the column."
             )
-    bad = _total(table, f"{prefix}bad")
-    if bad:
+    # One infinite or undefined value makes the sum of squares infinite, undefined or absent.
+    known = all(v is not None and math.isfinite(v) for v in table[f"{prefix}square"].tolist())
+    expected = _total(table, f"{prefix}expected")
+    if not known or (expected and expected != _total(table, f"{prefix}rows")):
         raise TrailError(
-            f"Metric {metric.name!r} is infinite or not a number on {bad:,} rows. "
+            f"Metric {metric.name!r} is infinite or not a number on some rows. "
             "Correct these rows, or bound the metric with .clip(low, high)."
         )
 

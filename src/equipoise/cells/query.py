@@ -50,7 +50,8 @@ class Query:
         keys = keys or {"key": nw.lit(0)}
         # Keys get names of their own, so that no column of the table can be mistaken for one.
         named = {name: f"__equipoise_{name}" for name in keys}
-        frame = self.trail.frame.with_columns(**{named[n]: expr for n, expr in keys.items()})
+        added = {named[name]: expression for name, expression in keys.items()}
+        frame = self.trail.frame.with_columns(**added, **self._values())
         grouped = frame.group_by(*named.values()).agg(*self._sums())
         return grouped.rename({new: old for old, new in named.items()}).head(limit + 1)
 
@@ -98,41 +99,64 @@ class Query:
         return self.trail.present(self.trail.roles.column("weight"))
 
     def _metric_sums(self, metric: Metric, prefix: str) -> dict[str, nw.Expr]:
-        columns = metric_columns(self.trail, metric)
-        present = all_of(self.trail.present(column) for column in columns)
-        counts = present & condition_of(self.trail, metric.where, metric)
-        value = _clipped(value_of(self.trail, metric), metric)
-        # x - x is 0 for finite x only; a null here means a division the engine would not do.
-        finite = counts & (value - value == 0).fill_null(False)
-        sums = self._moments(_when(finite, nw.lit(1.0)), _when(finite, value), prefix)
-        sums[f"{prefix}bad"] = _when(counts & ~(value - value == 0).fill_null(False), nw.lit(1.0))
-        sums[f"{prefix}other"] = _when(finite & (value != 0) & (value != 1), nw.lit(1.0))
-        earlier: list[nw.Expr] = []
-        for i, column in enumerate(columns):
-            missing = all_of([*earlier, ~self.trail.present(column)])
-            sums[f"{prefix}missing{i}"] = _when(missing, self._frequency())
-            earlier.append(self.trail.present(column))
+        """Sums of one metric. Its value is null wherever it does not count, and sums skip nulls."""
+        trail, value = self.trail, nw.col(f"__equipoise_{prefix}value")
+        sums = self._moments(value, prefix)
+        for i, present in enumerate(self._present_so_far(metric)):
+            sums[f"{prefix}present{i}"] = _when(present, self._frequency())
+        if may_fail(metric):
+            counts = self._counts(metric)
+            sums[f"{prefix}expected"] = _when(counts, self._frequency())
+        if not metric.zero_one:
+            sums[f"{prefix}other"] = _when((value != 0) & (value != 1), nw.lit(1.0))
         for role in metric.unit:
-            column = self.trail.roles.column(role)
-            score = self.trail.number(column)
-            outside = self.trail.present(column) & ((score < 0) | (score > 1))
+            column = trail.roles.column(role)
+            score = trail.number(column)
+            outside = trail.present(column) & ((score < 0) | (score > 1))
             sums[f"{prefix}outside_{role}"] = _when(outside, nw.lit(1.0))
         return sums
 
-    def _moments(self, counts: nw.Expr, value: nw.Expr, prefix: str) -> dict[str, nw.Expr]:
+    def _values(self) -> dict[str, nw.Expr]:
+        """The value of every metric that the engine sums, null on rows where it does not count."""
+        return {
+            f"__equipoise_m{i}_value": nw.when(self._counts(metric)).then(
+                _clipped(value_of(self.trail, metric), metric)
+            )
+            for i, metric in enumerate(self.metrics)
+            if not self.is_local(metric)
+        }
+
+    def _counts(self, metric: Metric) -> nw.Expr:
+        present = all_of(self.trail.present(c) for c in metric_columns(self.trail, metric))
+        if metric.where is None:
+            return present
+        return present & condition_of(self.trail, metric.where, metric)
+
+    def _present_so_far(self, metric: Metric) -> list[nw.Expr]:
+        """For each column a metric reads: this one and all before it have a value."""
+        present = [self.trail.present(column) for column in metric_columns(self.trail, metric)]
+        return [all_of(present[: i + 1]) for i in range(len(present))]
+
+    def _moments(self, value: nw.Expr, prefix: str) -> dict[str, nw.Expr]:
+        known = ~value.is_null()
+        if self.trail.roles.count is None and not self.weighted:
+            rows = {f"{prefix}rows": _when(known, nw.lit(1.0))}
+            return rows | {f"{prefix}total": value, f"{prefix}square": value * value}
         frequency = self._frequency()
-        rows = frequency * counts
-        sums = {f"{prefix}rows": rows}
+        sums = {f"{prefix}rows": _when(known, frequency)}
+        for suffix, weight in self._weights():
+            mass = frequency if weight is None else frequency * weight
+            sums[f"{prefix}weight{suffix}"] = _when(known, mass)
+            sums[f"{prefix}total{suffix}"] = mass * value
+            sums[f"{prefix}square{suffix}"] = mass * value * value
+        return sums
+
+    def _weights(self) -> list[tuple[str, nw.Expr | None]]:
         if not self.weighted:
-            total, square = frequency * value, frequency * value * value
-            return sums | {f"{prefix}total": total, f"{prefix}square": square}
+            return [("", None)]
         column = self.trail.roles.column("weight")
         weight = _when(self._usable_weight(), self.trail.number(column))
-        for suffix, w in (("", weight), ("2", weight * weight)):
-            sums[f"{prefix}weight{suffix}"] = rows * w
-            sums[f"{prefix}total{suffix}"] = frequency * value * w
-            sums[f"{prefix}square{suffix}"] = frequency * value * value * w
-        return sums
+        return [("", weight), ("2", weight * weight)]
 
 
 def key_of(trail: Trail, dimension: Dimension) -> nw.Expr:
@@ -208,6 +232,21 @@ def condition_of(
         columns = dict.fromkeys(column_of(trail, reference) for reference in formula.references)
         value = all_of([value, *(trail.present(column) for column in columns)])
     return value.fill_null(False)
+
+
+def may_fail(metric: Metric) -> bool:
+    """Whether a metric may have no value although all that it reads is there (0 / 0, log of 0)."""
+    if isinstance(metric.value, nw.Expr):
+        return True
+    return any(_is_partial(node) for node in ast.walk(parse(metric.value).tree))
+
+
+def _is_partial(node: ast.AST) -> bool:
+    """Whether an operation is undefined for some numbers."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+        power = node.right.value if isinstance(node.right, ast.Constant) else None
+        return not (isinstance(power, int) and power >= 0)
+    return isinstance(node, ast.Div | ast.Mod | ast.Call)
 
 
 def all_of(expressions: Iterable[nw.Expr]) -> nw.Expr:
