@@ -1,0 +1,103 @@
+"""Bootstrap over groups: engines, targets, simultaneous bounds, certificates and p-values."""
+
+from equipoise.methods.bootstrap.bounds import (
+    Bounds,
+    Side,
+    critical_value,
+    half_width_factors,
+    simultaneous_bounds,
+)
+from equipoise.methods.bootstrap.certificates import Aim, Certificates, certify, combine
+from equipoise.methods.bootstrap.data import (
+    CellMoments,
+    ClusterData,
+    InfluenceSums,
+    RowData,
+    Totals,
+    canonical_rows,
+    observed_totals,
+    unweighted_moments,
+)
+from equipoise.methods.bootstrap.engines import (
+    BinaryEngine,
+    ClusterEngine,
+    MomentsEngine,
+    RowEngine,
+)
+from equipoise.methods.bootstrap.estimates import (
+    GroupEstimates,
+    estimate_gaps,
+    estimate_ratios,
+)
+from equipoise.methods.bootstrap.flags import (
+    BootstrapPValues,
+    algorithm_4,
+    bootstrap_t,
+    pooled_moments,
+    standardized_blocks,
+)
+from equipoise.methods.bootstrap.intervals import IntervalCertificates, certify_intervals
+from equipoise.methods.bootstrap.process import Audit, Extremes, bound_extremes
+from equipoise.methods.bootstrap.quantiles import quantile
+from equipoise.methods.bootstrap.scaling import Scaling, Unscaled
+from equipoise.methods.bootstrap.status import Status
+from equipoise.methods.bootstrap.streams import CHUNK, Engine, Progress, resampled
+from equipoise.methods.bootstrap.targets import (
+    Complement,
+    Constant,
+    Custom,
+    Overall,
+    Reference,
+    Target,
+)
+
+__all__ = [
+    "CHUNK",
+    "Aim",
+    "Audit",
+    "BinaryEngine",
+    "BootstrapPValues",
+    "Bounds",
+    "CellMoments",
+    "Certificates",
+    "ClusterData",
+    "ClusterEngine",
+    "Complement",
+    "Constant",
+    "Custom",
+    "Engine",
+    "Extremes",
+    "GroupEstimates",
+    "InfluenceSums",
+    "IntervalCertificates",
+    "MomentsEngine",
+    "Overall",
+    "Progress",
+    "Reference",
+    "RowData",
+    "RowEngine",
+    "Scaling",
+    "Side",
+    "Status",
+    "Target",
+    "Totals",
+    "Unscaled",
+    "algorithm_4",
+    "bootstrap_t",
+    "bound_extremes",
+    "canonical_rows",
+    "certify",
+    "certify_intervals",
+    "combine",
+    "critical_value",
+    "estimate_gaps",
+    "estimate_ratios",
+    "half_width_factors",
+    "observed_totals",
+    "pooled_moments",
+    "quantile",
+    "resampled",
+    "simultaneous_bounds",
+    "standardized_blocks",
+    "unweighted_moments",
+]

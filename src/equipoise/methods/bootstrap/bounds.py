@@ -1,0 +1,92 @@
+"""Simultaneous bounds, read off the stored extremes at any level for any group."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from equipoise.methods.arrays import FloatArray
+from equipoise.methods.bootstrap.estimates import GroupEstimates
+from equipoise.methods.bootstrap.process import Extremes
+from equipoise.methods.bootstrap.quantiles import quantile
+from equipoise.methods.bootstrap.scaling import Scaling, Unscaled
+
+
+class Side(Enum):
+    """Which bounds are wanted."""
+
+    LOWER = "lower"
+    UPPER = "upper"
+    BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """Bounds that hold for every group of the collection at once."""
+
+    lower: FloatArray
+    """Lower bounds; −inf when only upper ones were asked for; NaN for groups that have none."""
+    upper: FloatArray
+    """Upper bounds; +inf when only lower ones were asked for; NaN for groups that have none."""
+    critical: float
+    """Critical value t*; NaN when no group could be audited."""
+    level: float
+    """Confidence level."""
+    side: Side
+    """Which bounds were asked for."""
+
+
+def critical_value(extremes: Extremes, *, level: float, side: Side) -> float:
+    """t*: the level-quantile of the process's maximum, of minus its minimum, or of both."""
+    if extremes.highest.size == 0:
+        return float("nan")
+    if side is Side.LOWER:
+        return quantile(extremes.highest, level)
+    if side is Side.UPPER:
+        return quantile(-extremes.lowest, level)
+    return quantile(np.maximum(extremes.highest, -extremes.lowest), level)
+
+
+def simultaneous_bounds(
+    groups: GroupEstimates,
+    extremes: Extremes,
+    scaling: Scaling | Unscaled,
+    *,
+    level: float,
+    side: Side,
+) -> Bounds:
+    """ε̂ ∓ t* ŝ / p̂² for the given groups.
+
+    ``groups`` may be others than those of the run, as long as each belongs to the collection whose
+    extremes are handed in (and ``scaling`` is the one they were computed with).
+
+    >>> from equipoise.methods.bootstrap import *
+    >>> cells = unweighted_moments(np.array([400.0, 600.0]), np.array([100.0, 300.0]))
+    >>> sums = lambda x: x
+    >>> audit = Audit(
+    ...     engine=BinaryEngine(cells),
+    ...     groups=estimate_gaps(cells, Overall(), sums),
+    ...     target=Overall(),
+    ...     sums=sums,
+    ...     resamples=200,
+    ...     seed=np.random.SeedSequence(1),
+    ... )
+    >>> run = bound_extremes(audit, Scaling())
+    >>> b = simultaneous_bounds(audit.groups, run, Scaling(), level=0.9, side=Side.BOTH)
+    >>> bool(b.upper[0] < 0 < b.lower[1])
+    True
+    """
+    critical = critical_value(extremes, level=level, side=side)
+    width = critical * half_width_factors(groups, scaling)
+    blank = np.where(np.isnan(width), np.nan, 0.0)
+    lower = groups.estimate - width if side is not Side.UPPER else blank - np.inf
+    upper = groups.estimate + width if side is not Side.LOWER else blank + np.inf
+    return Bounds(lower=lower, upper=upper, critical=critical, level=level, side=side)
+
+
+def half_width_factors(groups: GroupEstimates, scaling: Scaling | Unscaled) -> FloatArray:
+    """ŝ / p̂² in units of the estimate: the half-width per unit of the critical value."""
+    usable = groups.usable
+    share = np.where(usable, groups.share, 1.0)
+    factor = scaling.factors(groups) / share**2 / groups.unit
+    return np.where(usable, factor, np.nan)

@@ -1,0 +1,46 @@
+"""The quantile of the papers: inf{x : F(x) ≥ q}."""
+
+import math
+
+import numpy as np
+
+from equipoise.methods.arrays import FloatArray
+
+
+def quantile(values: FloatArray, q: float) -> float:
+    """Smallest x with at least a share q of the values at or below it.
+
+    >>> quantile(np.array([4.0, 1.0, 3.0, 2.0]), 0.5)
+    2.0
+    >>> quantile(np.array([4.0, 1.0, 3.0, 2.0]), 0.51)
+    3.0
+    """
+    return float(np.partition(values, rank(values.size, q))[rank(values.size, q)])
+
+
+def rank(size: int, q: float) -> int:
+    """Index of that quantile among the sorted values.
+
+    >>> rank(500, 0.9)
+    449
+    """
+    # 0.9 × 500 must be 450, not a hair above it
+    return min(size - 1, max(0, math.ceil(q * size - 1e-9) - 1))
+
+
+def column_medians(values: FloatArray) -> FloatArray:
+    """Median of each column in the same sense, leaving NaN out; NaN for a column without values.
+
+    >>> column_medians(np.array([[1.0, np.nan], [5.0, 2.0], [3.0, np.nan]])).tolist()
+    [3.0, 2.0]
+    """
+    counts = np.sum(~np.isnan(values), axis=0)
+    out = np.full(values.shape[1], np.nan)
+    for count in np.unique(counts[counts > 0]):
+        chosen = np.flatnonzero(counts == count)
+        k = rank(int(count), 0.5)
+        # few columns at a time: partition copies; it puts NaN last
+        for start in range(0, chosen.size, 1024):
+            part = chosen[start : start + 1024]
+            out[part] = np.partition(values[:, part], k, axis=0)[k]
+    return out

@@ -1,0 +1,64 @@
+"""Resamples in fixed chunks, one random stream each, so that blocks cannot change the answer."""
+
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+import numpy as np
+
+from equipoise.methods.bootstrap.data import Totals
+
+CHUNK = 32
+"""Resamples drawn from one stream. Part of the definition of the results: never tune it."""
+
+BLOCK_NUMBERS = 1 << 22
+"""How many numbers one array of a block may hold (32 MB of floats)."""
+
+Progress = Callable[[int], None]
+"""Called with the number of resamples finished so far; may raise to stop."""
+
+
+class Engine(Protocol):
+    """Draws resampled cell totals."""
+
+    @property
+    def name(self) -> str:
+        """How the result names the engine: exact, moments or clusters."""
+        ...
+
+    def draw(self, rng: np.random.Generator, size: int) -> Totals:
+        """Totals of ``size`` resamples."""
+        ...
+
+
+def resampled(
+    engine: Engine,
+    *,
+    resamples: int,
+    seed: np.random.SeedSequence,
+    groups: int,
+    block: int | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Totals]:
+    """Yield the resampled totals block by block; the numbers do not depend on ``block``.
+
+    Each call with the same seed yields the same resamples: the seed is copied, not consumed.
+    """
+    rows = max(1, min(CHUNK, BLOCK_NUMBERS // max(groups, 1))) if block is None else block
+    chunks = -(-resamples // CHUNK)
+    done = 0
+    for child in _children(seed, chunks):
+        size = min(CHUNK, resamples - done)
+        totals = engine.draw(np.random.default_rng(child), size)
+        for start in range(0, size, rows):
+            yield totals.part(slice(start, start + rows))
+        done += size
+        if progress is not None:
+            progress(done)
+
+
+def _children(seed: np.random.SeedSequence, number: int) -> Iterator[np.random.SeedSequence]:
+    # built by hand because spawn() advances a counter inside the caller's object
+    for i in range(number):
+        yield np.random.SeedSequence(
+            seed.entropy, spawn_key=(*seed.spawn_key, i), pool_size=seed.pool_size
+        )

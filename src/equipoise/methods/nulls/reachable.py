@@ -1,0 +1,77 @@
+"""What a group of a given size could show at most against a known target."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from equipoise.methods.arrays import BoolArray, FloatArray
+from equipoise.methods.nulls.binomial import RateTails, known_target
+from equipoise.methods.nulls.hypotheses import Above, Below, Null
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reachable:
+    """Limits set by a group's size, arrays of shape ``(G,)``; NaN for an empty group."""
+
+    smallest_p: FloatArray
+    """Smallest p-value that any outcome could give."""
+    disparity_above: FloatArray
+    """Smallest disparity above the null that would be shown; NaN if none would."""
+    disparity_below: FloatArray
+    """Disparity closest to the null from below that would be shown; NaN if none would."""
+
+
+def smallest_reachable(
+    n: FloatArray, target: FloatArray, null: Null, tails: RateTails, *, alpha: float
+) -> Reachable:
+    """The smallest p-value, and the smallest disparities with p ≤ alpha, in groups of n rows.
+
+    >>> from equipoise.methods.nulls import exact
+    >>> r = smallest_reachable(
+    ...     np.array([3.0, 10.0]), np.array([0.5, 0.5]), Above(limit=0.0), exact, alpha=0.05
+    ... )
+    >>> r.smallest_p.round(4).tolist(), r.disparity_above.round(3).tolist()
+    ([0.125, 0.001], [nan, 0.4])
+    """
+
+    def p(k: FloatArray) -> FloatArray:
+        return known_target(k, n, target, null, tails)
+
+    full, none = p(n), p(np.zeros_like(n))
+    up = full if not isinstance(null, Below) else np.full(n.shape, np.nan)
+    down = none if not isinstance(null, Above) else np.full(n.shape, np.nan)
+    first = _first(lambda k: p(k) <= alpha, _top(n, target, null), n, up <= alpha)
+    last = _first(lambda k: p(n - k) <= alpha, n - _bottom(n, target, null), n, down <= alpha)
+    size = np.where(n > 0, n, 1.0)
+    return Reachable(
+        smallest_p=np.fmin(up, down),
+        disparity_above=first / size - target,
+        disparity_below=(n - last) / size - target,
+    )
+
+
+def _top(n: FloatArray, target: FloatArray, null: Null) -> FloatArray:
+    """Count at the top of the null, where p-values begin to fall as the count grows."""
+    return np.clip(np.ceil(n * (target + max(null.limits))), 0.0, n)
+
+
+def _bottom(n: FloatArray, target: FloatArray, null: Null) -> FloatArray:
+    return np.clip(np.floor(n * (target + min(null.limits))), 0.0, n)
+
+
+def _first(
+    shown: Callable[[FloatArray], BoolArray],
+    start: FloatArray,
+    stop: FloatArray,
+    possible: BoolArray,
+) -> FloatArray:
+    """Smallest count in [start, stop] at which something is shown, by halving; NaN if none."""
+    low, high = start.copy(), stop.copy()
+    for _ in range(64):
+        if not bool((low < high).any()):
+            break
+        middle = np.floor((low + high) / 2)
+        here = shown(middle)
+        high, low = np.where(here, middle, high), np.where(here, low, np.minimum(middle + 1, high))
+    return np.where(possible, high, np.nan)
