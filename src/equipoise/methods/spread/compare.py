@@ -1,0 +1,283 @@
+"""Is one spread larger than another? Both are resampled together, so their errors cancel rightly.
+
+Drawing whole rows makes a group's size random. A group that draws no row at all takes an
+independent draw of its own size instead, which happens only to groups of a few rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from equipoise.methods.arrays import AnyArray, FloatArray, IntArray
+from equipoise.methods.spread.draws import bootstrap_draws, in_chunks
+from equipoise.methods.spread.sample import GroupSample, sample_from_sums
+from equipoise.methods.spread.summary import check_level
+from equipoise.methods.spread.variance import corrected_variance, double_factor, sample_variance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contrast:
+    """The difference of two corrected between-group variances.
+
+    Attributes
+    ----------
+    first
+        Corrected variance of the first, not cut off at zero.
+    second
+        Corrected variance of the second, not cut off at zero.
+    difference
+        ``first`` − ``second``.
+    lower
+        Lower end of the interval for the difference.
+    upper
+        Upper end of the interval for the difference.
+    first_sample
+        The groups that counted for the first, and those left out.
+    second_sample
+        The groups that counted for the second, and those left out.
+    level
+        Confidence level.
+    resamples
+        Number of joint resamples.
+    """
+
+    first: float
+    second: float
+    difference: float
+    lower: float
+    upper: float
+    first_sample: GroupSample
+    second_sample: GroupSample
+    level: float
+    resamples: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sums:
+    """Resampled sizes, totals and square totals; the last axis runs over the groups."""
+
+    size: FloatArray
+    total: FloatArray
+    square: FloatArray
+
+
+def compare_attributes(
+    n: IntArray,
+    total: FloatArray,
+    square: FloatArray | None,
+    first: IntArray,
+    second: IntArray,
+    *,
+    binary: bool,
+    rng: np.random.Generator,
+    level: float = 0.95,
+    resamples: int = 1000,
+) -> Contrast:
+    """Compare the spread across two attributes of the same rows.
+
+    Parameters
+    ----------
+    n
+        Rows in each cell of the two attributes crossed.
+    total
+        Sum of the metric per cell.
+    square
+        Sum of its squares per cell; not needed for a 0/1 metric.
+    first
+        Group of each cell by the first attribute, numbered from 0.
+    second
+        Group of each cell by the second attribute, numbered from 0.
+    binary
+        Whether the metric takes the values 0 and 1 only.
+    rng
+        Source of randomness.
+    level
+        Confidence level.
+    resamples
+        Number of joint resamples of the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> n, s = np.array([90, 90, 90, 90]), np.array([20.0, 22, 70, 69])
+    >>> c = compare_attributes(n, s, None, np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]),
+    ...                        binary=True, rng=np.random.default_rng(1))
+    >>> 0 < c.lower < c.difference < c.upper
+    True
+    """
+    check_level(level)
+    if square is None and not binary:
+        raise ValueError("a metric that is not 0/1 needs the sums of its squares")
+    q = total if square is None else square
+    samples = [_grouped(label, n, total, q, binary) for label in (first, second)]
+    joint, *spare = rng.spawn(3)
+    cells = _cell_draws(np.asarray(n), total, q, binary, resamples, joint)
+    twice = [
+        _double_corrected(_regroup(cells, label, sample), sample, stream)
+        for label, sample, stream in zip((first, second), samples, spare, strict=True)
+    ]
+    return _contrast(samples[0], samples[1], twice[0] - twice[1], level)
+
+
+def compare_models(
+    count: IntArray,
+    values: FloatArray,
+    *,
+    binary: bool,
+    rng: np.random.Generator,
+    eligible: AnyArray | None = None,
+    level: float = 0.95,
+    resamples: int = 1000,
+) -> dict[tuple[int, int], Contrast]:
+    """Compare the spread of two or more models on the same rows, pair by pair.
+
+    Parameters
+    ----------
+    count
+        Rows per group and joint outcome, shape (groups, outcomes). For two models with 0/1
+        metrics the outcomes are (0, 0), (0, 1), (1, 0) and (1, 1).
+    values
+        Metric of each model at each outcome, shape (outcomes, models).
+    binary
+        Whether the metrics take the values 0 and 1 only.
+    rng
+        Source of randomness.
+    eligible
+        Whether a row with that outcome counts for that model, shape (outcomes, models);
+        all count by default.
+    level
+        Confidence level of each pair's interval.
+    resamples
+        Number of joint resamples of the rows within the groups.
+
+    Returns
+    -------
+        The contrast of each pair of models, keyed by their positions. All models are judged on the
+        groups that are usable for every one of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> count = np.array([[40, 10, 10, 40], [40, 10, 50, 0], [50, 0, 10, 40]])
+    >>> values = np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]])
+    >>> c = compare_models(count, values, binary=True, rng=np.random.default_rng(1))[0, 1]
+    >>> c.first < c.second and c.upper > c.lower
+    True
+    """
+    check_level(level)
+    count, values = np.asarray(count), np.asarray(values, dtype=np.float64)
+    counts_for = np.ones(values.shape) if eligible is None else np.asarray(eligible, dtype=float)
+    value = np.where(counts_for > 0, values, 0.0)
+    usable = np.flatnonzero(((count @ counts_for) >= 2).all(axis=1))
+    samples = [
+        _model_sample(count, value[:, m], counts_for[:, m], usable, binary)
+        for m in range(values.shape[1])
+    ]
+    joint, *spare = rng.spawn(1 + len(samples))
+    drawn = _outcome_draws(count[usable], resamples, joint)
+    twice = [
+        _double_corrected(_model_sums(drawn, value[:, m], counts_for[:, m]), samples[m], spare[m])
+        for m in range(len(samples))
+    ]
+    pairs = [(i, j) for i in range(len(samples)) for j in range(i + 1, len(samples))]
+    return {(i, j): _contrast(samples[i], samples[j], twice[i] - twice[j], level) for i, j in pairs}
+
+
+def _contrast(first: GroupSample, second: GroupSample, gaps: FloatArray, level: float) -> Contrast:
+    tail = (1 - level) / 2
+    low, high = np.quantile(gaps - gaps.mean(), [tail, 1 - tail])
+    one, two = sample_variance(first), sample_variance(second)
+    return Contrast(
+        first=one,
+        second=two,
+        difference=one - two,
+        lower=one - two + float(low),
+        upper=one - two + float(high),
+        first_sample=first,
+        second_sample=second,
+        level=level,
+        resamples=gaps.size,
+    )
+
+
+def _grouped(
+    label: IntArray, n: IntArray, total: FloatArray, square: FloatArray, binary: bool
+) -> GroupSample:
+    size, sums, squares = (
+        np.asarray(np.bincount(label, weights=x), dtype=np.float64) for x in (n, total, square)
+    )
+    return sample_from_sums(size.astype(np.int64), sums, squares, binary=binary)
+
+
+def _cell_draws(
+    n: IntArray,
+    total: FloatArray,
+    square: FloatArray,
+    binary: bool,
+    resamples: int,
+    rng: np.random.Generator,
+) -> _Sums:
+    rows = int(n.sum())
+    safe = np.maximum(n, 1)
+    mean = total / safe
+    spread = np.maximum(square / safe - mean**2, 0.0)
+
+    def chunk(count: int, stream: np.random.Generator) -> tuple[FloatArray, ...]:
+        size = stream.multinomial(rows, n / rows, size=count).T.astype(np.float64)
+        if binary:
+            # A multinomial over cell × {0, 1} is a multinomial over cells, then a binomial in each.
+            hits = stream.binomial(size.astype(np.int64), np.clip(mean, 0, 1)[:, None])
+            return size, hits.astype(np.float64), hits.astype(np.float64)
+        noise = stream.standard_normal(size.shape)
+        drawn = size * mean[:, None] + np.sqrt(size * spread[:, None]) * noise
+        inner = drawn**2 / np.maximum(size, 1) + np.maximum(size - 1, 0) * spread[:, None]
+        return size, drawn, inner
+
+    size, drawn, inner = in_chunks(chunk, resamples, rng)
+    return _Sums(size=size, total=drawn, square=inner)
+
+
+def _regroup(cells: _Sums, label: IntArray, sample: GroupSample) -> _Sums:
+    member = np.equal.outer(label, sample.kept).astype(np.float64)
+    return _Sums(size=cells.size @ member, total=cells.total @ member, square=cells.square @ member)
+
+
+def _model_sample(
+    count: IntArray, value: FloatArray, counts_for: FloatArray, usable: IntArray, binary: bool
+) -> GroupSample:
+    # Groups unusable for any model are emptied here, so that each sample lists them as left out.
+    size = np.zeros(count.shape[0], dtype=np.int64)
+    size[usable] = (count[usable] @ counts_for).astype(np.int64)
+    total, square = np.zeros(size.size), np.zeros(size.size)
+    total[usable], square[usable] = count[usable] @ value, count[usable] @ value**2
+    return sample_from_sums(size, total, square, binary=binary)
+
+
+def _outcome_draws(count: IntArray, resamples: int, rng: np.random.Generator) -> FloatArray:
+    size = count.sum(axis=1)
+    share = count / size[:, None]
+
+    def chunk(number: int, stream: np.random.Generator) -> tuple[FloatArray, ...]:
+        drawn = stream.multinomial(size, share, size=(number, size.size))
+        return (np.moveaxis(drawn, 0, -1).astype(np.float64),)
+
+    (drawn,) = in_chunks(chunk, resamples, rng)
+    return drawn
+
+
+def _model_sums(drawn: FloatArray, value: FloatArray, counts_for: FloatArray) -> _Sums:
+    return _Sums(size=drawn @ counts_for, total=drawn @ value, square=drawn @ value**2)
+
+
+def _double_corrected(sums: _Sums, sample: GroupSample, rng: np.random.Generator) -> FloatArray:
+    resamples = sums.size.shape[0]
+    empty = sums.size == 0
+    spare = bootstrap_draws(sample, resamples, rng)
+    size = np.where(empty, sample.size, sums.size)
+    mean = np.where(empty, spare.mean, sums.total / size)
+    second = np.maximum(sums.square / size - mean**2, 0.0)
+    spread = np.where(empty, spare.spread, mean * (1 - mean) if sample.binary else second)
+    factor = double_factor(sample.size, unbiased=False, drawn=size)
+    return corrected_variance(mean, spread, factor)

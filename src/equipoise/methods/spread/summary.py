@@ -1,0 +1,208 @@
+"""One meta-metric with its bias, its corrected value, and an interval that may reach zero."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from equipoise.methods.arrays import FloatArray
+from equipoise.methods.spread.draws import Draws, bootstrap_draws
+from equipoise.methods.spread.extremes import (
+    difference_interval,
+    max_deviation_interval,
+    ratio_interval,
+)
+from equipoise.methods.spread.mean_deviation import mean_deviation_interval
+from equipoise.methods.spread.metrics import Meta, meta_metric, needs_positive, no_spread
+from equipoise.methods.spread.recommended import entropy_interval, variance_interval
+from equipoise.methods.spread.sample import GroupSample
+from equipoise.methods.spread.variance import Interval, sample_variance
+
+
+class Outcome(StrEnum):
+    """What could be said."""
+
+    ESTIMATED = "estimated"
+    CONSTANT = "the metric has the same value in every row"
+    FROZEN = "the metric does not vary within any group, so its sampling error is unknown"
+    INFINITE = "a group mean is zero, which makes this summary infinite"
+    NO_BIAS = "some resamples make this summary infinite, so its bias cannot be estimated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """A meta-metric of the group means.
+
+    Attributes
+    ----------
+    kind
+        Which meta-metric.
+    plugin
+        Its value at the observed group means; infinite where a zero mean makes it so.
+    bias
+        Estimated upward bias of ``plugin``; None where it cannot be estimated.
+    corrected
+        ``plugin`` less its bias, cut off at its value under equality; None likewise.
+    corrected_raw
+        The corrected value before it was cut off; None likewise.
+    interval
+        Confidence interval for the true value; None where the outcome says why.
+    p_zero
+        p-value of the Monte-Carlo test of "all groups equal" on which the lower end rests; None
+        where it does not rest on one.
+    level
+        Confidence level of the interval.
+    resamples
+        Resamples used; 0 where nothing was resampled.
+    outcome
+        What could be said.
+    """
+
+    kind: Meta
+    plugin: float
+    bias: float | None
+    corrected: float | None
+    corrected_raw: float | None
+    interval: Interval | None
+    p_zero: float | None
+    level: float
+    resamples: int
+    outcome: Outcome
+
+
+def summarize_spread(
+    sample: GroupSample,
+    kind: Meta,
+    *,
+    rng: np.random.Generator,
+    level: float = 0.95,
+    alpha: float = 2.0,
+    resamples: int = 1000,
+    draws: Draws | None = None,
+) -> Spread:
+    """Summarise the spread of the group means by one meta-metric.
+
+    Parameters
+    ----------
+    sample
+        The usable groups.
+    kind
+        Which meta-metric.
+    rng
+        Source of randomness.
+    level
+        Confidence level.
+    alpha
+        Order of the generalised entropy index.
+    resamples
+        Number of resamples.
+    draws
+        Resampled groups to use instead of drawing them here, as from ``row_draws``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from equipoise.methods.spread import Meta, sample_from_sums
+    >>> s = sample_from_sums(np.array([50] * 4), np.array([20.0, 25, 30, 22]), binary=True)
+    >>> r = summarize_spread(s, Meta.DIFFERENCE, rng=np.random.default_rng(7))
+    >>> r.plugin > r.corrected, r.interval.lower
+    (True, 0.0)
+    """
+    check_level(level)
+    if needs_positive(kind) and np.any(sample.mean < 0):
+        raise ValueError(f"the {kind} needs group means that are not negative")
+    first, second = rng.spawn(2)
+    drawn = bootstrap_draws(sample, resamples, first) if draws is None else draws
+    plugin = float(meta_metric(kind, sample.mean, alpha=alpha))
+    raw = corrected_value(sample, kind, drawn, alpha=alpha)
+    ends, p_zero = _ends(sample, kind, raw, drawn, level, alpha, second)
+    return Spread(
+        kind=kind,
+        plugin=plugin,
+        bias=None if raw is None else plugin - raw,
+        corrected=None if raw is None else max(raw, no_spread(kind)),
+        corrected_raw=raw,
+        interval=ends,
+        p_zero=p_zero,
+        level=level,
+        resamples=drawn.mean.shape[0],
+        outcome=_outcome(sample, plugin, raw),
+    )
+
+
+def check_level(level: float) -> None:
+    """Refuse confidence levels outside (0, 1)."""
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1; got {level}")
+
+
+def corrected_value(
+    sample: GroupSample, kind: Meta, draws: Draws, *, alpha: float = 2.0
+) -> float | None:
+    """Remove the part of a meta-metric that sampling error explains.
+
+    Resampling adds the sampling error a second time. On the scale on which a meta-metric grows in
+    proportion to the error variance, the value without any error is the observed value less the
+    growth from the first error to the second. That scale is the value itself for variance and
+    entropy, its square for differences, and the squared logarithm for the ratio. For the variance
+    the growth is known in closed form. None where some resamples are infinite.
+    """
+    if kind is Meta.VARIANCE:
+        return sample_variance(sample)
+    once = _to_scale(kind, meta_metric(kind, sample.mean, alpha=alpha))
+    twice = _to_scale(kind, meta_metric(kind, draws.mean, alpha=alpha))
+    if not (np.isfinite(once) and np.all(np.isfinite(twice))):
+        return None
+    return _from_scale(kind, float(2 * once - twice.mean()))
+
+
+def _to_scale(kind: Meta, value: FloatArray) -> FloatArray:
+    if kind is Meta.RATIO:
+        return np.asarray(np.log(value) ** 2)
+    return value if kind in (Meta.VARIANCE, Meta.ENTROPY) else np.asarray(value**2)
+
+
+def _from_scale(kind: Meta, value: float) -> float:
+    if kind in (Meta.VARIANCE, Meta.ENTROPY):
+        return value
+    root = float(np.copysign(np.sqrt(abs(value)), value))
+    return float(np.exp(root)) if kind is Meta.RATIO else root
+
+
+def _ends(
+    sample: GroupSample,
+    kind: Meta,
+    estimate: float | None,
+    draws: Draws,
+    level: float,
+    alpha: float,
+    rng: np.random.Generator,
+) -> tuple[Interval | None, float | None]:
+    # Rates of 0 and 1 still have likelihood limits; a real metric without variation has none.
+    if sample.frozen and not (sample.binary and kind not in (Meta.VARIANCE, Meta.ENTROPY)):
+        return None, None
+    if kind is Meta.DIFFERENCE:
+        return difference_interval(sample, level), None
+    if kind is Meta.RATIO:
+        return ratio_interval(sample, level), None
+    if kind is Meta.MAX_DEVIATION:
+        return max_deviation_interval(sample, level), None
+    if kind is Meta.MEAN_DEVIATION:
+        return mean_deviation_interval(sample, level), None
+    if estimate is None:
+        return None, None
+    if kind is Meta.VARIANCE:
+        return variance_interval(sample, draws, level=level, rng=rng)
+    return entropy_interval(sample, estimate, draws, level=level, alpha=alpha, rng=rng)
+
+
+def _outcome(sample: GroupSample, plugin: float, raw: float | None) -> Outcome:
+    if sample.constant:
+        return Outcome.CONSTANT
+    if sample.frozen:
+        return Outcome.FROZEN
+    if not np.isfinite(plugin):
+        return Outcome.INFINITE
+    return Outcome.NO_BIAS if raw is None else Outcome.ESTIMATED
