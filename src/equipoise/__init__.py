@@ -59,9 +59,21 @@ from equipoise.findings import Finding, Verdict
 from equipoise.trail import Trail, read
 
 if TYPE_CHECKING:
-    from equipoise.audits import describe
+    from equipoise.audits import (
+        Bootstrap,
+        BootstrapT,
+        Certificates,
+        UnderNull,
+        certify,
+        describe,
+        discover,
+        flag,
+    )
 
 __all__ = [
+    "Bootstrap",
+    "BootstrapT",
+    "Certificates",
     "Claim",
     "ClaimError",
     "EquipoiseError",
@@ -72,6 +84,7 @@ __all__ = [
     "Target",
     "Trail",
     "TrailError",
+    "UnderNull",
     "Verdict",
     "__version__",
     "absolute_error",
@@ -80,16 +93,19 @@ __all__ = [
     "bins",
     "boxes",
     "brier",
+    "certify",
     "complement",
     "constant",
     "coverage",
     "custom",
     "datasets",
     "describe",
+    "discover",
     "equalized_odds",
     "error_rate",
     "false_negative_rate",
     "false_positive_rate",
+    "flag",
     "from_plan",
     "gap",
     "intersections",
@@ -114,7 +130,16 @@ __all__ = [
 ]
 
 # The verbs bring in the mathematics, and with it half a second of imports, when first used.
-_VERBS = ("describe",)
+_VERBS = (
+    "Bootstrap",
+    "BootstrapT",
+    "Certificates",
+    "UnderNull",
+    "certify",
+    "describe",
+    "discover",
+    "flag",
+)
 
 
 def __getattr__(name: str) -> Any:

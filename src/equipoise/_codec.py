@@ -2,12 +2,16 @@
 
 A registered frozen dataclass becomes ``{"kind": name, field: value, …}`` with the fields that
 differ from their defaults; tuples become lists, and infinities the words "inf" and "-inf" inside
-``{"number": …}``. A class with a ``shorthand`` method may write itself as a bare word instead;
-whoever holds such a value reads the word back. Reading refuses unknown kinds and
+``{"number": …}``. A mapping whose own keys could be mistaken for these is written as
+``{"mapping": [[key, value], …]}``. A class with a ``shorthand`` method may write itself as a bare
+word instead; whoever holds such a value reads the word back. Reading refuses unknown kinds and
 unknown fields by name.
 """
 
 import dataclasses
+import datetime
+import decimal
+import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -15,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from equipoise._validate import known_name, listing
-from equipoise.errors import ClaimError, EquipoiseError
+from equipoise.errors import ClaimError
 
 T = TypeVar("T", bound=type)
 Plain = dict[str, Any] | list[Any] | str | int | float | bool | None
@@ -40,26 +44,59 @@ def kind_of(value: object) -> str:
     return _NAMES[type(value)]
 
 
-def to_plain(value: Any) -> Any:
-    """A plain dictionary, list or scalar that `from_plain` turns back into ``value``."""
+def canonical(value: Any) -> Any:
+    """One form for equal values: plain Python, whole numbers as int, NaN as missing.
+
+    >>> canonical(np.float64(3.0)), canonical(float("nan")), canonical(decimal.Decimal("1.50"))
+    (3, None, 1.5)
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if _is_missing(value):
+        return None
+    if isinstance(value, float | decimal.Decimal):
+        number = float(value)
+        return int(number) if number.is_integer() else number
+    if isinstance(value, datetime.datetime):
+        return _moment(value)
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    return str(value)
+
+
+def to_plain(value: Any, other: Callable[[Any], Any] | None = None) -> Any:
+    """A plain dictionary, list or scalar that `from_plain` turns back into ``value``.
+
+    ``other`` says what to write for a value that has no plain form, which is otherwise an error.
+    """
+    again = functools.partial(to_plain, other=other)
     if hasattr(value, "shorthand") and value.shorthand() is not None:
         return value.shorthand()
     if type(value) in _NAMES:
-        return {"kind": _NAMES[type(value)], **plain_fields(value)}
+        return {"kind": _NAMES[type(value)], **_plain_fields(value, again)}
     if isinstance(value, Mapping):
-        return {str(key): to_plain(item) for key, item in value.items()}
+        return _plain_mapping({str(key): again(item) for key, item in value.items()})
     if isinstance(value, list | tuple):
-        return [to_plain(item) for item in value]
-    return _plain_scalar(value)
+        return [again(item) for item in value]
+    return _plain_scalar(value, other)
 
 
-def plain_fields(value: Any) -> dict[str, Any]:
+def _plain_fields(value: Any, again: Callable[[Any], Any]) -> dict[str, Any]:
     """The fields of a dataclass in plain form, those at their defaults left out."""
     return {
-        field.name: to_plain(getattr(value, field.name))
+        field.name: again(getattr(value, field.name))
         for field in dataclasses.fields(value)
         if not _at_default(field, getattr(value, field.name))
     }
+
+
+def _plain_mapping(mapping: dict[str, Any]) -> dict[str, Any]:
+    # A table may well have a column called "kind" or "number".
+    if {"kind", "number", "mapping"} & mapping.keys():
+        return {"mapping": [[key, item] for key, item in mapping.items()]}
+    return mapping
 
 
 def from_plain(data: Any) -> Any:
@@ -72,7 +109,9 @@ def from_plain(data: Any) -> Any:
         if "kind" in data:
             return _decode_kind(data)
         if set(data) == {"number"}:
-            return float(data["number"])
+            return _number(data["number"])
+        if set(data) == {"mapping"}:
+            return {str(key): from_plain(item) for key, item in data["mapping"]}
         return {key: from_plain(item) for key, item in data.items()}
     if isinstance(data, list | tuple):
         return tuple(from_plain(item) for item in data)
@@ -81,13 +120,18 @@ def from_plain(data: Any) -> Any:
 
 def build(cls: type, data: Mapping[str, Any], called: str) -> Any:
     """Make ``cls`` from plain fields; unknown or missing fields are named in the error."""
+    if not isinstance(data, Mapping):
+        raise ClaimError(f"{called} must be a mapping of its fields; got {data!r}.")
     fields = {field.name: field for field in dataclasses.fields(cls)}
     for name in data:
         known_name(f"{called} field", name, fields, ClaimError)
     missing = [n for n, f in fields.items() if n not in data and not _has_default(f)]
     if missing:
         raise ClaimError(f"{called} needs {listing(missing)}; got {listing(data)}.")
-    return cls(**{name: from_plain(item) for name, item in data.items()})
+    try:
+        return cls(**{name: from_plain(item) for name, item in data.items()})
+    except (TypeError, ValueError, AttributeError) as error:
+        raise ClaimError(f"{called} cannot be made from {dict(data)!r}: {error}.") from error
 
 
 def _decode_kind(data: Mapping[str, Any]) -> Any:
@@ -95,18 +139,41 @@ def _decode_kind(data: Mapping[str, Any]) -> Any:
     return build(_KINDS[name], {key: v for key, v in data.items() if key != "kind"}, name)
 
 
-def _plain_scalar(value: Any) -> Any:
+def _plain_scalar(value: Any, other: Callable[[Any], Any] | None) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return {"number": str(value)}
     if value is None or isinstance(value, str | bool | int | float):
         return value
-    raise EquipoiseError(
+    if other is not None:
+        return other(value)
+    raise ClaimError(
         f"{type(value).__name__} {value!r} cannot be written to a plan. Plans hold columns, "
         "numbers and formulas written as text; compute the column beforehand, "
         "or write the formula as text."
     )
+
+
+def _number(text: Any) -> float:
+    try:
+        return float(text)
+    except (TypeError, ValueError) as error:
+        raise ClaimError(f"Expected a number such as 'inf'; got {text!r}.") from error
+
+
+def _is_missing(value: Any) -> bool:
+    # pandas has its own missing values, which are equal to nothing, themselves included.
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | decimal.Decimal) and math.isnan(value)
+
+
+def _moment(value: datetime.datetime) -> str:
+    """A point in time; one that is a whole day reads as that day, whatever type stores it."""
+    plain = value.astimezone(datetime.UTC).replace(tzinfo=None) if value.tzinfo else value
+    whole_day = plain.time() == datetime.time() and not getattr(plain, "nanosecond", 0)
+    return plain.date().isoformat() if whole_day else plain.isoformat()
 
 
 def _has_default(field: "dataclasses.Field[Any]") -> bool:

@@ -22,8 +22,17 @@ def listing(names: Iterable[object], most: int = 12) -> str:
     """
     shown = [repr(name) for name in names]
     if len(shown) > most:
-        return ", ".join(shown[:most]) + f" … ({len(shown) - most} more)"
+        return ", ".join(shown[:most]) + f" … ({len(shown) - most:,} more)"
     return ", ".join(shown) if shown else "none"
+
+
+def rows_text(number: int) -> str:
+    """A number of rows in words.
+
+    >>> rows_text(1), rows_text(1200)
+    ('1 row', '1,200 rows')
+    """
+    return f"{number:,} row{'' if number == 1 else 's'}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -44,7 +53,7 @@ def known_name(
     if name in choices:
         return name
     hint = did_you_mean(name, choices) if isinstance(name, str) else ""
-    raise error(f"{what} {name!r} does not exist.{hint} There is: {listing(choices)}.")
+    raise error(f"{what} {name!r} does not exist.{hint} There is: {listing(choices, most=20)}.")
 
 
 def fraction(what: str, value: object) -> float:
@@ -72,17 +81,26 @@ def whole(what: str, value: object, least: int = 1) -> int:
 
 
 def known_keywords(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorator: a misspelt keyword becomes an `OptionError` that names the nearest one."""
+    """Decorator: a misspelt or missing argument becomes an `OptionError` that says what exists."""
+    signature = inspect.signature(function)
+    kinds = [parameter.kind for parameter in signature.parameters.values()]
     names = [
         name
-        for name, parameter in inspect.signature(function).parameters.items()
+        for name, parameter in signature.parameters.items()
         if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
     ]
+    takes_any = inspect.Parameter.VAR_KEYWORD in kinds
 
     @functools.wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-        for keyword in kwargs:
+        for keyword in () if takes_any else kwargs:
             known_name(f"{function.__name__}() option", keyword, names)
+        try:
+            signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise OptionError(
+                f"{function.__name__}(): {error}. It takes: {listing(names)}."
+            ) from error
         return function(*args, **kwargs)
 
     return wrapper
@@ -90,6 +108,8 @@ def known_keywords(function: Callable[P, R]) -> Callable[P, R]:
 
 def columns_named(what: str, names: Iterable[Any]) -> tuple[str, ...]:
     """One or more non-empty, distinct column names."""
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise OptionError(f"{what} must be a list of column names; got {names!r}.")
     chosen = tuple(names)
     for name in chosen:
         if not isinstance(name, str) or not name:

@@ -1,5 +1,18 @@
 """The verbs: each takes a trail and a claim, and returns a finding."""
 
+from equipoise.audits.certify import certify
 from equipoise.audits.describe import describe
+from equipoise.audits.discover import discover
+from equipoise.audits.flag import flag
+from equipoise.audits.methods import Bootstrap, BootstrapT, Certificates, UnderNull
 
-__all__ = ["describe"]
+__all__ = [
+    "Bootstrap",
+    "BootstrapT",
+    "Certificates",
+    "UnderNull",
+    "certify",
+    "describe",
+    "discover",
+    "flag",
+]

@@ -8,7 +8,7 @@ import numpy as np
 from equipoise._validate import fraction, known_keywords, known_name, whole
 from equipoise.audits._provenance import provenance_of
 from equipoise.cells import Cells, Collection, form_groups, gather
-from equipoise.cells.targets import group_means, target_values
+from equipoise.cells.targets import group_means, overall_mean, target_values
 from equipoise.claims import Claim, Ratio, as_claim
 from equipoise.findings import DescribedGroup, Description
 from equipoise.methods.arrays import FloatArray
@@ -16,6 +16,7 @@ from equipoise.methods.pointwise import clopper_pearson, t_interval, wilson
 from equipoise.trail import Trail
 
 Interval = Literal["exact", "wilson"]
+_ROUNDING = 16 * float(np.finfo(np.float64).eps)
 
 
 @known_keywords
@@ -58,14 +59,14 @@ def describe(
     collection = form_groups(asked.across, cells)
     method, lower, upper = _intervals(cells, collection, level, interval)
     return Description(
-        claim=asked.to_plan(),
+        claim=asked.quoted(),
         question=asked.words,
         guarantee="pointwise: each interval on its own, not all groups at once",
         assumptions=("rows are independent draws from the population audited",),
         provenance=provenance_of(cells),
         rows=_rows(asked, cells, collection, lower, upper, small),
         metric=asked.metric.words,
-        overall=float(cells.total.sum() / cells.weight.sum()),
+        overall=overall_mean(cells),
         share=cells.zero_one,
         level=level,
         method=method,
@@ -99,7 +100,11 @@ def _student(cells: Cells, collection: Collection, level: float) -> tuple[FloatA
         + mean**2 * weight2
     )
     safe = np.where(weight2 > 0, weight2, np.nan)
-    return t_interval(mean, spread / safe, weight**2 / safe, level)
+    # Squares of nearly equal large numbers cancel; no variance below that rounding is believed.
+    variance = np.maximum(spread / safe, _ROUNDING * mean**2)
+    # Two rows of equal weight are two, however their weights are rounded.
+    size = np.round(weight**2 / safe, 9)
+    return t_interval(mean, variance, size, level)
 
 
 def _known(bound: FloatArray, rows: FloatArray) -> FloatArray:
@@ -118,19 +123,20 @@ def _rows(
     values, targets = group_means(cells, collection), target_values(claim.target, cells, collection)
     with np.errstate(divide="ignore", invalid="ignore"):
         disparities = values / targets if isinstance(claim, Ratio) else values - targets
+    names = zip(collection.labels(), collection.wheres(), strict=True)
     return tuple(
         DescribedGroup(
-            group=collection.label(i),
-            where=collection.where(i),
+            group=label,
+            where=where,
             n=round(float(sizes[i])),
             value=number(values[i]),
             lower=number(lower[i]),
             upper=number(upper[i]),
             target=number(targets[i]),
             disparity=number(disparities[i]),
-            note=_note(round(float(sizes[i])), small),
+            note=_note(round(float(sizes[i])), small, values[i], targets[i]),
         )
-        for i in range(len(collection))
+        for i, (label, where) in enumerate(names)
     )
 
 
@@ -139,7 +145,12 @@ def number(value: Any) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _note(n: int, small: int) -> str:
+def _note(n: int, small: int, value: float, target: float) -> str:
     if n == 0:
         return "no row on which the metric counts"
-    return f"small: n = {n}" if n < small else ""
+    notes = [f"small: n = {n}"] if n < small else []
+    if math.isnan(value):
+        notes.append("all weights are 0")
+    if math.isnan(target):
+        notes.append("nobody to compare with")
+    return "; ".join(notes)

@@ -20,6 +20,8 @@ class Axis:
     dimension: Dimension
     levels: tuple[Any, ...]
     """Values of the attribute, or (from, to) pairs for ranges; None is the missing level."""
+    asked: Dimension | None = None
+    """The dimension as it was asked for, where the data had to say what its edges are."""
 
     @property
     def name(self) -> str:
@@ -28,6 +30,20 @@ class Axis:
 
     def __len__(self) -> int:
         return len(self.levels)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ClusterTable:
+    """Totals by cluster and cell, sorted by cluster, one entry per pair that has rows."""
+
+    cluster: IntArray
+    """Number of the cluster."""
+    cell: IntArray
+    """Position of the cell."""
+    weight: FloatArray
+    """Sum of weights."""
+    total: FloatArray
+    """Weighted sum of the metric."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -68,6 +84,8 @@ class Cells:
     """Rows left out, by reason."""
     source: str
     """What the rows were read from."""
+    clusters: ClusterTable | None = field(default=None, repr=False)
+    """Totals by cluster, if the trail has a cluster column."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -89,15 +107,27 @@ class Cells:
 
     def fingerprint(self) -> str:
         """A digest of the cells: the same from every engine and in every row order."""
-        arrays = (self.present, self.rows, self.weight, self.total, self.square)
         content = {
             "metric": self.metric.name,
-            "axes": [[axis.name, [str(level) for level in axis.levels]] for axis in self.axes],
+            "axes": [[axis.name, [repr(level) for level in axis.levels]] for axis in self.axes],
             "index": self.index.tolist(),
-            # Twelve digits: engines add the same numbers in different orders.
-            "totals": [[f"{value:.12g}" for value in np.asarray(a)] for a in arrays],
+            "counts": [array.astype(np.int64).tolist() for array in (self.present, self.rows)],
+            "totals": self._rounded(),
             "scanned": self.scanned,
             "excluded": dict(sorted(self.excluded.items())),
         }
-        text = json.dumps(content, sort_keys=True, ensure_ascii=False)
+        text = json.dumps(content, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
+
+    def _rounded(self) -> list[list[str]]:
+        """The totals to seven digits, since engines add the same numbers in different orders.
+
+        A total may cancel to nearly nothing, so it is measured against the size of what was added.
+        """
+        size = np.sqrt(self.weight * self.square)
+        share = np.divide(self.total, size, out=np.zeros_like(size), where=size > 0)
+        return [
+            [f"{value:.7g}" for value in self.weight],
+            [f"{round(value, 7) + 0.0:.7f}" for value in share],
+            [f"{value:.7g}" for value in self.square],
+        ]

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from equipoise._validate import listing
-from equipoise.cells.levels import canonical
+from equipoise._codec import canonical
+from equipoise._validate import did_you_mean, listing
 from equipoise.cells.views import View
 from equipoise.claims.groups import Groups
 from equipoise.errors import ClaimError
@@ -32,22 +32,39 @@ class Collection:
 
     def where(self, group: int) -> dict[str, Any]:
         """A group as data: attribute → value, or → ends of a range."""
-        return {view.axis.name: view.where(int(choice)) for view, choice in self._bound(group)}
+        return self._wheres(self.choices[group : group + 1])[0]
 
     def label(self, group: int) -> str:
         """A group in words."""
-        shared = self._shared_levels()
-        texts = [
-            view.text(int(choice), view.where(int(choice)) not in shared)
-            if isinstance(view.where(int(choice)), str)
-            else view.text(int(choice), True)
-            for view, choice in self._bound(group)
-        ]
-        return ", ".join(texts) or "everyone"
+        return self._labels(self.choices[group : group + 1])[0]
 
-    def labels(self) -> tuple[str, ...]:
+    def wheres(self) -> list[dict[str, Any]]:
+        """All groups as data."""
+        return self._wheres(self.choices)
+
+    def labels(self) -> list[str]:
         """All groups in words."""
-        return tuple(self.label(group) for group in range(len(self)))
+        return self._labels(self.choices)
+
+    def _wheres(self, choices: IntArray) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = [{} for _ in range(len(choices))]
+        for view, column in zip(self.views, choices.T, strict=True):
+            for group, choice in _bound(view, column):
+                found[group][view.axis.name] = view.where(choice)
+        return found
+
+    def _labels(self, choices: IntArray) -> list[str]:
+        shared = self._shared_levels()
+        found: list[list[str]] = [[] for _ in range(len(choices))]
+        for view, column in zip(self.views, choices.T, strict=True):
+            texts: dict[int, str] = {}
+            for group, choice in _bound(view, column):
+                if choice not in texts:
+                    level = view.where(choice)
+                    told_apart = not (isinstance(level, str) and level in shared)
+                    texts[choice] = view.text(choice, told_apart)
+                found[group].append(texts[choice])
+        return [", ".join(texts) or "everyone" for texts in found]
 
     def depth(self) -> IntArray:
         """How many attributes define each group."""
@@ -61,9 +78,11 @@ class Collection:
         for group in self._candidates(wanted):
             if self.where(int(group)) == wanted:
                 return int(group)
+        self._check_levels(wanted)
+        asked = ", ".join(f"{name}={value!r}" for name, value in where.items()) or "everyone"
         raise ClaimError(
-            f"There is no group {listing(f'{k}={v!r}' for k, v in where.items())} in this "
-            f"collection of {len(self):,} groups; for example there is {self.label(0)!r}."
+            f"There is no group {asked} in this collection of {len(self):,} groups; for example "
+            f"there is {self.label(0)!r}."
         )
 
     def _candidates(self, wanted: Mapping[str, Any]) -> IntArray:
@@ -88,12 +107,15 @@ class Collection:
                 f"which is cut by {listing(names)}."
             )
 
-    def _bound(self, group: int) -> list[tuple[View, int]]:
-        return [
-            (view, choice)
-            for view, choice in zip(self.views, self.choices[group].tolist(), strict=True)
-            if not view.free()[choice]
-        ]
+    def _check_levels(self, wanted: Mapping[str, Any]) -> None:
+        for view in self.views:
+            levels = [view.where(choice) for choice in np.flatnonzero(~view.free()).tolist()]
+            value = wanted.get(view.axis.name, _NOTHING)
+            if value is not _NOTHING and value not in levels:
+                hint = did_you_mean(value, map(str, levels)) if isinstance(value, str) else ""
+                raise ClaimError(
+                    f"{view.axis.name} has no level {value!r}.{hint} There is: {listing(levels)}."
+                )
 
     def _shared_levels(self) -> frozenset[str]:
         seen: set[str] = set()
@@ -106,6 +128,12 @@ class Collection:
 
 
 _NOTHING = object()
+
+
+def _bound(view: View, choices: IntArray) -> list[tuple[int, int]]:
+    """The groups that bind the attribute of a view, with their choices."""
+    groups = np.flatnonzero(~view.free()[choices])
+    return list(zip(groups.tolist(), choices[groups].tolist(), strict=True))
 
 
 def _canonical(value: Any) -> Any:

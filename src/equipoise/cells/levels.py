@@ -1,12 +1,10 @@
 """Levels: the values of an attribute, brought to one form whatever engine they came from."""
 
-import datetime
-import decimal
-import math
 from typing import Any
 
 import numpy as np
 
+from equipoise._codec import canonical
 from equipoise._validate import listing
 from equipoise.errors import ClaimError
 from equipoise.methods.arrays import AnyArray, IntArray
@@ -15,35 +13,16 @@ from equipoise.methods.arrays import AnyArray, IntArray
 MAX_LEVELS = 10_000
 
 
-def canonical(value: Any) -> Any:
-    """One form for equal values: plain Python, whole numbers as int, NaN as missing.
+def encode(column: AnyArray, called: str, advice: str) -> tuple[tuple[Any, ...], IntArray]:
+    """The levels of a column in a fixed order (missing last) and each row's position among them.
 
-    >>> canonical(np.float64(3.0)), canonical(float("nan")), canonical(decimal.Decimal("1.50"))
-    (3, None, 1.5)
+    ``advice`` tells what to do when there are too many.
     """
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    if isinstance(value, float | decimal.Decimal):
-        number = float(value)
-        if math.isnan(number):
-            return None
-        return int(number) if number.is_integer() else number
-    if isinstance(value, datetime.date | datetime.time):
-        return value.isoformat()
-    return None if _is_missing(value) else str(value)
-
-
-def encode(column: AnyArray, called: str) -> tuple[tuple[Any, ...], IntArray]:
-    """The levels of a column in a fixed order (missing last) and each row's position among them."""
     values = [canonical(value) for value in column.tolist()]
     found = set(values)
     if len(found) > MAX_LEVELS:
         raise ClaimError(
-            f"Attribute {called!r} has {len(found):,} levels, more than {MAX_LEVELS:,}: it looks "
-            f"like an identifier. Cut it into ranges with binned({called!r}, cuts=…), "
-            "or leave it out."
+            f"Attribute {called!r} has {len(found):,} levels, more than {MAX_LEVELS:,}. {advice}"
         )
     levels = sort_levels(found, called)
     position = {level: i for i, level in enumerate(levels)}
@@ -65,8 +44,3 @@ def sort_levels(found: set[Any], called: str) -> tuple[Any, ...]:
 
 def _is_number(value: Any) -> bool:
     return value is not None and not isinstance(value, str)
-
-
-def _is_missing(value: Any) -> bool:
-    # pandas has its own missing values, which are equal to nothing, themselves included.
-    return type(value).__name__ in ("NAType", "NaTType")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from equipoise.cells.views import View, box_positions
-from equipoise.methods.arrays import FloatArray, IntArray
+from equipoise.methods.arrays import FloatArray, GroupSums, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +47,25 @@ class SparseSums:
         flat = x.reshape(-1, x.shape[-1])
         sums = np.asarray((self.matrix @ flat.T).T)
         return sums.reshape(*x.shape[:-1], self.matrix.shape[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BinnedSums:
+    """Sums over each group of another operator, once for each bin of a further axis."""
+
+    inner: GroupSums
+    code: IntArray
+    """Each cell's bin; cells in no bin have a code beyond the last."""
+    bins: int
+    take: IntArray
+    """Where the wanted groups stand among all (inner group, bin) pairs."""
+
+    def __call__(self, x: FloatArray, /) -> FloatArray:
+        """Sum ``x`` over each group."""
+        inside = self.code == np.arange(self.bins)[:, None]
+        by_bin = self.inner(np.where(inside, x[..., None, :], 0.0))
+        sums: FloatArray = np.swapaxes(by_bin, -1, -2).reshape(*x.shape[:-1], -1)
+        return sums[..., self.take]
 
 
 def product_sums(index: IntArray, views: tuple[View, ...], take: IntArray) -> ProductSums:

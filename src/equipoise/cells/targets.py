@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from equipoise._validate import listing
+from equipoise._codec import canonical
+from equipoise._validate import did_you_mean, listing
 from equipoise.cells.cells import Axis, Cells
 from equipoise.cells.collection import Collection
-from equipoise.cells.levels import canonical
+from equipoise.cells.views import level_where
 from equipoise.claims.target import Complement, Constant, Custom, Overall, Reference, Target
 from equipoise.errors import ClaimError
 from equipoise.methods.arrays import BoolArray, FloatArray
@@ -16,7 +17,13 @@ from equipoise.methods.arrays import BoolArray, FloatArray
 
 def group_means(cells: Cells, collection: Collection) -> FloatArray:
     """Each group's metric; NaN where it counts on no row."""
-    return _share(collection.sums(cells.total), collection.sums(cells.weight))
+    sums = collection.sums
+    return _share(sums(cells.total), sums(cells.weight), sums(cells.rows))
+
+
+def overall_mean(cells: Cells) -> float:
+    """The metric over everyone; NaN if all weights are zero."""
+    return float(_share(cells.total.sum(), cells.weight.sum(), cells.rows.sum()))
 
 
 def target_values(target: Target, cells: Cells, collection: Collection) -> FloatArray:
@@ -28,15 +35,14 @@ def target_values(target: Target, cells: Cells, collection: Collection) -> Float
         case Custom(estimate=estimate):
             plain = np.full(size, estimate)
         case Overall():
-            plain = np.full(size, cells.total.sum() / cells.weight.sum())
+            plain = np.full(size, overall_mean(cells))
         case Reference(where=where):
             inside = reference_cells(where, cells)
-            plain = np.full(size, _share(cells.total[inside].sum(), cells.weight[inside].sum()))
+            parts = [a[inside].sum() for a in (cells.total, cells.weight, cells.rows)]
+            plain = np.full(size, _share(*parts))
         case Complement():
-            plain = _share(
-                cells.total.sum() - collection.sums(cells.total),
-                cells.weight.sum() - collection.sums(cells.weight),
-            )
+            arrays = (cells.total, cells.weight, cells.rows)
+            plain = _share(*(array.sum() - collection.sums(array) for array in arrays))
         case _:
             raise ClaimError(f"{type(target).__name__} is not a target that cells can give.")
     return target.scale * plain
@@ -64,17 +70,17 @@ def reference_cells(where: Mapping[str, Any], cells: Cells) -> BoolArray:
 
 def _level(axis: Axis, value: Any) -> int:
     wanted = canonical(value) if not isinstance(value, Mapping) else value
-    for position, level in enumerate(axis.levels):
-        ends = {"from": level[0], "below": level[1]} if isinstance(level, tuple) else level
-        if isinstance(ends, dict):
-            ends = {key: end for key, end in ends.items() if end is not None}
-        if ends == wanted and isinstance(ends, bool) == isinstance(wanted, bool):
+    levels = [level_where(axis, position) for position in range(len(axis))]
+    for position, level in enumerate(levels):
+        if level == wanted and isinstance(level, bool) == isinstance(wanted, bool):
             return position
-    raise ClaimError(f"{axis.name} has no level {value!r}. There is: {listing(axis.levels)}.")
+    hint = did_you_mean(str(wanted), [v for v in levels if isinstance(v, str)])
+    raise ClaimError(f"{axis.name} has no level {value!r}.{hint} There is: {listing(levels)}.")
 
 
-def _share(total: Any, weight: Any) -> FloatArray:
+def _share(total: Any, weight: Any, rows: Any) -> FloatArray:
     top, bottom = np.asarray(total, dtype=np.float64), np.asarray(weight, dtype=np.float64)
     share: FloatArray = np.full(bottom.shape, np.nan)
-    np.divide(top, bottom, out=share, where=bottom > 0)
+    # Rows are counted exactly; a weight left over from a subtraction may be mere rounding.
+    np.divide(top, bottom, out=share, where=(bottom > 0) & (np.asarray(rows) > 0))
     return share

@@ -11,6 +11,7 @@ import numpy as np
 
 from equipoise.cells.cells import Axis
 from equipoise.cells.words import closed_range_text, level_text, open_range_text
+from equipoise.claims.dimension import Ordered
 from equipoise.methods.arrays import AnyArray, BoolArray, FloatArray, IntArray
 
 
@@ -76,7 +77,7 @@ class EveryLevel:
 
     def where(self, choice: int) -> Any:
         """The level; a range as its ends."""
-        return _plain_level(self.axis.levels[choice])
+        return level_where(self.axis, choice)
 
     def text(self, choice: int, told_apart: bool) -> str:
         """The level in words."""
@@ -109,7 +110,7 @@ class EachBin:
 
     def where(self, choice: int) -> Any:
         """The ends of the bin."""
-        return _plain_level(self.axis.levels[choice])
+        return level_where(self.axis, choice)
 
     def text(self, choice: int, told_apart: bool) -> str:
         """The bin in words."""
@@ -189,16 +190,17 @@ def _ends(axis: Axis, first: int, last: int) -> tuple[float, float, bool]:
     start, end = axis.levels[first], axis.levels[last - 1]
     if isinstance(start, tuple):
         # The last bin includes its upper edge, so that the largest value belongs somewhere.
-        return start[0], end[1], last == len(axis)
+        return start[0], end[1], last == len(axis) and isinstance(axis.dimension, Ordered)
     return start, end, True
 
 
-def _plain_level(level: Any) -> Any:
-    if isinstance(level, tuple):
-        low, high = level
-        ends = {"from": low, "below": high}
-        return {name: value for name, value in ends.items() if value is not None}
-    return level
+def level_where(axis: Axis, position: int) -> Any:
+    """One level as data: its value, or the ends of the range that it is."""
+    level = axis.levels[position]
+    if not isinstance(level, tuple):
+        return level
+    ends = range_where(axis, position, position + 1)
+    return {name: value for name, value in ends.items() if value is not None}
 
 
 def box_positions(index: AnyArray, sizes: tuple[int, ...]) -> IntArray:

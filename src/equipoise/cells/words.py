@@ -6,12 +6,12 @@ from equipoise.claims.dimension import Binned, Condition
 
 
 def number_text(value: float) -> str:
-    """A number as people write it: no trailing zeros, no exponent for everyday sizes.
+    """A number as people write it: no trailing zeros, and commas from ten thousand up.
 
-    >>> number_text(25.0), number_text(0.125)
-    ('25', '0.125')
+    >>> number_text(25.0), number_text(0.125), number_text(1990), number_text(25000)
+    ('25', '0.125', '1990', '25,000')
     """
-    return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:.6g}"
+    return f"{value:,.10g}" if 10_000 <= abs(value) < 1e10 else f"{value:.10g}"
 
 
 def level_text(dimension: Any, level: Any, told_apart: bool) -> str:
@@ -27,7 +27,8 @@ def level_text(dimension: Any, level: Any, told_apart: bool) -> str:
         return name if level else f"not {name}"
     if isinstance(level, str):
         return level if told_apart and level.strip() else f"{name} {level!r}"
-    return f"{name} {number_text(level)}"
+    # A level is a name, so it keeps every digit and takes no commas.
+    return f"{name} {level!r}"
 
 
 def open_range_text(name: str, low: float | None, high: float | None) -> str:
@@ -37,7 +38,7 @@ def open_range_text(name: str, low: float | None, high: float | None) -> str:
     ('age under 25', 'age 25 to under 45')
     """
     if low is None:
-        return f"{name} under {number_text(high or 0.0)}"
+        return f"{name} under {number_text(0.0 if high is None else high)}"
     if high is None:
         return f"{name} {number_text(low)} and over"
     return f"{name} {number_text(low)} to under {number_text(high)}"

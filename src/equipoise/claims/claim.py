@@ -52,6 +52,11 @@ class Claim:
         plain: dict[str, Any] = to_plain(self)
         return plain
 
+    def quoted(self) -> dict[str, Any]:
+        """Plain form to quote in a result: a narwhals expression is named, not written out."""
+        plain: dict[str, Any] = to_plain(self, other=lambda value: f"a {type(value).__name__}")
+        return plain
+
 
 @kind("gap")
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +74,12 @@ class Gap(Claim):
 class Ratio(Claim):
     """The ratio of each group's metric to the target."""
 
+    def __post_init__(self) -> None:
+        Claim.__post_init__(self)
+        target = self.target
+        if target.scale == 0 or (isinstance(target, Constant) and target.value == 0):
+            raise ClaimError("A ratio needs a target that is not zero.")
+
     @property
     def words(self) -> str:
         """The question as it reads in a sentence."""
@@ -82,6 +93,11 @@ class Together:
 
     name: str
     claims: tuple[Claim, ...]
+
+    def __post_init__(self) -> None:
+        if not self.claims:
+            raise ClaimError(f"{self.name!r} joins no claim at all.")
+        object.__setattr__(self, "claims", tuple(as_claim(claim) for claim in self.claims))
 
     def to_plan(self) -> dict[str, Any]:
         """Plain form, which `equipoise.from_plan` reads."""
@@ -108,10 +124,7 @@ def ratio(metric: Metric | str, *, across: Any, target: Any = None) -> Ratio:
     >>> eq.ratio(eq.selection_rate, across="sex", target=eq.reference(sex="Male")).words
     'selection rate as a share of Male'
     """
-    chosen = _target(target)
-    if isinstance(chosen, Constant) and chosen.value * chosen.scale == 0:
-        raise ClaimError("A ratio needs a target that is not zero.")
-    return Ratio(metric=as_metric(metric), across=as_groups(across), target=chosen)
+    return Ratio(metric=as_metric(metric), across=as_groups(across), target=_target(target))
 
 
 @known_keywords
@@ -143,6 +156,11 @@ def as_claim(value: Any) -> Claim:
     made = from_plan(value) if isinstance(value, Mapping) else value
     if isinstance(made, Claim):
         return made
+    if isinstance(made, Together):
+        raise ClaimError(
+            f"{made.name!r} is {len(made.claims)} claims; this asks one at a time. "
+            "Pass each of its .claims."
+        )
     raise ClaimError(
         f"Expected a claim, such as gap(false_positive_rate, across=…); got {value!r}."
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from equipoise._codec import kind
-from equipoise._validate import real
+from equipoise._validate import known_keywords, real, whole
 from equipoise.claims.formula import parse
 from equipoise.errors import ClaimError
 
@@ -38,6 +38,10 @@ class Binned:
     column: str
     cuts: tuple[float, ...]
 
+    def __post_init__(self) -> None:
+        _check_column(self.column)
+        object.__setattr__(self, "cuts", increasing("cuts", self.cuts, least=1))
+
     @property
     def name(self) -> str:
         """What the dimension is called in labels."""
@@ -60,6 +64,15 @@ class Ordered:
     role: bool = False
     """Whether ``column`` is the name of a role rather than of a column."""
 
+    def __post_init__(self) -> None:
+        _check_column(self.column)
+        if self.edges is not None and self.quantiles is not None:
+            raise ClaimError("Pass either edges= or grid=, not both.")
+        if self.edges is not None:
+            object.__setattr__(self, "edges", increasing("edges", self.edges, least=2))
+        if self.quantiles is not None:
+            whole("grid", self.quantiles)
+
     @property
     def name(self) -> str:
         """What the dimension is called in labels."""
@@ -74,32 +87,47 @@ class Condition:
     name: str
     formula: str
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise ClaimError(f"A group of your own needs a name; got {self.name!r}.")
+        parse(self.formula)
+
 
 Dimension = Levels | Binned | Ordered | Condition
 
 
+@known_keywords
 def binned(column: str, cuts: Iterable[float]) -> Binned:
     """Cut a numeric attribute into ranges, to be used like any other attribute.
 
     >>> binned("age", cuts=(25, 45))
     Binned(column='age', cuts=(25.0, 45.0))
     """
-    return Binned(column, increasing("cuts", cuts, least=1))
-
-
-def condition(name: str, formula: str) -> Condition:
-    """A dimension of two levels: the formula holds, or it does not."""
-    parse(formula)
-    return Condition(name, formula)
+    # The value itself checks its cuts, since a plan file may build it as well.
+    return Binned(column, cuts)  # type: ignore[arg-type]
 
 
 def as_dimension(value: object) -> Dimension:
     """An attribute given by name, or already a dimension."""
     if isinstance(value, str) and value:
         return Levels(value)
-    if isinstance(value, Levels | Binned | Ordered | Condition):
+    if isinstance(value, Levels | Binned | Condition):
         return value
     raise ClaimError(f"An attribute is a column name or binned(column, cuts=…); got {value!r}.")
+
+
+def as_ordered(value: object) -> Ordered:
+    """A numeric attribute given by name, or already an ordered dimension."""
+    if isinstance(value, str):
+        return Ordered(value)
+    if isinstance(value, Ordered):
+        return value
+    raise ClaimError(f"A numeric attribute is given by its column name; got {value!r}.")
+
+
+def _check_column(column: object) -> None:
+    if not isinstance(column, str) or not column:
+        raise ClaimError(f"A numeric attribute is given by its column name; got {column!r}.")
 
 
 def increasing(what: str, values: Iterable[float], least: int) -> tuple[float, ...]:

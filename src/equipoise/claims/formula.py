@@ -8,38 +8,42 @@ evaluated by operators it runs alike on narwhals expressions (in the engine) and
 import ast
 import functools
 import operator
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals as nw
-import numpy as np
-
 from equipoise._validate import did_you_mean, listing
+from equipoise.claims import arithmetic
+from equipoise.claims.arithmetic import Term
 from equipoise.errors import ClaimError
 
-_BINARY: dict[type, Callable[[Any, Any], Any]] = {
+_ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
+    ast.Div: arithmetic.divide,
+    ast.Mod: arithmetic.remainder,
+    ast.Pow: arithmetic.power,
+}
+_EQUALITY: dict[type, Callable[[Any, Any], Any]] = {ast.Eq: operator.eq, ast.NotEq: operator.ne}
+_ORDER: dict[type, Callable[[Any, Any], Any]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
-    "abs": abs,
-    "log": lambda x: x.log() if isinstance(x, nw.Expr) else np.log(x),
-    "exp": lambda x: x.exp() if isinstance(x, nw.Expr) else np.exp(x),
-    "sqrt": lambda x: x.sqrt() if isinstance(x, nw.Expr) else np.sqrt(x),
+    "abs": arithmetic.absolute,
+    "log": arithmetic.logarithm,
+    "exp": arithmetic.exponential,
+    "sqrt": arithmetic.root,
 }
 # Names that cannot be written as a Python name, or that need telling apart, go through these.
 _REFERENCES = ("column", "role")
+_LONGEST = 10_000
+# Engines evaluate expressions by recursion, and some end the process when it goes too deep.
+_DEEPEST = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,29 +71,58 @@ class Formula:
         """The names it mentions, sorted."""
         return tuple(sorted({reference.name for reference in self.references}))
 
-    def evaluate(self, operand: Callable[[Reference], Any]) -> Any:
-        """The formula's value where ``operand`` says what each name stands for."""
-        return _evaluate(self.tree, operand)
+    def evaluate(
+        self, operand: Callable[[Reference], Term], constant: Callable[[Any], Any]
+    ) -> Term:
+        """The formula's value, where the two functions say what names and constants stand for."""
+        return _Evaluation(self.text, operand, constant).term(self.tree)
+
+
+def parse(text: str) -> Formula:
+    """Read a formula; an error points at what is not understood."""
+    if not isinstance(text, str) or not text.strip():
+        raise ClaimError(f"A formula is text such as 'label == 0 and age < 25'; got {text!r}.")
+    return _parse(text)
 
 
 @functools.lru_cache(maxsize=1024)
-def parse(text: str) -> Formula:
-    """Read a formula; an error points at what is not understood."""
+def _parse(text: str) -> Formula:
+    if len(text) > _LONGEST:
+        raise _unusable(text, f"it has {len(text):,} characters, more than {_LONGEST:,}")
+    found: list[Reference] = []
+
+    def note(reference: Reference) -> Term:
+        found.append(reference)
+        return Term(_Anything(), "any")
+
+    formula = Formula(text.strip(), _tree(text), ())
+    if _depth(formula.tree) > _DEEPEST:
+        raise _unusable(text, f"it is nested more than {_DEEPEST} deep")
+    formula.evaluate(note, lambda _: _Anything())
+    return Formula(formula.text, formula.tree, tuple(dict.fromkeys(found)))
+
+
+def _tree(text: str) -> ast.expr:
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        with warnings.catch_warnings():
+            # Python warns of doubtful escapes in quoted text; here they are just text.
+            warnings.simplefilter("ignore")
+            return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise ClaimError(
             f"The formula {_short(text)} cannot be read: {type(error).__name__}. "
-            "Write a Python expression such as 'label == 0 and age < 25'."
+            "Write a Python expression such as 'label == 0 and age < 25'; a column whose name is "
+            "no Python name is written column('days late')."
         ) from error
-    found: list[Reference] = []
 
-    def note(reference: Reference) -> _Anything:
-        found.append(reference)
-        return _Anything()
 
-    _evaluate(tree, note, text)
-    return Formula(text.strip(), tree, tuple(dict.fromkeys(found)))
+def _depth(tree: ast.AST) -> int:
+    level: list[ast.AST] = [tree]
+    depth = 0
+    while level:
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        depth += 1
+    return depth
 
 
 class _Anything:
@@ -98,79 +131,152 @@ class _Anything:
     def _same(self, *_: Any) -> "_Anything":
         return self
 
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _same
-    __truediv__ = __rtruediv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = _same
-    __lt__ = __le__ = __gt__ = __ge__ = __and__ = __or__ = __rand__ = __ror__ = _same
-    __invert__ = __neg__ = __abs__ = log = exp = sqrt = is_in = _same
+    __add__ = __sub__ = __mul__ = __truediv__ = __mod__ = __pow__ = _same
+    __lt__ = __le__ = __gt__ = __ge__ = __and__ = __or__ = _same
+    __invert__ = __neg__ = is_in = _same
     __eq__ = __ne__ = _same  # type: ignore[assignment]
     __hash__ = object.__hash__
 
 
-def _evaluate(node: ast.expr, operand: Callable[[Reference], Any], text: str = "") -> Any:
-    again = functools.partial(_evaluate, operand=operand, text=text)
-    match node:
-        case ast.Name(id=name):
-            return operand(Reference(name))
-        case ast.Constant(value=bool() | int() | float() | str() as value):
-            return value
-        case ast.UnaryOp(op=ast.USub(), operand=inner):
-            return -again(inner)
-        case ast.UnaryOp(op=ast.Not(), operand=inner):
-            return ~again(inner)
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
-            return _BINARY[type(op)](again(left), again(right))
-        case ast.BoolOp(op=op, values=values):
-            join = operator.and_ if isinstance(op, ast.And) else operator.or_
-            return functools.reduce(join, [again(value) for value in values])
-        case ast.Compare():
-            return _comparison(node, again, text)
-        case ast.Call(func=ast.Name(id=name), args=[inner], keywords=[]):
-            return _call(name, inner, operand, again, text)
-    raise _unknown(text, f"{type(node).__name__} is not allowed")
+@dataclass(frozen=True, slots=True)
+class _Evaluation:
+    """One walk over a formula's tree."""
 
+    text: str
+    operand: Callable[[Reference], Term]
+    constant: Callable[[Any], Any]
 
-def _comparison(node: ast.Compare, again: Callable[[ast.expr], Any], text: str) -> Any:
-    parts = []
-    for left, op, right in zip(
-        [node.left, *node.comparators], node.ops, node.comparators, strict=False
-    ):
+    def term(self, node: ast.expr) -> Term:
+        match node:
+            case ast.Name(id=name):
+                return self.operand(Reference(name))
+            case ast.Constant(value=value):
+                return self._constant(value)
+            case ast.UnaryOp(op=ast.USub(), operand=inner):
+                return Term(-self._number(inner), "number")
+            case ast.UnaryOp(op=ast.Not(), operand=inner):
+                return Term(~self._truth(inner), "truth")
+            case ast.BinOp(op=ast.Pow(), left=base, right=exponent):
+                return self._power(base, exponent)
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
+                value = _ARITHMETIC[type(op)](self._number(left), self._number(right))
+                return Term(value, "number")
+            case ast.BoolOp(op=op, values=values):
+                join = operator.and_ if isinstance(op, ast.And) else operator.or_
+                return Term(functools.reduce(join, map(self._truth, values)), "truth")
+            case ast.Compare():
+                return self._comparison(node)
+            case ast.Call(func=ast.Name(id=name), args=[inner], keywords=[]):
+                return self._call(name, inner)
+        what = getattr(node, "op", node)
+        raise _unusable(self.text, f"{type(what).__name__} is not allowed")
+
+    def _constant(self, value: Any) -> Term:
+        if isinstance(value, str):
+            return Term(self.constant(value), "text")
+        if not isinstance(value, bool | int | float):
+            raise _unusable(self.text, f"{value!r} is not a number, a text, True or False")
+        try:
+            return Term(self.constant(float(value)), "number")
+        except OverflowError as error:
+            raise _unusable(self.text, "it holds a number that is too large") from error
+
+    def _number(self, node: ast.expr) -> Any:
+        return self._as_number(self.term(node))
+
+    def _as_number(self, term: Term) -> Any:
+        self._refuse_other(term, "a number")
+        return arithmetic.as_number(term)
+
+    def _truth(self, node: ast.expr) -> Any:
+        term = self.term(node)
+        self._refuse_other(term, "a truth value")
+        return arithmetic.as_truth(term)
+
+    def _refuse_other(self, term: Term, wanted: str) -> None:
+        if term.sort not in ("number", "truth", "any"):
+            raise _unusable(self.text, f"it uses {term.sort} where {wanted} is needed")
+
+    def _power(self, base: ast.expr, exponent: ast.expr) -> Term:
+        whole = _whole(exponent)
+        if whole is not None:
+            return Term(arithmetic.whole_power(self._number(base), whole), "number")
+        return Term(arithmetic.power(self._number(base), self._number(exponent)), "number")
+
+    def _comparison(self, node: ast.Compare) -> Term:
+        sides = [node.left, *node.comparators]
+        parts = [
+            self._compare(left, op, right)
+            for left, op, right in zip(sides[:-1], node.ops, sides[1:], strict=True)
+        ]
+        return Term(functools.reduce(operator.and_, parts), "truth")
+
+    def _compare(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Any:
         if isinstance(op, ast.In | ast.NotIn):
-            inside = _is_in(again(left), _constants(right, text))
-            parts.append(inside if isinstance(op, ast.In) else ~inside)
-        elif type(op) in _BINARY:
-            parts.append(_BINARY[type(op)](again(left), again(right)))
-        else:
-            raise _unknown(text, f"{type(op).__name__} is not allowed")
-    return functools.reduce(operator.and_, parts)
+            inside = self._is_in(left, right)
+            return inside if isinstance(op, ast.In) else ~inside
+        if type(op) not in _EQUALITY | _ORDER:
+            raise _unusable(self.text, f"{type(op).__name__} is not allowed")
+        pair = self.term(left), self.term(right)
+        if "text" in (pair[0].sort, pair[1].sort):
+            return self._compare_text(pair, op)
+        return (_EQUALITY | _ORDER)[type(op)](*map(self._as_number, pair))
+
+    def _compare_text(self, pair: tuple[Term, Term], op: ast.cmpop) -> Any:
+        if not {term.sort for term in pair} <= {"text", "any"}:
+            other = next(term.sort for term in pair if term.sort not in ("text", "any"))
+            raise _unusable(self.text, f"it compares text with {other}")
+        if type(op) not in _EQUALITY:
+            raise _unusable(self.text, "text can be compared by ==, != and in only")
+        return arithmetic.told(_EQUALITY[type(op)](pair[0].value, pair[1].value))
+
+    def _is_in(self, left: ast.expr, right: ast.expr) -> Any:
+        choices = _constants(right, self.text)
+        term = self.term(left)
+        if all(isinstance(choice, str) for choice in choices):
+            if term.sort not in ("text", "any"):
+                raise _unusable(self.text, f"it looks for text among {term.sort}")
+            return arithmetic.told(arithmetic.is_in(term.value, choices))
+        return arithmetic.is_in(self._as_number(term), [float(choice) for choice in choices])
+
+    def _call(self, name: str, inner: ast.expr) -> Term:
+        if name in _REFERENCES:
+            if not (isinstance(inner, ast.Constant) and isinstance(inner.value, str)):
+                raise _unusable(self.text, f"{name}(…) takes one quoted name")
+            return self.operand(Reference(inner.value, name))
+        if name not in _FUNCTIONS:
+            known = [*_FUNCTIONS, *_REFERENCES]
+            hint = did_you_mean(name, known)
+            raise _unusable(
+                self.text, f"there is no function {name!r}.{hint} There is {listing(known)}"
+            )
+        value = self._number(inner)
+        return Term(value if isinstance(value, _Anything) else _FUNCTIONS[name](value), "number")
 
 
-def _call(name: str, inner: ast.expr, operand: Any, again: Any, text: str) -> Any:
-    if name in _REFERENCES:
-        if not (isinstance(inner, ast.Constant) and isinstance(inner.value, str)):
-            raise _unknown(text, f"{name}(…) takes one quoted name")
-        return operand(Reference(inner.value, name))
-    if name not in _FUNCTIONS:
-        known = [*_FUNCTIONS, *_REFERENCES]
-        raise _unknown(
-            text,
-            f"there is no function {name!r}.{did_you_mean(name, known)} There is {listing(known)}",
-        )
-    value = again(inner)
-    return value if isinstance(value, _Anything) else _FUNCTIONS[name](value)
-
-
-def _is_in(value: Any, choices: list[Any]) -> Any:
-    return value.is_in(choices) if hasattr(value, "is_in") else np.isin(value, choices)
+def _whole(node: ast.expr) -> int | None:
+    """A small whole number written out, such as 2 or -1."""
+    match node:
+        case ast.Constant(value=bool()):
+            return None
+        case ast.Constant(value=int() as value) if value <= 64:
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)) if value <= 64:
+            return -value
+    return None
 
 
 def _constants(node: ast.expr, text: str) -> list[Any]:
     items = node.elts if isinstance(node, ast.Tuple | ast.List | ast.Set) else []
-    if not items or not all(isinstance(item, ast.Constant) for item in items):
-        raise _unknown(text, "'in' needs a list of constants, such as in ('a', 'b')")
-    return [item.value for item in items if isinstance(item, ast.Constant)]
+    values = [item.value for item in items if isinstance(item, ast.Constant)]
+    sorts = {str if isinstance(value, str) else float for value in values}
+    plain = all(isinstance(value, str | bool | int | float) for value in values)
+    if not values or len(values) < len(items) or not plain or len(sorts) > 1:
+        raise _unusable(text, "'in' needs a list of numbers or of texts, such as in ('a', 'b')")
+    return values
 
 
-def _unknown(text: str, what: str) -> ClaimError:
+def _unusable(text: str, what: str) -> ClaimError:
     return ClaimError(f"The formula {_short(text)} cannot be used: {what}.")
 
 

@@ -5,14 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from equipoise._codec import Plain, from_plain, kind, to_plain
-from equipoise._validate import listing, whole
+from equipoise._validate import known_keywords, listing, whole
 from equipoise.claims.dimension import (
+    Binned,
     Condition,
     Dimension,
     Levels,
     Ordered,
     as_dimension,
-    condition,
+    as_ordered,
     increasing,
 )
 from equipoise.errors import ClaimError
@@ -55,8 +56,7 @@ class Intersections(Groups):
         if not self.attributes:
             raise ClaimError('intersections needs at least one attribute: intersections("sex").')
         chosen = tuple(as_dimension(attribute) for attribute in self.attributes)
-        if len(set(chosen)) < len(chosen):
-            raise ClaimError(f"intersections names an attribute twice: {listing(self.attributes)}.")
+        _refuse_repeated("intersections", chosen)
         if self.depth is not None:
             whole("depth", self.depth)
         object.__setattr__(self, "attributes", chosen)
@@ -73,6 +73,10 @@ class Intervals(Groups):
 
     attribute: Ordered
 
+    def __post_init__(self) -> None:
+        Groups.__post_init__(self)
+        object.__setattr__(self, "attribute", as_ordered(self.attribute))
+
     def dimensions(self) -> tuple[Dimension, ...]:
         """The attribute."""
         return (self.attribute,)
@@ -84,6 +88,10 @@ class Thresholds(Groups):
     """Every half-line of one numeric attribute: below each end point, and from it up."""
 
     attribute: Ordered
+
+    def __post_init__(self) -> None:
+        Groups.__post_init__(self)
+        object.__setattr__(self, "attribute", as_ordered(self.attribute))
 
     def dimensions(self) -> tuple[Dimension, ...]:
         """The attribute."""
@@ -97,6 +105,14 @@ class Boxes(Groups):
 
     attributes: tuple[Ordered, ...]
 
+    def __post_init__(self) -> None:
+        Groups.__post_init__(self)
+        chosen = tuple(as_ordered(attribute) for attribute in self.attributes)
+        if len({attribute.column for attribute in chosen}) != 2 or len(chosen) != 2:
+            names = [attribute.column for attribute in chosen]
+            raise ClaimError(f"boxes needs two different attributes; got {listing(names)}.")
+        object.__setattr__(self, "attributes", chosen)
+
     def dimensions(self) -> tuple[Dimension, ...]:
         """The two attributes."""
         return self.attributes
@@ -108,6 +124,20 @@ class Masks(Groups):
     """Groups given one by one, each by a formula; they may overlap."""
 
     conditions: tuple[Condition, ...]
+
+    def __post_init__(self) -> None:
+        Groups.__post_init__(self)
+        if not self.conditions:
+            raise ClaimError('masks needs at least one group, such as masks(young="age < 25").')
+        for given in self.conditions:
+            if not isinstance(given, Condition):
+                raise ClaimError(f"masks takes names with formulas; got {given!r}.")
+        _refuse_repeated("masks", self.conditions)
+        if len(self.conditions) > self.max_groups:
+            raise ClaimError(
+                f"masks names {len(self.conditions):,} groups, more than the limit of "
+                f"{self.max_groups:,}. Name fewer, or pass max_groups=…."
+            )
 
     def dimensions(self) -> tuple[Dimension, ...]:
         """One two-level dimension for each group."""
@@ -122,11 +152,20 @@ class Bins(Groups):
     groups: Groups
     by: Ordered
 
+    def __post_init__(self) -> None:
+        Groups.__post_init__(self)
+        object.__setattr__(self, "groups", as_groups(self.groups))
+        object.__setattr__(self, "by", as_ordered(self.by))
+        if self.by.edges is None or isinstance(self.groups, Bins):
+            raise ClaimError("bins cuts a plain collection of groups once, at given edges.")
+        _refuse_repeated("bins", self.dimensions())
+
     def dimensions(self) -> tuple[Dimension, ...]:
         """The other collection's dimensions, and the score."""
         return (*self.groups.dimensions(), self.by)
 
 
+@known_keywords
 def intersections(
     *attributes: str | Dimension, depth: int | None = None, max_groups: int = MAX_GROUPS
 ) -> Intersections:
@@ -139,6 +178,7 @@ def intersections(
     return Intersections(attributes=attributes, depth=depth, max_groups=max_groups)  # type: ignore[arg-type]
 
 
+@known_keywords
 def intervals(
     attribute: str,
     *,
@@ -157,6 +197,7 @@ def intervals(
     return Intervals(attribute=_ordered(attribute, edges, grid), max_groups=max_groups)
 
 
+@known_keywords
 def thresholds(
     attribute: str,
     *,
@@ -172,6 +213,7 @@ def thresholds(
     return Thresholds(attribute=_ordered(attribute, edges, grid), max_groups=max_groups)
 
 
+@known_keywords
 def boxes(
     *attributes: str,
     edges: Mapping[str, Iterable[float]] | None = None,
@@ -183,8 +225,8 @@ def boxes(
     >>> len(boxes("age", "income", grid=8).attributes)
     2
     """
-    if len(attributes) != 2 or attributes[0] == attributes[1]:
-        raise ClaimError(f"boxes needs two different attributes; got {listing(attributes)}.")
+    if edges is not None and not isinstance(edges, Mapping):
+        raise ClaimError(f"edges maps each attribute to its edges; got {edges!r}.")
     given = dict(edges or {})
     unknown = [name for name in given if name not in attributes]
     if unknown:
@@ -197,6 +239,7 @@ def boxes(
     return Boxes(attributes=chosen, max_groups=max_groups)
 
 
+@known_keywords
 def masks(
     conditions: Mapping[str, str] | None = None, /, *, max_groups: int = MAX_GROUPS, **named: str
 ) -> Masks:
@@ -205,15 +248,16 @@ def masks(
     >>> masks({"young men": "age < 25 and sex == 'Male'"}).dimensions()[0].name
     'young men'
     """
-    given = {**(conditions or {}), **named}
-    if not given:
-        raise ClaimError('masks needs at least one group, such as masks(young="age < 25").')
+    if conditions is not None and not isinstance(conditions, Mapping):
+        raise ClaimError(f"masks takes a mapping from name to formula; got {conditions!r}.")
+    given = [*(conditions or {}).items(), *named.items()]
     return Masks(
-        conditions=tuple(condition(name, formula) for name, formula in given.items()),
+        conditions=tuple(Condition(name, formula) for name, formula in given),
         max_groups=max_groups,
     )
 
 
+@known_keywords
 def leaves(tree: Any, features: Sequence[str], *, max_groups: int = MAX_GROUPS) -> Masks:
     """The leaves of a fitted scikit-learn tree as groups with readable rules.
 
@@ -237,6 +281,7 @@ def leaves(tree: Any, features: Sequence[str], *, max_groups: int = MAX_GROUPS) 
     )
 
 
+@known_keywords
 def bins(
     groups: Groups,
     *,
@@ -261,7 +306,7 @@ def as_groups(value: Any) -> Groups:
         return value
     if isinstance(value, Mapping):
         return as_groups(from_plain(value))
-    if isinstance(value, str | Levels):
+    if isinstance(value, str | Levels | Binned | Condition):
         return intersections(value)
     if isinstance(value, list | tuple) and value:
         return intersections(*value)
@@ -272,12 +317,15 @@ def as_groups(value: Any) -> Groups:
 
 
 def _ordered(name: str, edges: Iterable[float] | None, grid: int | None) -> Ordered:
-    if not isinstance(name, str) or not name:
-        raise ClaimError(f"A numeric attribute is given by its column name; got {name!r}.")
-    if edges is not None and grid is not None:
-        raise ClaimError("Pass either edges= or grid=, not both.")
-    fixed = None if edges is None else increasing("edges", edges, least=2)
-    return Ordered(name, edges=fixed, quantiles=None if grid is None else whole("grid", grid))
+    # The value itself checks its fields, since a plan file may build it as well.
+    return Ordered(name, edges=edges, quantiles=grid)  # type: ignore[arg-type]
+
+
+def _refuse_repeated(called: str, dimensions: Sequence[Dimension]) -> None:
+    names = [dimension.name for dimension in dimensions]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ClaimError(f"{called} names {listing(repeated)} more than once.")
 
 
 def _leaf_rules(
@@ -286,7 +334,7 @@ def _leaf_rules(
     left, right = int(tree.children_left[node]), int(tree.children_right[node])
     if left == right:
         steps = path or [("", "", 0.0)]
-        words = " and ".join(f"{name} {sign} {cut:g}" for name, sign, cut in steps if name)
+        words = " and ".join(f"{name} {sign} {cut:.10g}" for name, sign, cut in steps if name)
         # The formula keeps every digit of the cut; the words are for reading.
         formula = " and ".join(f"column({n!r}) {s} {c!r}" for n, s, c in steps if n)
         return [(words or "everyone", formula or "1 == 1")]

@@ -1,7 +1,8 @@
 """Metrics: a value per row, the rows on which it counts, and the direction that harms.
 
 To add one: give it a name, a formula for the value, a formula for the rows it counts on, which
-roles must be two-valued, and its range. That is all; every audit then knows it.
+roles must be two-valued, its range, and ``by_role=True``, which says that its names are roles. That
+is all; every audit then knows it.
 """
 
 import dataclasses
@@ -48,6 +49,29 @@ class Metric:
     """Which direction is worse for those concerned."""
     clipped: bool = False
     """Whether values beyond low and high are moved to them."""
+    by_role: bool = False
+    """Whether its names are roles, even on a table with a column of that name."""
+
+    def __post_init__(self) -> None:
+        # A plan file may build a metric as well, so the value itself checks its fields.
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise ClaimError(f"A metric needs a name; got {self.name!r}.")
+        known_name("harm", self.harm, ("high", "low", "both"))
+        ends = [real(end, getattr(self, end)) for end in ("low", "high") if self._bounded(end)]
+        if len(ends) == 2 and not ends[0] < ends[1]:
+            raise ClaimError(
+                f"A metric's low must be below its high; got {ends[0]:g}, {ends[1]:g}."
+            )
+        for text in (self.value, "1 == 1" if self.where is None else self.where):
+            if not isinstance(text, str | nw.Expr):
+                raise ClaimError(
+                    "A metric's value and where are formulas or narwhals expressions; "
+                    f"got {text!r}."
+                )
+        self.formulas()
+
+    def _bounded(self, end: str) -> bool:
+        return getattr(self, end) is not None
 
     def __repr__(self) -> str:
         return f"Metric({self.name})"
@@ -70,7 +94,13 @@ class Metric:
         if not low < high:
             raise ClaimError(f"clip needs low below high; got {low:g} and {high:g}.")
         name = f"{self.name} clipped to [{low:g}, {high:g}]"
-        return dataclasses.replace(self, name=name, low=low, high=high, clipped=True)
+        # The range it had before still holds.
+        low = low if self.low is None else max(low, self.low)
+        high = high if self.high is None else min(high, self.high)
+        if not low < high:
+            raise ClaimError(f"{self.name!r} has no value in the range it is clipped to.")
+        kept = self.zero_one and (low, high) == (0, 1)
+        return dataclasses.replace(self, name=name, low=low, high=high, clipped=True, zero_one=kept)
 
     def formulas(self) -> tuple[Formula, ...]:
         """The formulas written as text."""
@@ -124,12 +154,7 @@ def metric(
     >>> metric("late", "days_late > 3", where="label == 1")
     Metric(late)
     """
-    if not isinstance(name, str) or not name.strip():
-        raise ClaimError(f"A metric needs a name; got {name!r}.")
-    known_name("harm", harm, ("high", "low", "both"))
-    made = Metric(name=name, value=value, where=where, low=low, high=high, harm=harm)
-    made.formulas()
-    return made
+    return Metric(name=name, value=value, where=where, low=low, high=high, harm=harm)
 
 
 def _rate(name: str, value: str, where: str | None, harm: Harm, *roles: str) -> Metric:
@@ -138,6 +163,7 @@ def _rate(name: str, value: str, where: str | None, harm: Harm, *roles: str) -> 
         value=value,
         where=where,
         binary=roles,
+        by_role=True,
         zero_one=True,
         low=0.0,
         high=1.0,
@@ -162,6 +188,7 @@ error_rate = _rate("error_rate", "label != prediction", None, "high", *_BOTH)
 brier = Metric(
     name="brier",
     value="(label - score) ** 2",
+    by_role=True,
     binary=("label",),
     unit=("score",),
     low=0.0,
@@ -171,17 +198,23 @@ brier = Metric(
 log_loss = Metric(
     name="log_loss",
     value="-log(1 - abs(label - score))",
+    by_role=True,
     binary=("label",),
     unit=("score",),
     low=0.0,
     harm="high",
 )
-squared_error = Metric(name="squared_error", value="(label - score) ** 2", low=0.0, harm="high")
-absolute_error = Metric(name="absolute_error", value="abs(label - score)", low=0.0, harm="high")
-residual = Metric(name="residual", value="label - score", harm="both")
+squared_error = Metric(
+    name="squared_error", value="(label - score) ** 2", by_role=True, low=0.0, harm="high"
+)
+absolute_error = Metric(
+    name="absolute_error", value="abs(label - score)", by_role=True, low=0.0, harm="high"
+)
+residual = Metric(name="residual", value="label - score", by_role=True, harm="both")
 coverage = Metric(
     name="coverage",
     value="low <= label and label <= high",
+    by_role=True,
     zero_one=True,
     low=0.0,
     high=1.0,

@@ -1,12 +1,13 @@
 """Targets: what a group's metric is compared with."""
 
 import dataclasses
+import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from equipoise._codec import Plain, from_plain, kind, to_plain
-from equipoise._validate import real
+from equipoise._codec import Plain, canonical, from_plain, kind, to_plain
+from equipoise._validate import known_keywords, real
 from equipoise.claims.formula import parse
 from equipoise.errors import ClaimError
 
@@ -17,6 +18,9 @@ class Target:
 
     scale: float = 1.0
     """Factor applied to the target, as in the four-fifths rule."""
+
+    def __post_init__(self) -> None:
+        real("The scale of a target", self.scale)
 
     def __mul__(self, factor: float) -> "Target":
         """The target scaled by ``factor``."""
@@ -45,6 +49,10 @@ class Constant(Target):
 
     value: float
 
+    def __post_init__(self) -> None:
+        Target.__post_init__(self)
+        object.__setattr__(self, "value", real("The target", self.value))
+
     def _words(self) -> str:
         return f"{self.value:g}"
 
@@ -64,13 +72,21 @@ class Reference(Target):
     """The metric of one named group."""
 
     where: Mapping[str, Any]
-    """Attribute → value of the reference group."""
+    """Attribute → value of the reference group, or → ends of a range."""
+
+    def __post_init__(self) -> None:
+        Target.__post_init__(self)
+        if not isinstance(self.where, Mapping) or not self.where:
+            raise ClaimError(
+                'reference needs at least one attribute, such as reference(sex="Male").'
+            )
+        object.__setattr__(self, "where", _plain_where(self.where))
 
     def __hash__(self) -> int:
-        return hash((self.scale, tuple(sorted(self.where.items(), key=repr))))
+        return hash((self.scale, repr(sorted(self.where.items(), key=repr))))
 
     def _words(self) -> str:
-        return ", ".join(str(value) for value in self.where.values())
+        return ", ".join(_level_words(name, value) for name, value in self.where.items())
 
 
 @kind("complement")
@@ -91,19 +107,26 @@ class Custom(Target):
     influence: str
     """Formula or column of each row's influence on the estimate (mean zero over the rows)."""
 
+    def __post_init__(self) -> None:
+        Target.__post_init__(self)
+        object.__setattr__(self, "estimate", real("The estimate", self.estimate))
+        parse(self.influence)
+
     def _words(self) -> str:
         return f"the estimate {self.estimate:g}"
 
 
+@known_keywords
 def constant(value: float) -> Constant:
     """Compare with a known number.
 
     >>> constant(0.1).words
     '0.1'
     """
-    return Constant(value=real("The target", value))
+    return Constant(value=value)
 
 
+@known_keywords
 def overall() -> Overall:
     """Compare each group with everyone.
 
@@ -113,6 +136,7 @@ def overall() -> Overall:
     return Overall()
 
 
+@known_keywords
 def complement() -> Complement:
     """Compare each group with everyone outside it.
 
@@ -122,6 +146,7 @@ def complement() -> Complement:
     return Complement()
 
 
+@known_keywords
 def reference(where: Mapping[str, Any] | None = None, /, **attributes: Any) -> Reference:
     """Compare with one group, named by its attributes.
 
@@ -130,12 +155,14 @@ def reference(where: Mapping[str, Any] | None = None, /, **attributes: Any) -> R
     >>> (0.8 * reference(race="Caucasian")).words
     '0.8 × Caucasian'
     """
-    group = {**(where or {}), **attributes}
-    if not group:
-        raise ClaimError('reference needs at least one attribute, such as reference(sex="Male").')
-    return Reference(where=group)
+    if where is not None and not isinstance(where, Mapping):
+        raise ClaimError(
+            f'reference takes attributes, such as reference(sex="Male"); got {where!r}.'
+        )
+    return Reference(where={**(where or {}), **attributes})
 
 
+@known_keywords
 def custom(estimate: float, influence: str) -> Custom:
     """Compare with an estimate of your own, whose sampling error is then accounted for.
 
@@ -145,8 +172,7 @@ def custom(estimate: float, influence: str) -> Custom:
     >>> custom(0.31, "influence").words
     'the estimate 0.31'
     """
-    parse(influence)
-    return Custom(estimate=real("The estimate", estimate), influence=influence)
+    return Custom(estimate=estimate, influence=influence)
 
 
 def as_target(value: Any) -> Target:
@@ -155,9 +181,26 @@ def as_target(value: Any) -> Target:
         return value
     if isinstance(value, Mapping):
         return as_target(from_plain(value))
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return constant(value)
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        return constant(float(value))
     raise ClaimError(
         "A target is a number, overall(), complement(), reference(attribute=value) or "
         f"custom(…); got {value!r}."
     )
+
+
+def _plain_where(where: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        str(name): _plain_where(value) if isinstance(value, Mapping) else canonical(value)
+        for name, value in where.items()
+    }
+
+
+def _level_words(name: str, value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return name if value else f"not {name}"
+    if isinstance(value, Mapping):
+        return " ".join([name, *(f"{word} {end}" for word, end in value.items())])
+    return f"{name} missing" if value is None else f"{name} {value}"

@@ -2,6 +2,7 @@
 
 from importlib.resources import files
 
+from equipoise._validate import known_keywords
 from equipoise.errors import OptionError
 from equipoise.trail import Roles, Trail
 from equipoise.trail.sources import open_source
@@ -10,6 +11,7 @@ from equipoise.trail.trail import make_trail
 __all__ = ["adult_predictions", "compas"]
 
 
+@known_keywords
 def compas(*, threshold: int = 5, everyone: bool = False) -> Trail:
     """Two-year recidivism counts from Broward County, with the COMPAS decile score.
 
@@ -38,6 +40,7 @@ def compas(*, threshold: int = 5, everyone: bool = False) -> Trail:
     )
 
 
+@known_keywords
 def adult_predictions() -> Trail:
     """Income predictions for the 1994 census sample: counts by race, sex and age band.
 

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from equipoise.findings.charts.forest import Line, forest, reading
 from equipoise.findings.finding import Finding
-from equipoise.findings.words import amount, left_out, percent, plural
+from equipoise.findings.words import amount, left_out, level_text, plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +69,34 @@ class Description(Finding):
             f"The {self.metric} is {amount(self.overall, self.share)} over "
             f"{plural(source.counted, 'row')} of {source.source}.",
             *self._extremes(),
-            f"Each interval holds on its own with {percent(self.level, 0)} confidence "
-            f"({self.method}); with {plural(len(self), 'group')} about "
-            f"{max(1, round((1 - self.level) * len(self)))} can be expected to miss.",
+            f"Each interval holds on its own with {level_text(self.level)} confidence "
+            f"({self.method}); with {plural(len(self), 'group')} {self._misses()} can be expected "
+            "to miss.",
             *self._small_groups(),
             left_out(source.excluded, source.ineligible),
+        )
+
+    def plot(self, most: int = 40) -> Any:
+        """A forest plot of the largest groups, each interval on its own."""
+        lines = [
+            Line(
+                group=row.group,
+                n=row.n,
+                centre=row.value,
+                lower=row.lower,
+                upper=row.upper,
+                colour=reading(row.lower, row.upper, self.overall),
+            )
+            for row in self.rows
+            if None not in (row.value, row.lower, row.upper)
+        ]
+        return forest(
+            lines,
+            title=f"{self.metric.capitalize()} by group",
+            subtitle=f"Pointwise {level_text(self.level)} intervals",
+            axis=self.metric,
+            reference=[self.overall],
+            most=most,
         )
 
     def _extremes(self) -> list[str]:
@@ -95,4 +119,9 @@ class Description(Finding):
             return []
         empty = sum(row.n == 0 for row in few)
         none = f", {empty} of them none at all" if empty else ""
-        return [f"{plural(len(few), 'group')} have fewer than {self.small} such rows{none}."]
+        have = "has" if len(few) == 1 else "have"
+        return [f"{plural(len(few), 'group')} {have} fewer than {self.small} such rows{none}."]
+
+    def _misses(self) -> str:
+        expected = round((1 - self.level) * len(self))
+        return f"about {expected}" if expected else "fewer than one"

@@ -5,9 +5,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
+from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from equipoise._codec import build, from_plain, to_plain
+from equipoise._validate import known_name, listing
 from equipoise.errors import EquipoiseError, OptionError
 from equipoise.findings.tables import html_table, text_table
 
@@ -71,11 +73,16 @@ class Finding:
         """The finding in plain words, most important first."""
         raise NotImplementedError
 
+    def plot(self) -> Any:
+        """The finding as an Altair chart."""
+        raise NotImplementedError
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, which `equipoise.findings.from_dict` reads back."""
         data: dict[str, Any] = {"kind": self.kind}
         for field in dataclasses.fields(self):
-            data[field.name] = _plain(getattr(self, field.name))
+            value = getattr(self, field.name)
+            data[field.name] = value if _is_quoted(value) else _plain(value)
         return data
 
     def to_json(self, indent: int | None = None) -> str:
@@ -90,8 +97,10 @@ class Finding:
         import narwhals as nw
 
         chosen = backend or _installed_backend()
-        if chosen not in _BACKENDS:
-            raise OptionError(f"backend must be one of {', '.join(_BACKENDS)}; got {backend!r}.")
+        if chosen not in _BACKENDS or not find_spec(chosen):
+            raise OptionError(
+                f"backend must be one of {', '.join(_BACKENDS)}, and installed; got {backend!r}."
+            )
         return nw.from_dict(self._columns(), backend=chosen).to_native()  # type: ignore[arg-type]
 
     def __str__(self) -> str:
@@ -109,9 +118,11 @@ class Finding:
             name: [_scalar(getattr(row, name)) for row in self.rows] for name in names
         }
         for name in dict.fromkeys(name for row in self.rows for name in row.where):
-            title = name if name not in columns else f"where {name}"
+            title = name
+            while title in columns:
+                title = f"where {title}"
             columns[title] = [_scalar(row.where.get(name)) for row in self.rows]
-        return columns
+        return {title: _one_type(values) for title, values in columns.items()}
 
 
 def from_dict(data: Mapping[str, Any]) -> Finding:
@@ -122,19 +133,45 @@ def from_dict(data: Mapping[str, Any]) -> Finding:
     >>> from_dict(found.to_dict()) == found
     True
     """
+    if not isinstance(data, Mapping):
+        raise EquipoiseError(f"This is not a finding but a {type(data).__name__}.")
     cls = _KINDS.get(str(data.get("kind")))
     if cls is None:
         raise EquipoiseError(
             f"{data.get('kind')!r} is not a kind of finding. There is: {', '.join(_KINDS)}."
         )
-    fields = {name: value for name, value in data.items() if name != "kind"}
-    rows = tuple(build(cls.row_type, row, f"{cls.kind} row") for row in fields.pop("rows", ()))
-    provenance = build(Provenance, fields.pop("provenance", {}), "provenance")
-    # The claim stays as it was written: a finding quotes it, and does not ask it again.
-    claim = fields.pop("claim", {})
-    made = {name: from_plain(value) for name, value in fields.items()}
-    finding: Finding = cls(rows=rows, provenance=provenance, claim=claim, **made)
+    rows = data.get("rows", ())
+    if not isinstance(rows, list | tuple):
+        raise EquipoiseError(f"The rows of a {cls.kind} must be a list; got {rows!r}.")
+    made: dict[str, Any] = {
+        "rows": tuple(build(cls.row_type, row, f"{cls.kind} row") for row in rows),
+        "provenance": build(Provenance, data.get("provenance", {}), "provenance"),
+    }
+    for name, value in data.items():
+        if name not in ("kind", *made):
+            made[name] = value if _is_quoted(value) else from_plain(value)
+    _check_fields(cls, made)
+    finding: Finding = cls(**made)
     return finding
+
+
+def _is_quoted(value: Any) -> bool:
+    # A claim or method in plain form stays as it was written: a finding quotes it.
+    return isinstance(value, Mapping) and "kind" in value
+
+
+def _check_fields(cls: type[Finding], made: Mapping[str, Any]) -> None:
+    fields = dataclasses.fields(cls)
+    for name in made:
+        known_name(f"{cls.kind} field", name, [field.name for field in fields], EquipoiseError)
+    optional = dataclasses.MISSING
+    missing = [
+        field.name
+        for field in fields
+        if field.name not in made and field.default is optional is field.default_factory
+    ]
+    if missing:
+        raise EquipoiseError(f"This {cls.kind} lacks {listing(missing)}.")
 
 
 def from_json(text: str) -> Finding:
@@ -143,8 +180,6 @@ def from_json(text: str) -> Finding:
         data = json.loads(text)
     except json.JSONDecodeError as error:
         raise EquipoiseError(f"This is not a finding: {error}.") from error
-    if not isinstance(data, dict):
-        raise EquipoiseError(f"This is not a finding but a {type(data).__name__}.")
     return from_dict(data)
 
 
@@ -152,8 +187,6 @@ _BACKENDS = ("pandas", "polars", "pyarrow")
 
 
 def _installed_backend() -> str:
-    from importlib.util import find_spec
-
     for name in _BACKENDS:
         if find_spec(name):
             return name
@@ -172,3 +205,11 @@ def _scalar(value: Any) -> Any:
     if isinstance(value, Mapping | tuple):
         return json.dumps(to_plain(value), ensure_ascii=False)
     return value if value is None or isinstance(value, bool | int | float) else str(value)
+
+
+def _one_type(values: list[Any]) -> list[Any]:
+    """Whole numbers beside others become floats: a column of a frame has one type."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {int, float}:
+        return [None if value is None else float(value) for value in values]
+    return values if len(kinds) < 2 else [None if value is None else str(value) for value in values]

@@ -12,6 +12,15 @@ def percent(value: float, digits: int = 1) -> str:
     return f"{100 * value:.{digits}f} %"
 
 
+def level_text(level: float) -> str:
+    """A confidence level, never rounded up to certainty.
+
+    >>> level_text(0.95), level_text(0.999)
+    ('95 %', '99.9 %')
+    """
+    return f"{100 * level:.10g} %"
+
+
 def amount(value: float | None, share: bool) -> str:
     """A metric's value: a percentage if it is a share, a plain number otherwise.
 
@@ -21,6 +30,24 @@ def amount(value: float | None, share: bool) -> str:
     if value is None:
         return "not available"
     return percent(value) if share else f"{value:.4g}"
+
+
+def difference(value: float, share: bool) -> str:
+    """A disparity: percentage points if the metric is a share, a plain number otherwise.
+
+    >>> difference(0.0547, True), difference(-1.5, False)
+    ('+5.5 points', '-1.5')
+    """
+    return f"{100 * value:+.1f} points" if share else f"{value:+.4g}"
+
+
+def unsigned(value: float, share: bool) -> str:
+    """The size of a disparity, without its sign.
+
+    >>> unsigned(-0.05, True)
+    '5.0 points'
+    """
+    return difference(abs(value), share).removeprefix("+")
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:
@@ -40,8 +67,9 @@ def left_out(excluded: Mapping[str, int], ineligible: int) -> str:
     """
     lost = sum(excluded.values())
     reasons = ", ".join(f"{rows:,} {reason}" for reason, rows in excluded.items())
-    first = f"{plural(lost, 'row')} were left out ({reasons})" if lost else "No row was left out"
+    were = "was" if lost == 1 else "were"
+    first = f"{plural(lost, 'row')} {were} left out ({reasons})" if lost else "No row was left out"
     if not ineligible:
         return f"{first}."
-    other = "others" if lost else "rows"
-    return f"{first}; the metric does not count on {ineligible:,} {other}."
+    other = plural(ineligible, "other" if lost else "row")
+    return f"{first}; the metric does not count on {other}."

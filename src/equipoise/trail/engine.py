@@ -28,16 +28,19 @@ _ENGINES = (
 
 @contextmanager
 def engine_errors(source: str) -> Iterator[None]:
-    """Turn an engine's exception into a `TrailError` that names the source."""
+    """Turn an engine's exception into a `TrailError` that names the source.
+
+    Numbers that overflow or do not exist are found in the sums, so numpy need not warn of them.
+    """
     try:
-        yield
+        with np.errstate(all="ignore"):
+            yield
     except EquipoiseError:
         raise
     except Exception as error:
         if not _is_engine_error(error):
             raise
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise TrailError(f"{source} could not be read: {lines[0]}") from error
+        raise TrailError(f"{source} could not be read: {_brief(error)}") from error
 
 
 def fetch(frame: nw.LazyFrame[Any], source: str) -> dict[str, AnyArray]:
@@ -66,6 +69,23 @@ def _objects(values: list[Any]) -> AnyArray:
     return array
 
 
+def _brief(error: BaseException) -> str:
+    """The beginning of an engine's message, which may run over many lines."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith("The search space")]
+    text = " ".join(lines[:3]) or type(error).__name__
+    return text if len(text) <= 400 else text[:399] + "…"
+
+
 def _is_engine_error(error: BaseException) -> bool:
     modules = {cls.__module__.split(".")[0] for cls in type(error).__mro__}
-    return bool(modules & set(_ENGINES)) or isinstance(error, OSError)
+    return bool(modules & set(_ENGINES)) or isinstance(error, OSError) or _from_engine(error)
+
+
+def _from_engine(error: BaseException) -> bool:
+    """Whether a plain exception, such as a TypeError, came out of an engine's own code."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    inside = trace.tb_frame.f_globals.get("__name__", "") if trace is not None else ""
+    return inside.split(".")[0] in _ENGINES

@@ -72,7 +72,7 @@ def check_roles(roles: Roles, schema: Mapping[str, nw.dtypes.DType]) -> None:
 
 def require_column(column: Any, schema: Mapping[str, Any], called: str) -> None:
     """Refuse a column that the table does not have, with the nearest name."""
-    if column not in schema:
+    if not isinstance(column, str) or column not in schema:
         hint = did_you_mean(str(column), schema)
         raise TrailError(
             f"There is no column for {called}.{hint} The table has: {listing(schema, most=40)}."

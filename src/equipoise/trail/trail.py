@@ -6,10 +6,14 @@ from typing import Any
 
 import narwhals as nw
 
+from equipoise._codec import canonical
 from equipoise._validate import listing
 from equipoise.errors import TrailError
 from equipoise.trail.engine import engine_errors
 from equipoise.trail.roles import ROLE_NAMES, Roles, check_roles, is_text, require_column
+
+#: Names that start so are our own.
+RESERVED = "__equipoise_"
 
 Frame = nw.LazyFrame[Any]
 Schema = Mapping[str, nw.dtypes.DType]
@@ -75,7 +79,7 @@ class Trail:
         """True where a column has a value: neither null nor NaN."""
         # NaN is tested apart from null because engines disagree on whether it is one.
         expression = ~nw.col(column).is_null()
-        return expression & ~nw.col(column).is_nan() if self.is_float(column) else expression
+        return expression & not_nan(nw.col(column)) if self.is_float(column) else expression
 
     def number(self, column: str) -> nw.Expr:
         """A column as double-precision numbers, whatever numeric type it is stored in."""
@@ -89,24 +93,47 @@ class Trail:
             )
         return nw.col(column).cast(nw.Float64)
 
-    def text(self, column: str) -> nw.Expr:
-        """A column as it may be grouped by: categories become plain text."""
-        if is_text(self.schema[column]) and not isinstance(self.schema[column], nw.String):
+    def key(self, column: str) -> nw.Expr:
+        """A column as it may be grouped by: categories as plain text, times without a zone."""
+        dtype = self.schema[column]
+        if dtype.is_nested() or isinstance(dtype, nw.Binary):
+            raise TrailError(
+                f"Column {column!r} holds {dtype}, by which rows cannot be grouped. "
+                "Make a column of text or numbers from it."
+            )
+        if is_text(dtype) and not isinstance(dtype, nw.String):
             return nw.col(column).cast(nw.String)
+        if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:
+            return _in_utc(nw.col(column), dtype.time_zone)
         return nw.col(column)
 
     def indicator(self, role: str) -> nw.Expr:
         """A two-valued role as the numbers 0 and 1, computed by the engine."""
         column = self.roles.column(role)
         if role in self.positive:
-            positive: nw.Expr = self.text(column) == self.positive[role]
+            positive: nw.Expr = self.key(column) == self.positive[role]
             return positive.cast(nw.Int64).cast(nw.Float64)
-        if is_text(self.schema[column]) or isinstance(self.schema[column], nw.Object):
+        if is_text(self.schema[column]):
             raise TrailError(
                 f"The {role} column {column!r} holds text. Pass positive=… to equipoise.read to "
                 "say which of its two values counts as 1."
             )
+        if isinstance(self.schema[column], nw.Object):
+            raise TrailError(
+                f"The {role} column {column!r} holds Python objects of mixed types. Convert it to "
+                "whole numbers or booleans, or pass positive=… to equipoise.read to say which "
+                "value counts as 1."
+            )
         return self.number(column)
+
+
+def not_nan(value: nw.Expr) -> nw.Expr:
+    """True where a double is a number, infinities included.
+
+    Not by the engine's own test: the statistics of a Parquet file leave out NaN, and DuckDB
+    concludes from them that there is none.
+    """
+    return (value - value == 0) | (value.abs() == float("inf"))
 
 
 def make_trail(
@@ -115,6 +142,7 @@ def make_trail(
     """Check roles and attributes against the real schema, then build the trail."""
     with engine_errors(source):
         schema = dict(frame.collect_schema())
+    _check_names(schema)
     check_roles(roles, schema)
     for name in attributes or ():
         require_column(name, schema, f"attribute {name!r}")
@@ -139,6 +167,8 @@ def positive_values(positive: Any, roles: Roles, schema: Schema) -> dict[str, An
     named = [role for role in ("label", "prediction") if role in roles]
     if positive is None:
         return {}
+    if not isinstance(positive, Mapping):
+        positive = canonical(positive)
     if isinstance(positive, Mapping):
         unknown = [role for role in positive if role not in named]
         if unknown:
@@ -146,19 +176,48 @@ def positive_values(positive: Any, roles: Roles, schema: Schema) -> dict[str, An
                 f"positive= names {listing(unknown)}; this trail's two-valued roles are "
                 f"{listing(named)}."
             )
-        return dict(positive)
+        return {role: _fitting(role, canonical(v), roles, schema) for role, v in positive.items()}
     fitting = {role: positive for role in named if _fits(positive, schema[roles.column(role)])}
     if not fitting:
         held = ", ".join(f"{role} holds {schema[roles.column(role)]}" for role in named)
         raise TrailError(
-            f"positive={positive!r} fits neither label nor prediction: {held or 'none'}."
+            f"positive={positive!r} fits neither label nor prediction: "
+            f"{held or 'neither role is played'}."
         )
     return fitting
 
 
+def _fitting(role: str, value: Any, roles: Roles, schema: Schema) -> Any:
+    column = roles.column(role)
+    if not _fits(value, schema[column]):
+        raise TrailError(
+            f"positive={value!r} cannot occur in the {role} column {column!r}, "
+            f"which holds {schema[column]}."
+        )
+    return value
+
+
 def _fits(value: Any, dtype: Any) -> bool:
+    if isinstance(dtype, nw.Object):
+        return True
     if isinstance(value, bool):
         return isinstance(dtype, nw.Boolean)
     if isinstance(value, str):
-        return is_text(dtype) or isinstance(dtype, nw.Object)
+        return is_text(dtype)
     return bool(dtype.is_numeric())
+
+
+def _check_names(schema: Schema) -> None:
+    for name in schema:
+        if not isinstance(name, str) or not name:
+            raise TrailError(f"Columns must have names that are text; one is called {name!r}.")
+        if name.lower().startswith(RESERVED):
+            raise TrailError(
+                f"Column {name!r} starts with {RESERVED!r}, which is reserved. Rename the column."
+            )
+
+
+def _in_utc(moment: nw.Expr, zone: str) -> nw.Expr:
+    """A point in time on one clock, whatever zone the engine shows it in."""
+    same = zone in ("UTC", "Etc/UTC")
+    return (moment if same else moment.dt.convert_time_zone("UTC")).dt.replace_time_zone(None)

@@ -8,6 +8,7 @@ from equipoise.methods.bootstrap.bounds import (
     simultaneous_bounds,
 )
 from equipoise.methods.bootstrap.certificates import Aim, Certificates, certify, combine
+from equipoise.methods.bootstrap.clusters import cluster_t
 from equipoise.methods.bootstrap.data import (
     CellMoments,
     ClusterData,
@@ -29,6 +30,7 @@ from equipoise.methods.bootstrap.estimates import (
     estimate_gaps,
     estimate_ratios,
 )
+from equipoise.methods.bootstrap.extremes import Extremes, bound_extremes
 from equipoise.methods.bootstrap.flags import (
     BootstrapPValues,
     algorithm_4,
@@ -37,7 +39,7 @@ from equipoise.methods.bootstrap.flags import (
     standardized_blocks,
 )
 from equipoise.methods.bootstrap.intervals import IntervalCertificates, certify_intervals
-from equipoise.methods.bootstrap.process import Audit, Extremes, bound_extremes
+from equipoise.methods.bootstrap.process import Audit
 from equipoise.methods.bootstrap.quantiles import quantile
 from equipoise.methods.bootstrap.scaling import Scaling, Unscaled
 from equipoise.methods.bootstrap.status import Status
@@ -88,6 +90,7 @@ __all__ = [
     "canonical_rows",
     "certify",
     "certify_intervals",
+    "cluster_t",
     "combine",
     "critical_value",
     "estimate_gaps",

@@ -7,7 +7,7 @@ import numpy as np
 
 from equipoise.methods.arrays import FloatArray
 from equipoise.methods.bootstrap.estimates import GroupEstimates
-from equipoise.methods.bootstrap.process import Extremes
+from equipoise.methods.bootstrap.extremes import Extremes
 from equipoise.methods.bootstrap.quantiles import quantile
 from equipoise.methods.bootstrap.scaling import Scaling, Unscaled
 

@@ -16,6 +16,7 @@ from equipoise.methods.bootstrap.process import (
 from equipoise.methods.bootstrap.quantiles import quantile
 from equipoise.methods.bootstrap.scaling import Scaling, Unscaled
 from equipoise.methods.bootstrap.status import Status
+from equipoise.methods.bootstrap.studentized import studentized_deviations
 from equipoise.methods.multiplicity import StepDown
 
 
@@ -39,7 +40,8 @@ class Certificates:
     upward: bool
     """True for ε > limit, False for ε < limit."""
     statistic: FloatArray
-    """ŝ⁻¹ p̂ (ε̂ − limit), its sign turned for ε < limit; NaN for groups left out."""
+    """ŝ⁻¹ p̂ (ε̂ − limit), or ŝ⁻¹ p̂² (ε̂ − limit) if studentized, its sign turned for ε < limit;
+    NaN for groups left out."""
     extremes: FloatArray
     """Largest value of the scaled process in each resample, over all groups."""
     exceedances: FloatArray
@@ -64,8 +66,12 @@ def certify(
     aim: Aim,
     limit: float,
     step_down: bool = True,
+    studentized: bool = False,
 ) -> tuple[Certificates, ...]:
     """Run Algorithms 3 and 7; ``Aim.WITHIN`` gives two results, both of which must certify.
+
+    With ``studentized`` the process is that of studentized bounds instead: its spread does not
+    grow with the distance from the limit, so more groups are certified at the same error rate.
 
     Stepping down drops certified groups and takes the quantile over the rest, again and again: the
     same familywise error, never fewer certificates. It is done in one pass for every level.
@@ -84,13 +90,19 @@ def certify(
     >>> combine(certify(audit, Scaling(), aim=Aim.ABOVE, limit=0.0), 0.9).tolist()
     [False, True]
     """
+    inner = studentized and isinstance(scaling, Scaling)
     runs = [
-        _OneSided(audit.groups, scaling, bound, upward, step_down)
+        _OneSided(audit.groups, scaling, bound, upward, step_down, inner)
         for bound, upward in _sides(aim, limit)
     ]
     for cells in audit.blocks() if runs[0].live.size else ():
-        for run in runs:
-            run.add(certificate_deviations(audit, cells, run.limit))
+        if inner and isinstance(scaling, Scaling):
+            shared = studentized_deviations(audit, cells, scaling)
+            for run in runs:
+                run.add(shared.copy())
+        else:
+            for run in runs:
+                run.add(certificate_deviations(audit, cells, run.limit))
     return tuple(run.result() for run in runs)
 
 
@@ -118,14 +130,18 @@ class _OneSided:
         limit: float,
         upward: bool,
         step_down: bool,
+        studentized: bool,
     ) -> None:
         scale = scaling.factors(groups)
         # one row cannot support a certificate; leaving it out depends on group sizes only
         able = groups.usable & (groups.status != Status.SINGLE) & ~np.isnan(scale)
         self.live = np.flatnonzero(able)
         self.limit, self._upward = limit, upward
-        self._factor = (1.0 if upward else -1.0) / scale[self.live]
-        self._statistic = certificate_values(groups, limit)[self.live] * self._factor
+        sign = 1.0 if upward else -1.0
+        values = certificate_values(groups, limit)[self.live] * sign / scale[self.live]
+        self._statistic = values * groups.share[self.live] if studentized else values
+        # studentized resamples come divided by their own scale
+        self._factor = np.full(self.live.size, sign) if studentized else sign / scale[self.live]
         self._step = StepDown(self._statistic) if step_down else None
         self._maxima: list[FloatArray] = []
         self._groups = groups.share.size

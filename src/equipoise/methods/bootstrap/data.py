@@ -143,13 +143,26 @@ class Totals:
 
     def part(self, rows: slice) -> "Totals":
         """The same totals for some of the resamples only."""
+        fields = [
+            self.weight,
+            self.total,
+            self.weight2,
+            self.total2,
+            self.square2,
+            self.influence,
+        ]
+        # without weights several fields are one array; they stay one, so that it is summed once
+        cut = {id(x): x[rows] for x in fields if x is not None}
+        weight2, total2, square2, influence = (
+            None if x is None else cut[id(x)] for x in fields[2:]
+        )
         return Totals(
-            weight=self.weight[rows],
-            total=self.total[rows],
-            weight2=None if self.weight2 is None else self.weight2[rows],
-            total2=None if self.total2 is None else self.total2[rows],
-            square2=None if self.square2 is None else self.square2[rows],
-            influence=None if self.influence is None else self.influence[rows],
+            weight=cut[id(self.weight)],
+            total=cut[id(self.total)],
+            weight2=weight2,
+            total2=total2,
+            square2=square2,
+            influence=influence,
         )
 
 

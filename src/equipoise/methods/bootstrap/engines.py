@@ -21,6 +21,7 @@ class BinaryEngine:
     """
 
     name = "exact"
+    has_spread = True
 
     def __init__(self, moments: CellMoments, influence: InfluenceSums | None = None) -> None:
         """Prepare the multinomial; ``influence`` is needed for a custom target only."""
@@ -64,6 +65,7 @@ class RowEngine:
     """Exact resampling of rows, for real metrics and for sampling weights."""
 
     name = "exact"
+    has_spread = True
 
     def __init__(self, rows: RowData, cells: int) -> None:
         """Collapse equal rows and prepare the sums per cell."""
@@ -158,6 +160,7 @@ class MomentsEngine:
     """
 
     name = "moments"
+    has_spread = False
 
     def __init__(self, moments: CellMoments, influence: InfluenceSums | None = None) -> None:
         """Factor the covariance; ``influence`` is needed for a custom target only."""
@@ -211,6 +214,7 @@ class ClusterEngine:
     """Resampling of whole clusters, for rows that are dependent within a cluster."""
 
     name = "clusters"
+    has_spread = False
 
     def __init__(self, clusters: ClusterData, cells: int, rows: float) -> None:
         """Prepare the table; ``rows`` is the number of rows n behind a custom target's ψ."""

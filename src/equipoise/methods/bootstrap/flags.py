@@ -69,7 +69,7 @@ def algorithm_4(audit: Audit, null: Null) -> BootstrapPValues:
     def tails(limit: float) -> tuple[FloatArray, FloatArray]:
         return normal_tails(quotient(groups.estimate - limit, spread))
 
-    return _result(groups, null.p_value(tails), spread, testable)
+    return as_p_values(groups, null.p_value(tails), spread, testable)
 
 
 def _disparity_change(audit: Audit, cells: Totals, now: GroupTotals) -> FloatArray:
@@ -78,9 +78,10 @@ def _disparity_change(audit: Audit, cells: Totals, now: GroupTotals) -> FloatArr
     return mean - audit.groups.mean - target_shift(audit, cells, now) * audit.groups.sensitivity
 
 
-def _result(
+def as_p_values(
     groups: GroupEstimates, p: FloatArray, spread: FloatArray, testable: BoolArray
 ) -> BootstrapPValues:
+    """p-values where a group can be tested, with the reason where it cannot."""
     status = groups.status.copy()
     status[~testable & groups.usable & (status != Status.IDENTICAL)] = Status.CONSTANT
     # a group that is its own target has disparity zero whatever the data: nothing to test
@@ -124,7 +125,7 @@ def bootstrap_t(audit: Audit, null: Null) -> BootstrapPValues:
         upper, lower = reached[limit] / (audit.resamples + 1)
         return upper, lower
 
-    return _result(groups, null.p_value(tails), spread, testable)
+    return as_p_values(groups, null.p_value(tails), spread, testable)
 
 
 def _studentised(audit: Audit, cells: Totals) -> FloatArray:

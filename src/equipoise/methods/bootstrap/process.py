@@ -12,7 +12,6 @@ import numpy as np
 from equipoise.methods.arrays import FloatArray, GroupSums
 from equipoise.methods.bootstrap.data import Totals
 from equipoise.methods.bootstrap.estimates import GroupEstimates
-from equipoise.methods.bootstrap.scaling import Scaling, Unscaled
 from equipoise.methods.bootstrap.streams import Engine, Progress, resampled
 from equipoise.methods.bootstrap.sums import GroupTotals, group_totals
 from equipoise.methods.bootstrap.targets import Target
@@ -61,7 +60,11 @@ def target_shift(audit: Audit, cells: Totals, groups: GroupTotals) -> FloatArray
 
 def bound_deviations(audit: Audit, cells: Totals) -> FloatArray:
     """p*(ε* − ε̂) of every group in every resample of the block, shape ``(b, G)``."""
-    now = group_totals(cells, audit.sums)
+    return deviations_of(audit, cells, group_totals(cells, audit.sums))
+
+
+def deviations_of(audit: Audit, cells: Totals, now: GroupTotals) -> FloatArray:
+    """The same, given the totals of the groups."""
     shift = target_shift(audit, cells, now)
     centre = np.nan_to_num(audit.groups.mean)
     expected = shift * np.nan_to_num(audit.groups.sensitivity)
@@ -90,52 +93,6 @@ def _relative(cells: Totals, now: GroupTotals, expected: FloatArray) -> FloatArr
     out = now.total - expected
     out /= np.where(size > 0, size, 1.0)
     return out
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extremes:
-    """Largest and smallest value of the scaled process in each resample.
-
-    They are the whole distribution of the critical value: any level and any side can be read off.
-    """
-
-    highest: FloatArray
-    """Maximum over the groups, shape ``(B,)``."""
-    lowest: FloatArray
-    """Minimum over the groups, shape ``(B,)``."""
-    engine: str
-    """Engine that drew the resamples."""
-
-
-def bound_extremes(audit: Audit, scaling: Scaling | Unscaled) -> Extremes:
-    """Run Algorithms 1, 2 and 6: the extremes of ŝ⁻¹ p̂ p*(ε* − ε̂) in each resample.
-
-    >>> from equipoise.methods.bootstrap import *
-    >>> cells = unweighted_moments(np.array([400.0, 600.0]), np.array([100.0, 300.0]))
-    >>> sums = lambda x: x
-    >>> audit = Audit(
-    ...     engine=BinaryEngine(cells),
-    ...     groups=estimate_gaps(cells, Overall(), sums),
-    ...     target=Overall(),
-    ...     sums=sums,
-    ...     resamples=200,
-    ...     seed=np.random.SeedSequence(1),
-    ... )
-    >>> bound_extremes(audit, Scaling()).highest.shape
-    (200,)
-    """
-    scale = scaling.factors(audit.groups)
-    live = np.flatnonzero(audit.groups.usable & ~np.isnan(scale))
-    factor = audit.groups.share[live] / scale[live]
-    tops, bottoms = [np.zeros(0)], [np.zeros(0)]
-    for cells in audit.blocks() if live.size else ():
-        process = columns(bound_deviations(audit, cells), live)
-        process *= factor
-        tops.append(process.max(axis=1))
-        bottoms.append(process.min(axis=1))
-    return Extremes(
-        highest=np.concatenate(tops), lowest=np.concatenate(bottoms), engine=audit.engine.name
-    )
 
 
 def columns(values: FloatArray, chosen: np.ndarray) -> FloatArray:

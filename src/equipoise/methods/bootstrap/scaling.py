@@ -21,12 +21,17 @@ class Scaling:
 
     def factors(self, groups: GroupEstimates) -> FloatArray:
         """ŝ of each group; NaN where no scale can be formed."""
-        p = groups.share
-        own = np.ones_like(p) if self.shrink == 0 else p / (p + self.shrink)
-        sigma = np.where(own > 0, np.sqrt(groups.variance), 0.0)
-        spread = own * sigma + (1 - own) * groups.spread
-        scale = np.maximum(p, self.floor) ** self.power * spread
+        scale = self.scale(groups.share, groups.variance, groups.spread)
         return np.where(scale > 0, scale, np.nan)
+
+    def scale(
+        self, share: FloatArray, variance: FloatArray | float, spread: FloatArray | float
+    ) -> FloatArray:
+        """ŝ from a group's share and variance, and the overall spread."""
+        own = np.ones_like(share) if self.shrink == 0 else share / (share + self.shrink)
+        sigma = np.where(own > 0, np.sqrt(variance), 0.0)
+        mixed = own * sigma + (1 - own) * spread
+        return _power(np.maximum(share, self.floor), self.power) * mixed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,3 +41,16 @@ class Unscaled:
     def factors(self, groups: GroupEstimates) -> FloatArray:
         """One for every group."""
         return np.ones_like(groups.share)
+
+    def scale(
+        self, share: FloatArray, variance: FloatArray | float, spread: FloatArray | float
+    ) -> FloatArray:
+        """One for every group."""
+        return np.ones_like(share)
+
+
+def _power(x: FloatArray, power: float) -> FloatArray:
+    # the two powers in use need no logarithm
+    if power == 1.5:
+        return x * np.sqrt(x)
+    return np.sqrt(x) if power == 0.5 else np.asarray(x**power)

@@ -25,6 +25,11 @@ class Engine(Protocol):
         """How the result names the engine: exact, moments or clusters."""
         ...
 
+    @property
+    def has_spread(self) -> bool:
+        """Whether second moments are drawn, so that a resample has a spread of its own."""
+        ...
+
     def draw(self, rng: np.random.Generator, size: int) -> Totals:
         """Totals of ``size`` resamples."""
         ...

@@ -1,5 +1,6 @@
 """Small sums and quotients shared by the targets and the estimates."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,12 +30,24 @@ def group_totals(cells: Totals, sums: GroupSums, *, spread: bool = False) -> Gro
     """Sum cell totals over the groups, with the second-order sums when ``spread`` is asked for."""
     none = (np.zeros((1, 0)),) * 3
     inside = second_order(cells) if spread else none
+    weight, total, *second_groups = sum_each(
+        sums, [cells.weight, cells.total, *(inside if spread else ())]
+    )
     return GroupTotals(
-        weight=sums(cells.weight),
-        total=sums(cells.total),
-        second_groups=(sums(inside[0]), sums(inside[1]), sums(inside[2])) if spread else none,
+        weight=weight,
+        total=total,
+        second_groups=(second_groups[0], second_groups[1], second_groups[2]) if spread else none,
         second_cells=inside,
     )
+
+
+def sum_each(sums: GroupSums, arrays: Sequence[FloatArray]) -> list[FloatArray]:
+    """Group sums of each array; one that occurs twice is summed once."""
+    done: dict[int, FloatArray] = {}
+    for x in arrays:
+        if id(x) not in done:
+            done[id(x)] = sums(x)
+    return [done[id(x)] for x in arrays]
 
 
 def second_order(cells: Totals) -> Second:

@@ -8,7 +8,14 @@ import numpy as np
 from equipoise.methods.arrays import BoolArray, FloatArray, GroupSums
 from equipoise.methods.bootstrap.data import InfluenceSums, Totals
 from equipoise.methods.bootstrap.status import Status
-from equipoise.methods.bootstrap.sums import GroupTotals, quotient, second, take_sum
+from equipoise.methods.bootstrap.sums import (
+    GroupTotals,
+    Second,
+    quotient,
+    second,
+    sum_each,
+    take_sum,
+)
 
 
 class Target(Protocol):
@@ -70,7 +77,7 @@ class Overall:
     ) -> tuple[FloatArray, FloatArray]:
         """Every row moves the overall mean, the group's own rows included."""
         everything = BoolMask(np.ones(cells.weight.shape[-1], dtype=bool))
-        return everything.variance_terms(cells, groups, sums, self.scale)
+        return everything.covariance(cells, groups, groups.second_groups, self.scale)
 
     def status(self, rows: FloatArray, sums: GroupSums) -> FloatArray:
         """The group of everybody is its own target."""
@@ -184,11 +191,19 @@ class BoolMask:
         self, cells: Totals, groups: GroupTotals, sums: GroupSums, scale: float
     ) -> tuple[FloatArray, FloatArray]:
         """Variance of the set's mean, and covariance with each group's mean."""
+        inside = {id(x): np.where(self._mask, x, 0.0) for x in groups.second_cells}
+        a, b, c = sum_each(sums, [inside[id(x)] for x in groups.second_cells])
+        return self.covariance(cells, groups, (a, b, c), scale)
+
+    def covariance(
+        self, cells: Totals, groups: GroupTotals, overlap: Second, scale: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """The same, given the second-order sums over what each group shares with the set."""
         weight, total = (take_sum(x, self._chosen) for x in (cells.weight, cells.total))
         theta = quotient(total, weight)
         w2, s2, q2 = (take_sum(x, self._chosen) for x in groups.second_cells)
         own = quotient(second(w2, s2, q2, theta), weight**2)
-        a, b, c = (sums(np.where(self._mask, x, 0.0)) for x in groups.second_cells)
+        a, b, c = overlap
         mean = quotient(groups.total, groups.weight)
         shared = c - (mean + theta) * b + mean * theta * a
         return scale**2 * own, scale * quotient(shared, groups.weight * weight)

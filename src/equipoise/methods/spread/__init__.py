@@ -14,6 +14,7 @@ from equipoise.methods.spread.extremes import (
     max_deviation_interval,
     ratio_interval,
 )
+from equipoise.methods.spread.gates import equality_test
 from equipoise.methods.spread.homogeneity import HomogeneityTest, chi_square_test, monte_carlo_test
 from equipoise.methods.spread.inversion import Inversion, Path, invert_path, spreading_path
 from equipoise.methods.spread.mean_deviation import mean_deviation_interval
@@ -85,6 +86,7 @@ __all__ = [
     "double_corrected",
     "double_factor",
     "entropy_interval",
+    "equality_test",
     "invert_path",
     "max_deviation_interval",
     "mean_deviation_interval",

@@ -85,9 +85,11 @@ def _combine(
     first, second = rng.spawn(2)
     tail = (1 - level) / 2
     ends = invert_path(sample, statistic, tail=tail, resamples=resamples, rng=first)
-    low, high = (float(meta_metric(kind, m, alpha=alpha)) for m in (ends.lower, ends.upper))
+    low, *highs = (
+        float(meta_metric(kind, means, alpha=alpha)) for means in (ends.lower, *ends.uppers)
+    )
     # With few groups the inverted end is the larger, with few large among small the resampled one.
-    upper = max(high, centred.upper)
+    upper = max(*highs, centred.upper)
     if ends.rejected:
         return interval(low, upper), ends.p_zero
     weighed = monte_carlo_test(sample, resamples=resamples, rng=second)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -14,6 +15,7 @@ from equipoise.methods.spread.extremes import (
     max_deviation_interval,
     ratio_interval,
 )
+from equipoise.methods.spread.gates import equality_test, gated
 from equipoise.methods.spread.mean_deviation import mean_deviation_interval
 from equipoise.methods.spread.metrics import Meta, meta_metric, needs_positive, no_spread
 from equipoise.methods.spread.recommended import entropy_interval, variance_interval
@@ -51,7 +53,7 @@ class Spread:
         Confidence interval for the true value; None where the outcome says why.
     p_zero
         p-value of the Monte-Carlo test of "all groups equal" on which the lower end rests; None
-        where it does not rest on one.
+        where there is no interval.
     level
         Confidence level of the interval.
     resamples
@@ -183,19 +185,23 @@ def _ends(
     # Rates of 0 and 1 still have likelihood limits; a real metric without variation has none.
     if sample.frozen and not (sample.binary and kind not in (Meta.VARIANCE, Meta.ENTROPY)):
         return None, None
-    if kind is Meta.DIFFERENCE:
-        return difference_interval(sample, level), None
-    if kind is Meta.RATIO:
-        return ratio_interval(sample, level), None
-    if kind is Meta.MAX_DEVIATION:
-        return max_deviation_interval(sample, level), None
-    if kind is Meta.MEAN_DEVIATION:
-        return mean_deviation_interval(sample, level), None
+    if kind in _BOUNDS:
+        p = equality_test(sample, kind, resamples=draws.mean.shape[0], rng=rng)
+        ends = _BOUNDS[kind](sample, level)
+        return gated(ends, p, tail=(1 - level) / 2, least=no_spread(kind)), p
     if estimate is None:
         return None, None
     if kind is Meta.VARIANCE:
         return variance_interval(sample, draws, level=level, rng=rng)
     return entropy_interval(sample, estimate, draws, level=level, alpha=alpha, rng=rng)
+
+
+_BOUNDS: dict[Meta, Callable[[GroupSample, float], Interval]] = {
+    Meta.DIFFERENCE: difference_interval,
+    Meta.RATIO: ratio_interval,
+    Meta.MAX_DEVIATION: max_deviation_interval,
+    Meta.MEAN_DEVIATION: mean_deviation_interval,
+}
 
 
 def _outcome(sample: GroupSample, plugin: float, raw: float | None) -> Outcome:

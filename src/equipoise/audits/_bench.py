@@ -1,0 +1,233 @@
+"""The workbench of group audits: cells, groups and target in the form the mathematics takes."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from equipoise.cells import Cells, Collection, form_groups, gather
+from equipoise.cells.rows import pull_rows
+from equipoise.cells.targets import reference_cells
+from equipoise.claims import Claim, Metric, Ratio
+from equipoise.claims import target as targets
+from equipoise.claims.claim import Gap
+from equipoise.errors import ClaimError, OptionError
+from equipoise.methods import bootstrap
+from equipoise.trail import Trail
+
+#: Rows × resamples up to which rows of a real-valued metric are resampled one by one.
+EXACT_LIMIT = 200_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """All that a method needs of one claim on one trail."""
+
+    claim: Claim
+    cells: Cells
+    collection: Collection
+    moments: bootstrap.CellMoments
+    target: bootstrap.Target
+    estimates: bootstrap.GroupEstimates
+    influence: bootstrap.InfluenceSums | None
+    rows: Callable[[], bootstrap.RowData]
+    """Fetches the rows, for the one engine that needs them."""
+
+    @property
+    def relative(self) -> bool:
+        """Whether disparities are ratios."""
+        return isinstance(self.claim, Ratio)
+
+
+def set_up(trail: Trail, claim: Claim) -> Bench:
+    """Scan the rows once, form the groups, and estimate their disparities."""
+    cells, influence = _gather(trail, claim)
+    return assemble(claim, cells, lambda: _row_data(trail, claim, cells), influence)
+
+
+def assemble(
+    claim: Claim,
+    cells: Cells,
+    rows: Callable[[], bootstrap.RowData],
+    influence: bootstrap.InfluenceSums | None = None,
+) -> Bench:
+    """A bench from cells that exist already."""
+    collection = form_groups(claim.across, cells)
+    moments = cell_moments(cells)
+    target = method_target(claim.target, cells, influence)
+    estimate = bootstrap.estimate_ratios if isinstance(claim, Ratio) else bootstrap.estimate_gaps
+    return Bench(
+        claim=claim,
+        cells=cells,
+        collection=collection,
+        moments=moments,
+        target=target,
+        estimates=estimate(moments, target, collection.sums),
+        influence=influence,
+        rows=rows,
+    )
+
+
+def cell_moments(cells: Cells) -> bootstrap.CellMoments:
+    """The cells' sums as the bootstrap takes them."""
+    return bootstrap.CellMoments(
+        rows=cells.rows,
+        weight=cells.weight,
+        total=cells.total,
+        weight2=cells.weight2,
+        total2=cells.total2,
+        square2=cells.square2,
+        binary=cells.zero_one and not cells.weighted,
+    )
+
+
+def method_target(
+    target: targets.Target, cells: Cells, influence: bootstrap.InfluenceSums | None
+) -> bootstrap.Target:
+    """A claim's target as the bootstrap takes it."""
+    match target:
+        case targets.Constant(value=value, scale=scale):
+            return bootstrap.Constant(value=value, scale=scale)
+        case targets.Overall(scale=scale):
+            return bootstrap.Overall(scale=scale)
+        case targets.Complement(scale=scale):
+            return bootstrap.Complement(scale=scale)
+        case targets.Reference(where=where, scale=scale):
+            return bootstrap.Reference(cells=reference_cells(where, cells), scale=scale)
+        case targets.Custom(estimate=estimate, scale=scale) if influence is not None:
+            return bootstrap.Custom(value=estimate, influence=influence, scale=scale)
+    raise ClaimError(f"{type(target).__name__} is not a target this audit can use.")
+
+
+def possible_range(bench: Bench) -> tuple[float | None, float | None]:
+    """Smallest and largest disparity that is possible at all; None where there is no limit."""
+    metric, target = bench.claim.metric, bench.claim.target
+    if bench.relative:
+        return (0.0 if metric.low is not None and metric.low >= 0 else None), None
+    if metric.low is None or metric.high is None:
+        return None, None
+    if isinstance(target, targets.Constant | targets.Custom):
+        value = target.value if isinstance(target, targets.Constant) else target.estimate
+        return metric.low - target.scale * value, metric.high - target.scale * value
+    ends = sorted((target.scale * metric.low, target.scale * metric.high))
+    return metric.low - ends[1], metric.high - ends[0]
+
+
+def make_engine(bench: Bench, engine: str, resamples: int) -> bootstrap.Engine:
+    """The resampling engine: clusters if there are any, exact where it is affordable."""
+    cells = bench.cells
+    if cells.clusters is not None:
+        if engine == "moments":
+            raise OptionError("engine='moments' cannot resample clusters; use engine='auto'.")
+        return bootstrap.ClusterEngine(cluster_data(bench), len(cells), float(cells.counted))
+    if bench.moments.binary and engine != "moments":
+        return bootstrap.BinaryEngine(bench.moments, bench.influence)
+    affordable = cells.counted * resamples <= EXACT_LIMIT
+    if engine == "exact" or (engine == "auto" and affordable):
+        return bootstrap.RowEngine(bench.rows(), len(cells))
+    return bootstrap.MomentsEngine(bench.moments, bench.influence)
+
+
+def _row_data(trail: Trail, claim: Claim, cells: Cells) -> bootstrap.RowData:
+    rows = pull_rows(trail, claim.metric, cells, _influence_formula(claim))
+    return bootstrap.canonical_rows(
+        cell=rows.cell,
+        value=rows.value,
+        weight=rows.weight,
+        count=rows.count,
+        influence=rows.extra,
+    )
+
+
+def cluster_data(bench: Bench) -> bootstrap.ClusterData:
+    """Totals by cluster as the bootstrap takes them."""
+    table = bench.cells.clusters
+    if table is None or bench.influence is not None:
+        raise OptionError("A custom target cannot be combined with a cluster column.")
+    return bootstrap.ClusterData(
+        cluster=table.cluster, cell=table.cell, weight=table.weight, total=table.total
+    )
+
+
+def _gather(trail: Trail, claim: Claim) -> tuple[Cells, bootstrap.InfluenceSums | None]:
+    formula = _influence_formula(claim)
+    if formula is None:
+        (cells,) = gather(trail, [claim])
+        return cells, None
+    # The influence values, and their product with the metric, are summed like metrics, on exactly
+    # the rows on which the metric counts.
+    value = _text(claim.metric)
+    both = [f"({formula}) + 0 * ({value})", f"({formula}) * ({value})"]
+    extra = [_summed(claim, f"influence {i}", text) for i, text in enumerate(both)]
+    cells, psi, product = gather(trail, [claim, *extra])
+    return cells, bootstrap.InfluenceSums(
+        rows=float(cells.counted),
+        total=psi.total,
+        product=product.total,
+        sum=float(psi.total.sum()),
+        square=float(psi.square.sum()),
+    )
+
+
+def _summed(claim: Claim, name: str, formula: str) -> Claim:
+    metric = claim.metric
+    made = Metric(name=name, value=formula, where=metric.where, binary=metric.binary)
+    return Gap(metric=made, across=claim.across, target=targets.overall())
+
+
+def _influence_formula(claim: Claim) -> str | None:
+    return claim.target.influence if isinstance(claim.target, targets.Custom) else None
+
+
+def _text(metric: Metric) -> str:
+    if isinstance(metric.value, str) and not metric.clipped:
+        return metric.value
+    raise ClaimError(
+        "A custom target needs a metric written as a formula, without clip; "
+        f"{metric.name!r} is not."
+    )
+
+
+def finite(value: Any) -> float | None:
+    """A number for a result: None where there is none."""
+    return float(value) if math.isfinite(value) else None
+
+
+def group_fields(bench: Bench) -> list[dict[str, Any]]:
+    """The fields that every row about a group begins with, in the order of the collection."""
+    found = bench.estimates
+    columns = zip(
+        bench.collection.labels(),
+        bench.collection.wheres(),
+        found.rows.tolist(),
+        found.mean.tolist(),
+        found.target.tolist(),
+        found.estimate.tolist(),
+        strict=True,
+    )
+    return [
+        {
+            "group": label,
+            "where": where,
+            "n": round(rows),
+            "value": finite(mean),
+            "target": finite(target),
+            "disparity": finite(disparity),
+        }
+        for label, where, rows, mean, target, disparity in columns
+    ]
+
+
+def status_note(bench: Bench, group: int) -> str:
+    """Why a group has no answer, in words; empty if it has one."""
+    return _NOTES.get(bootstrap.Status(int(bench.estimates.status[group])), "")
+
+
+SELF_TARGET = "the group is its own target"
+_NOTES = {
+    bootstrap.Status.EMPTY: "no row on which the metric counts",
+    bootstrap.Status.SINGLE: "one row only",
+    bootstrap.Status.CONSTANT: "the metric does not vary, so its uncertainty cannot be estimated",
+    bootstrap.Status.NO_TARGET: "the target has no row to compare with",
+    bootstrap.Status.IDENTICAL: SELF_TARGET,
+}

@@ -1,0 +1,316 @@
+"""`certify`: bounds, or certificates, that hold for every group at once."""
+
+import dataclasses
+from typing import Any, Literal
+
+from equipoise._codec import to_plain
+from equipoise._rng import Rng, Seed, seed_of
+from equipoise._validate import fraction, known_keywords, known_name, real, whole
+from equipoise.audits._bench import (
+    SELF_TARGET,
+    Bench,
+    finite,
+    group_fields,
+    make_engine,
+    possible_range,
+    set_up,
+    status_note,
+)
+from equipoise.audits._progress import Progress, progress_bar
+from equipoise.audits._provenance import provenance_of
+from equipoise.audits._together import jointly
+from equipoise.audits.methods import Bootstrap, Certificates, as_method
+from equipoise.claims import Claim, Ratio, Together, as_claim
+from equipoise.errors import OptionError
+from equipoise.findings.bounds import (
+    BoundedGroup,
+    Bounds,
+    clamp,
+    judge,
+    tolerance_words,
+    vacuous_note,
+)
+from equipoise.findings.certificates import CertificateList, CertifiedGroup
+from equipoise.findings.joint import Joint
+from equipoise.findings.words import percent
+from equipoise.methods import bootstrap
+from equipoise.trail import Trail
+
+Side = Literal["lower", "upper", "both"]
+
+
+@known_keywords
+def certify(
+    trail: Trail,
+    claim: Claim | Together,
+    *,
+    level: float = 0.90,
+    side: Side = "both",
+    tolerance: float | None = None,
+    method: Any = None,
+    resamples: int | None = None,
+    rng: Rng = None,
+    progress: Progress = None,
+) -> Bounds | CertificateList | Joint:
+    """Bounds on every group's disparity that all hold at once, with the stated confidence.
+
+    Parameters
+    ----------
+    trail, claim
+        The audit trail and the question.
+    level
+        Confidence that not a single bound is wrong.
+    side
+        Lower bounds, upper bounds, or both.
+    tolerance
+        A disparity that is tolerated. ``side="both"`` asks whether every group's disparity lies
+        within it, ``"upper"`` whether it lies below, ``"lower"`` whether it lies above; each group
+        then gets a verdict. For a ratio, ``"both"`` means between the tolerance and its inverse.
+    method
+        `Bootstrap` (bounds) or `Certificates` (yes or no for each group, needs a tolerance), as a
+        value or by name.
+    resamples
+        Shorthand for the method's number of resamples.
+    rng
+        Seed; the same seed gives the same answer. If not given, one is drawn and recorded.
+    progress
+        Whether to show a bar, or a function called with (done, total).
+
+    Examples
+    --------
+    >>> import equipoise as eq
+    >>> claim = eq.gap(eq.false_positive_rate, across=eq.intersections("race", "sex"))
+    >>> bounds = eq.certify(eq.datasets.compas(), claim, level=0.95, rng=7)
+    >>> row = bounds.ask(race="African-American")
+    >>> round(row.disparity, 3), row.lower > 0.08
+    (0.121, True)
+    """
+    if isinstance(claim, Together):
+        same = seed_of(rng).number if rng is None else rng
+        return jointly(
+            claim,
+            lambda part, error: certify(
+                trail,
+                part,
+                level=1 - error,
+                side=side,
+                tolerance=tolerance,
+                method=method,
+                resamples=resamples,
+                rng=same,
+                progress=progress,
+            ),
+            1 - fraction("level", level),
+            f"With {percent(level, 0)} confidence everything shown holds at once, for all claims",
+        )
+    fraction("level", level)
+    known_name("side", side, ("lower", "upper", "both"))
+    asked = as_claim(claim)
+    _check_tolerance(tolerance, side, asked)
+    chosen = as_method(
+        "bootstrap" if method is None else method, (Bootstrap, Certificates), "certify"
+    )
+    if resamples is not None:
+        chosen = dataclasses.replace(chosen, resamples=whole("resamples", resamples, least=20))
+    seed = seed_of(rng)
+    bench = set_up(trail, asked)
+    if isinstance(chosen, Certificates):
+        return _certificates(bench, chosen, level, side, tolerance, seed, progress)
+    return _bounds(bench, chosen, level, side, tolerance, seed, progress)
+
+
+def _check_tolerance(tolerance: float | None, side: Side, claim: Claim) -> None:
+    if tolerance is None:
+        return
+    real("tolerance", tolerance)
+    if isinstance(claim, Ratio):
+        if tolerance <= 0 or (side == "both" and tolerance >= 1):
+            raise OptionError(
+                "For a ratio the tolerance is a share such as 0.8, between 0 and 1; "
+                f"got {tolerance!r}."
+            )
+    elif side == "both" and tolerance <= 0:
+        raise OptionError(f"tolerance must be above 0 with side='both'; got {tolerance!r}.")
+
+
+def _bounds(
+    bench: Bench,
+    method: Bootstrap,
+    level: float,
+    side: Side,
+    tolerance: float | None,
+    seed: Seed,
+    progress: Progress,
+) -> Bounds:
+    with progress_bar(progress, method.resamples, "certify") as tell:
+        audit = _audit(bench, method, seed, tell)
+        method = method.settled(audit.engine.has_spread)
+        scaling = _scaling(method, power=1.5)
+        extremes = bootstrap.bound_extremes(audit, scaling, studentized=method.studentized)
+    read = bootstrap.simultaneous_bounds(
+        bench.estimates, extremes, scaling, level=level, side=bootstrap.Side(side)
+    )
+    reach = bootstrap.half_width_factors(bench.estimates, scaling)
+    draft = _empty_bounds(bench, method, level, side, tolerance, seed, extremes, read.critical)
+    ends = zip(read.lower.tolist(), read.upper.tolist(), reach.tolist(), strict=True)
+    rows = tuple(
+        _bounded(draft, fields, status_note(bench, i), *map(finite, three))
+        for i, (fields, three) in enumerate(zip(group_fields(bench), ends, strict=True))
+    )
+    return dataclasses.replace(draft, rows=rows)
+
+
+def _empty_bounds(
+    bench: Bench,
+    method: Bootstrap,
+    level: float,
+    side: Side,
+    tolerance: float | None,
+    seed: Seed,
+    extremes: bootstrap.Extremes,
+    critical: float,
+) -> Bounds:
+    pairs = zip(extremes.lowest.tolist(), extremes.highest.tolist(), strict=True)
+    kept = {} if side == "both" else {"upper": "upper ", "lower": "lower "}
+    return Bounds(
+        claim=bench.claim.to_plan(),
+        question=bench.claim.words,
+        guarantee=(
+            f"With {percent(level, 0)} confidence all {kept.get(side, '')}bounds hold at once, for "
+            f"{_every(bench)}"
+        ),
+        assumptions=_assumptions(bench),
+        provenance=provenance_of(bench.cells, seed.number),
+        rows=(),
+        metric=bench.claim.metric.words,
+        against=bench.claim.target.words,
+        share=bench.cells.zero_one,
+        relative=bench.relative,
+        level=level,
+        side=side,
+        tolerance=tolerance,
+        limits=possible_range(bench),
+        method=to_plain(method),
+        engine=extremes.engine,
+        critical=finite(critical),
+        draws=tuple(pairs),
+    )
+
+
+def _bounded(
+    draft: Bounds,
+    fields: dict[str, Any],
+    note: str,
+    lower: float | None,
+    upper: float | None,
+    reach: float | None,
+) -> BoundedGroup:
+    if note == SELF_TARGET:
+        # Compared with itself a group differs by nothing, and that is certain.
+        lower, upper, reach = fields["disparity"], fields["disparity"], 0.0
+    row = BoundedGroup(
+        **fields,
+        lower=clamp(lower, draft),
+        upper=clamp(upper, draft),
+        note=note,
+        reach=reach,
+    )
+    return dataclasses.replace(
+        row,
+        verdict=judge(row, draft.tolerance, draft.side, draft.relative),
+        note=vacuous_note(row, draft),
+    )
+
+
+def _certificates(
+    bench: Bench,
+    method: Certificates,
+    level: float,
+    side: Side,
+    tolerance: float | None,
+    seed: Seed,
+    progress: Progress,
+) -> CertificateList:
+    if tolerance is None:
+        raise OptionError("Certificates need a tolerance: what should each group be certified for?")
+    if bench.relative:
+        raise OptionError(
+            "Certificates are for gaps. For a ratio, certify the gap to a scaled target, such as "
+            "target=0.8 * reference(…) with tolerance=0 and side='lower'."
+        )
+    aim = {"lower": bootstrap.Aim.ABOVE, "upper": bootstrap.Aim.BELOW, "both": bootstrap.Aim.WITHIN}
+    with progress_bar(progress, method.resamples, "certify") as tell:
+        audit = _audit(bench, method, seed, tell)
+        method = method.settled(audit.engine.has_spread)
+        results = bootstrap.certify(
+            audit,
+            _scaling(method, power=1.5 if method.studentized else 0.5),
+            aim=aim[side],
+            limit=tolerance,
+            step_down=method.step_down,
+            studentized=method.studentized,
+        )
+    certified = bootstrap.combine(results, level)
+    worst = [max(float(r.exceedances[i]) for r in results) for i in range(len(certified))]
+    return CertificateList(
+        claim=bench.claim.to_plan(),
+        question=bench.claim.words,
+        guarantee=(
+            f"With {percent(level, 0)} confidence not one certificate is false, for {_every(bench)}"
+        ),
+        assumptions=_assumptions(bench),
+        provenance=provenance_of(bench.cells, seed.number),
+        rows=tuple(
+            CertifiedGroup(
+                **fields,
+                certified=bool(certified[i]),
+                p_adjusted=finite(worst[i]),
+                note=status_note(bench, i),
+            )
+            for i, fields in enumerate(group_fields(bench))
+        ),
+        metric=bench.claim.metric.words,
+        against=bench.claim.target.words,
+        claimed=tolerance_words(tolerance, side, False, bench.cells.zero_one),
+        level=level,
+        tolerance=tolerance,
+        side=side,
+        method=to_plain(method),
+        engine=audit.engine.name,
+    )
+
+
+def _audit(
+    bench: Bench, method: Bootstrap | Certificates, seed: Seed, tell: Any
+) -> bootstrap.Audit:
+    return bootstrap.Audit(
+        engine=make_engine(bench, method.engine, method.resamples),
+        groups=bench.estimates,
+        target=bench.target,
+        sums=bench.collection.sums,
+        resamples=method.resamples,
+        seed=seed.sequence,
+        progress=tell,
+    )
+
+
+def _scaling(
+    method: Bootstrap | Certificates, power: float
+) -> bootstrap.Scaling | bootstrap.Unscaled:
+    if not method.scaled or method.shrink is None:
+        return bootstrap.Unscaled()
+    return bootstrap.Scaling(floor=method.floor, shrink=method.shrink, power=power)
+
+
+def _every(bench: Bench) -> str:
+    number = len(bench.collection)
+    return f"every one of the {number:,} groups" if number > 1 else "the one group"
+
+
+def _assumptions(bench: Bench) -> tuple[str, ...]:
+    unit = "clusters" if bench.cells.clusters is not None else "rows"
+    return (
+        f"{unit} are independent draws from the population audited",
+        "the collection of groups was fixed before looking at the outcomes",
+        "large-sample approximation by the bootstrap",
+    )

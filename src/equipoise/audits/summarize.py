@@ -1,0 +1,438 @@
+"""`summarize`: how unequal the groups are, in one number that chance does not inflate."""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from equipoise._codec import to_plain
+from equipoise._rng import Rng, seed_of
+from equipoise._validate import fraction, known_keywords, known_name, listing, real, whole
+from equipoise.audits._partition import Partition, disjoint, find_partition, words_of
+from equipoise.audits._progress import Progress, progress_bar
+from equipoise.audits._provenance import provenance_of
+from equipoise.cells import Cells, gather
+from equipoise.cells.rows import pull_rows
+from equipoise.claims import Metric, overall
+from equipoise.claims.claim import Gap
+from equipoise.claims.groups import Groups, Intersections
+from equipoise.claims.metric import as_metric
+from equipoise.errors import ClaimError, OptionError
+from equipoise.findings.summary import MeasuredSpread, SummarizedGroup, Summary, VarianceDetails
+from equipoise.methods import spread
+from equipoise.methods.arrays import FloatArray
+from equipoise.methods.spread import Meta
+from equipoise.methods.spread.limits import mean_limits, one_sided_z
+from equipoise.methods.spread.metrics import needs_positive
+from equipoise.trail import Trail
+
+#: Rows × resamples up to which rows of a real-valued metric are resampled one by one.
+ROW_WORK = 50_000_000
+MEASURES = {kind.name.lower(): kind for kind in Meta}
+
+
+@known_keywords
+def summarize(
+    trail: Trail,
+    metric: Metric | str,
+    *,
+    across: Any,
+    measures: Iterable[str] | str | None = None,
+    alpha: float = 2.0,
+    level: float = 0.95,
+    resamples: int = 1000,
+    rng: Rng = None,
+    progress: Progress = None,
+) -> Summary:
+    """How far apart the groups are, corrected for what chance adds, with honest intervals.
+
+    Parameters
+    ----------
+    trail, metric
+        The audit trail, and what is measured on each row.
+    across
+        One attribute, or several for the cells of their cross: ``"race"``, ``["race", "sex"]``. Any
+        other collection must consist of groups that do not overlap.
+    measures
+        Which of ``"difference"`` and ``"ratio"`` (highest against lowest group),
+        ``"max_deviation"`` and ``"mean_deviation"`` (from the mean of the groups), ``"variance"``
+        and ``"entropy"`` (generalised entropy index); all six if not given.
+    alpha
+        Order of the generalised entropy index; 0 and 1 are its limits.
+    level
+        Confidence level of each interval on its own.
+    resamples
+        Number of resamples.
+    rng
+        Seed; the same seed gives the same answer. If not given, one is drawn and recorded.
+    progress
+        Whether to show a bar, or a function called with (done, total).
+
+    Examples
+    --------
+    >>> import equipoise as eq
+    >>> found = eq.summarize(eq.datasets.compas(), eq.false_positive_rate, across="race", rng=7)
+    >>> print(found.sentences()[1])
+    That the groups differ is shown (p = 0.001 for no difference at all).
+    """
+    fraction("level", level)
+    real("alpha", alpha)
+    whole("resamples", resamples, least=20)
+    kinds = as_measures(measures)
+    groups, measured = disjoint(across), as_metric(metric)
+    seed = seed_of(rng)
+    bench = set_up(trail, measured, groups)
+    with progress_bar(progress, 2 + len(kinds), "summarize") as tell:
+        # Every measure has a stream of its own, so asking for fewer changes nothing.
+        streams = np.random.default_rng(seed.sequence).spawn(2 + len(Meta))
+        engine, draws = _draws(bench, resamples, streams[0])
+        tell(1)
+        report = _report(bench.sample, draws, level, streams[1])
+        tell(2)
+        rows = []
+        for done, kind in enumerate(kinds, start=3):
+            stream = streams[2 + list(Meta).index(kind)]
+            rows.append(_row(bench.sample, kind, draws, report, level, alpha, stream))
+            tell(done)
+    return Summary(
+        claim=quoted("summary", measured, groups),
+        question=f"how far apart the {measured.words} is across {words_of(groups)}",
+        guarantee=_guarantee(level),
+        assumptions=_assumptions(bench, engine),
+        provenance=provenance_of(bench.cells, seed.number),
+        rows=tuple(rows),
+        metric=measured.words,
+        by=words_of(groups),
+        share=bench.cells.zero_one,
+        level=level,
+        alpha=float(alpha),
+        resamples=resamples,
+        engine=engine,
+        groups=_groups(bench, level),
+        absent=bench.partition.absent,
+        sd=None if report is None else _sd_row(report),
+        variance=None if report is None else _details(report),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """One metric over disjoint groups, in the form the mathematics takes."""
+
+    cells: Cells
+    partition: Partition
+    sample: spread.GroupSample
+    rows: Callable[[], tuple[FloatArray, FloatArray]]
+    """Fetches the rows of the usable groups: values, and positions among the usable groups."""
+
+
+def set_up(trail: Trail, metric: Metric, groups: Groups) -> Bench:
+    """Scan the rows once and form the groups; refuse what cannot be summarised."""
+    (cells,) = gather(trail, [Gap(metric=metric, across=groups, target=overall())])
+    refuse_clusters(cells)
+    partition = find_partition(groups, cells)
+    sample = sample_of(cells, partition)
+    if sample.frozen and not sample.binary:
+        raise ClaimError(
+            f"{metric.words.capitalize()} does not vary within any group, so nothing can be said "
+            "about its sampling error. Choose a metric that varies from row to row."
+        )
+
+    def rows() -> tuple[FloatArray, FloatArray]:
+        return _usable_rows(trail, metric, cells, partition, sample)
+
+    return Bench(cells=cells, partition=partition, sample=sample, rows=rows)
+
+
+def as_measures(measures: Iterable[str] | str | None) -> list[Meta]:
+    """The measures asked for, in a fixed order; the readable names are understood too."""
+    if measures is None:
+        return list(Meta)
+    given = [measures] if isinstance(measures, str) else measures
+    if not isinstance(given, Iterable):
+        raise OptionError(f"measures must be names such as 'variance'; got {measures!r}.")
+    readable = [kind.value for kind in Meta]
+    wanted = [
+        Meta(name)
+        if name in readable
+        else MEASURES[known_name("measure", name, [*MEASURES, *readable])]
+        for name in given
+    ]
+    if not wanted:
+        raise OptionError(f"measures names nothing. There is: {listing(MEASURES)}.")
+    return [kind for kind in Meta if kind in wanted]
+
+
+def refuse_clusters(cells: Cells) -> None:
+    """Summaries resample rows, which must be independent."""
+    if cells.clusters is not None:
+        raise OptionError(
+            "This trail says that rows of the same cluster are not independent, which a summary of "
+            "spreads cannot take into account yet. Read the trail without cluster=…, or use one "
+            "row per cluster."
+        )
+
+
+def sample_of(cells: Cells, partition: Partition) -> spread.GroupSample:
+    """The usable groups; an error names the groups when they are too few."""
+    n = np.rint(partition.sums(cells.rows)).astype(np.int64)
+    if len(n) < 2:
+        raise ClaimError(
+            f"There is one group only, {partition.collection.label(0)!r}: nothing to compare it "
+            "with. Choose an attribute with two or more levels."
+        )
+    total, square = partition.sums(cells.total), partition.sums(cells.square)
+    if cells.zero_one:
+        # Sums of weights may exceed their total by rounding alone.
+        total = np.minimum(total, partition.sums(cells.weight))
+    weight, weight2 = partition.sums(cells.weight), partition.sums(cells.weight2)
+    try:
+        return spread.sample_from_weighted_sums(
+            weight, total, square, weight2, binary=cells.zero_one
+        )
+    except ValueError as error:
+        sizes = listing(f"{label}: {rows}" for label, rows in zip(_names(partition), n.tolist()))
+        raise ClaimError(
+            f"{str(error).capitalize()}. Rows on which {cells.metric.name!r} counts: {sizes}. "
+            "Choose a coarser attribute."
+        ) from error
+
+
+def quoted(kind: str, metric: Metric, across: Groups | list[Groups]) -> dict[str, Any]:
+    """What was asked, in plain form, as a finding quotes it."""
+
+    def plain(value: Any) -> Any:
+        return to_plain(value, other=lambda v: f"a {type(v).__name__}")
+
+    def attributes(groups: Groups) -> Any:
+        return plain(groups.attributes if isinstance(groups, Intersections) else groups)
+
+    asked = [attributes(g) for g in across] if isinstance(across, list) else attributes(across)
+    return {"kind": kind, "metric": plain(metric), "across": asked}
+
+
+def _names(partition: Partition) -> list[str]:
+    return partition.collection.labels()
+
+
+def _draws(bench: Bench, resamples: int, rng: np.random.Generator) -> tuple[str, spread.Draws]:
+    cells, sample = bench.cells, bench.sample
+    if not sample.binary and not cells.weighted and cells.counted * resamples <= ROW_WORK:
+        values, group = bench.rows()
+        drawn = spread.row_draws(
+            values, group.astype(np.int64), sample.groups, resamples, rng
+        )
+        return "rows", drawn
+    engine = "binomial" if sample.binary else "moments"
+    return engine, spread.bootstrap_draws(sample, resamples, rng)
+
+
+def _usable_rows(
+    trail: Trail, metric: Metric, cells: Cells, partition: Partition, sample: spread.GroupSample
+) -> tuple[FloatArray, FloatArray]:
+    rows = pull_rows(trail, metric, cells)
+    position = np.full(len(partition) + 1, -1)
+    position[sample.kept] = np.arange(sample.groups)
+    # Cells in no group have the code -1, which points at the spare last entry.
+    group = position[partition.group[rows.cell]]
+    count = np.ones(len(group), dtype=np.int64) if rows.count is None else rows.count
+    count = np.where(group >= 0, count, 0)
+    value, group = np.repeat(rows.value, count), np.repeat(group, count)
+    # Engines return rows in any order; the answer must not depend on it.
+    order = np.lexsort((value, group))
+    return value[order], group[order].astype(np.float64)
+
+
+def _report(
+    sample: spread.GroupSample, draws: spread.Draws, level: float, rng: np.random.Generator
+) -> spread.VarianceReport | None:
+    if sample.frozen:
+        return None
+    return spread.report_variance(sample, rng=rng, level=level, draws=draws)
+
+
+def _row(
+    sample: spread.GroupSample,
+    kind: Meta,
+    draws: spread.Draws,
+    report: spread.VarianceReport | None,
+    level: float,
+    alpha: float,
+    rng: np.random.Generator,
+) -> MeasuredSpread:
+    if needs_positive(kind) and np.any(sample.mean < 0):
+        return _missing(kind, "needs group means that are not negative")
+    if kind is Meta.VARIANCE and report is not None:
+        return _variance_row(report)
+    found = spread.summarize_spread(
+        sample, kind, rng=rng, level=level, alpha=alpha, draws=draws
+    )
+    tail = (1 - level) / 2
+    # Without interpolation, so that infinite resamples stay what they are.
+    plain = np.quantile(
+        spread.meta_metric(kind, draws.mean, alpha=alpha),
+        [tail, 1 - tail],
+        method="inverted_cdf",
+    )
+    ends = found.interval
+    open_end = ends is not None and not math.isfinite(ends.upper)
+    notes = [] if found.outcome is spread.Outcome.ESTIMATED else [str(found.outcome)]
+    return MeasuredSpread(
+        measure=kind.value,
+        value=_finite(found.plugin),
+        bias=found.bias,
+        corrected=found.corrected,
+        corrected_raw=found.corrected_raw,
+        lower=None if ends is None else _finite(ends.lower),
+        upper=None if ends is None else _finite(ends.upper),
+        p=found.p_zero,
+        plain_lower=_finite(plain[0]),
+        plain_upper=_finite(plain[1]),
+        note="; ".join([*notes, *(["no upper limit"] if open_end else [])]),
+    )
+
+
+def _missing(kind: Meta, note: str) -> MeasuredSpread:
+    return MeasuredSpread(
+        measure=kind.value,
+        value=None,
+        bias=None,
+        corrected=None,
+        corrected_raw=None,
+        lower=None,
+        upper=None,
+        p=None,
+        note=note,
+    )
+
+
+def _variance_row(report: spread.VarianceReport) -> MeasuredSpread:
+    return MeasuredSpread(
+        measure=Meta.VARIANCE.value,
+        value=report.plugin,
+        bias=report.bias,
+        corrected=report.corrected,
+        corrected_raw=report.corrected_raw,
+        lower=report.interval.lower,
+        upper=report.interval.upper,
+        p=report.p_zero,
+        plain_lower=report.uncorrected.lower,
+        plain_upper=report.uncorrected.upper,
+    )
+
+
+def _sd_row(report: spread.VarianceReport) -> MeasuredSpread:
+    value = math.sqrt(report.plugin)
+    raw = math.copysign(math.sqrt(abs(report.corrected_raw)), report.corrected_raw)
+    return MeasuredSpread(
+        measure="standard deviation",
+        value=value,
+        bias=value - raw,
+        corrected=report.sd,
+        corrected_raw=raw,
+        lower=report.sd_interval.lower,
+        upper=report.sd_interval.upper,
+        p=report.p_zero,
+        plain_lower=math.sqrt(report.uncorrected.lower),
+        plain_upper=math.sqrt(report.uncorrected.upper),
+    )
+
+
+def _details(report: spread.VarianceReport) -> VarianceDetails:
+    def ends(found: spread.Interval) -> tuple[float, float]:
+        return found.lower, found.upper
+
+    double = report.double_corrected
+    return VarianceDetails(
+        plugin=report.plugin,
+        published=report.published,
+        corrected=report.corrected,
+        corrected_raw=report.corrected_raw,
+        recommended=ends(report.interval),
+        p=report.p_zero,
+        double_corrected=ends(double),
+        double_corrected_raw=(double.raw_lower, double.raw_upper),
+        single_corrected=ends(report.single_corrected),
+        uncorrected=ends(report.uncorrected),
+        centred=ends(report.centred),
+        q_profile=ends(report.q_profile),
+        dersimonian_laird=report.dersimonian_laird,
+        paule_mandel=report.paule_mandel,
+        restricted_likelihood=report.restricted_likelihood,
+        chi_square=report.chi_square.statistic,
+        chi_square_df=report.chi_square.df or 0,
+        chi_square_p=report.chi_square.p,
+        monte_carlo=report.monte_carlo.statistic,
+        monte_carlo_p=report.monte_carlo.p,
+    )
+
+
+def _groups(bench: Bench, level: float) -> tuple[SummarizedGroup, ...]:
+    cells, partition, sample = bench.cells, bench.partition, bench.sample
+    n = np.rint(partition.sums(cells.rows)).astype(np.int64).tolist()
+    labels, wheres = _names(partition), partition.collection.wheres()
+    low, high = mean_limits(sample, one_sided_z((1 - level) / 2))
+    pulled = spread.shrink(sample, level=level)
+    made: dict[int, SummarizedGroup] = {}
+    for position, i in enumerate(sample.kept.tolist()):
+        made[i] = SummarizedGroup(
+            group=labels[i],
+            where=wheres[i],
+            n=n[i],
+            size=int(sample.size[position]),
+            value=float(sample.mean[position]),
+            lower=float(low[position]),
+            upper=float(high[position]),
+            shrunken=float(pulled.value[position]),
+            shrunken_lower=float(pulled.lower[position]),
+            shrunken_upper=float(pulled.upper[position]),
+            own=float(pulled.weight[position]),
+        )
+    means = _group_values(cells, partition)
+    for i, why in zip(sample.excluded.tolist(), sample.reasons, strict=True):
+        made[i] = SummarizedGroup(
+            group=labels[i],
+            where=wheres[i],
+            n=n[i],
+            size=min(n[i], 1),
+            value=means[i],
+            note=exclusion_note(n[i], why),
+        )
+    return tuple(made[i] for i in range(len(labels)))
+
+
+def exclusion_note(n: int, why: spread.Exclusion) -> str:
+    """Why a group takes no part, in words."""
+    if n == 0:
+        return "no row on which the metric counts"
+    return str(why) if n == 1 else "weights so unequal that it counts as fewer than two rows"
+
+
+def _group_values(cells: Cells, partition: Partition) -> list[float | None]:
+    pairs = zip(partition.sums(cells.total), partition.sums(cells.weight), strict=True)
+    return [float(total / weight) if weight > 0 else None for total, weight in pairs]
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _guarantee(level: float) -> str:
+    return (
+        f"pointwise: each interval on its own contains the true value with about "
+        f"{100 * level:g} % confidence, or more, for the groups audited; where all groups are "
+        f"equal, each contains that with about {50 + 50 * level:g} %"
+    )
+
+
+def _assumptions(bench: Bench, engine: str) -> tuple[str, ...]:
+    said = ["rows are independent draws within each group"]
+    if not bench.cells.zero_one:
+        said.append("group means are close to normal")
+    if bench.cells.weighted:
+        said.append("weights act through the effective number of rows of each group (Kish)")
+    if engine == "moments":
+        said.append("resamples are drawn in their normal form, from totals")
+    return tuple(said)

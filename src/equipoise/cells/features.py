@@ -1,0 +1,121 @@
+"""Features of single rows as a numeric matrix, each column of which can be put into words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from equipoise._codec import canonical
+from equipoise._validate import columns_named
+from equipoise.cells.query import Query
+from equipoise.cells.rows import MAX_ROWS
+from equipoise.claims.metric import Metric
+from equipoise.errors import ClaimError, TrailError
+from equipoise.methods.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from equipoise.trail import Trail
+from equipoise.trail.engine import fetch
+
+#: A text column with more levels than this is refused as a feature.
+MAX_FEATURE_LEVELS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One column of the matrix: a number, or whether a text column has a certain level."""
+
+    column: str
+    level: str | bool | None = None
+
+    def rule(self, low: float | None, high: float | None) -> tuple[str, str]:
+        """In words and as a formula: the feature lies above ``low`` and not above ``high``."""
+        name = f"column({self.column!r})"
+        if self.level is not None:
+            sign = "is" if low is not None else "is not"
+            equal = "==" if low is not None else "!="
+            return f"{self.column} {sign} {self.level}", f"{name} {equal} {self.level!r}"
+        words, formula = [], []
+        if low is not None:
+            words.append(f"over {low:g}")
+            formula.append(f"{name} > {low!r}")
+        if high is not None:
+            words.append(f"at most {high:g}")
+            formula.append(f"{name} <= {high!r}")
+        return f"{self.column} {' and '.join(words)}", " and ".join(formula)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureRows:
+    """The rows on which a metric counts, with their features."""
+
+    value: FloatArray
+    """The metric."""
+    weight: FloatArray
+    """Sampling weight, one where there is none."""
+    count: IntArray
+    """How many rows each row stands for."""
+    matrix: FloatArray
+    """Rows × features."""
+    features: tuple[Feature, ...]
+    """What each column of the matrix is."""
+    missing: dict[str, int]
+    """Rows left out because a number was missing, by reason."""
+
+
+def pull_features(trail: Trail, metric: Metric, names: Sequence[str]) -> FeatureRows:
+    """The rows of a metric with the named columns as features."""
+    chosen = [trail.attribute(name) for name in columns_named("features", names)]
+    if not chosen:
+        raise ClaimError("At least one feature is needed.")
+    query = Query(trail, (), (metric,))
+    columns = {f"feature{i}": trail.key(name) for i, name in enumerate(chosen)}
+    table = fetch(query.rows(columns).head(MAX_ROWS + 1), trail.source)
+    if len(table["value"]) > MAX_ROWS:
+        raise TrailError(f"This audit needs single rows, and there are more than {MAX_ROWS:,}.")
+    if len(table["value"]) == 0:
+        raise ClaimError(f"Metric {metric.name!r} counts on no row.")
+    count = table["count"].astype(np.int64) if "count" in table else _ones(table["value"])
+    weight = table["weight"].astype(np.float64) if "weight" in table else None
+    parts = [_encode(name, table[f"feature{i}"]) for i, name in enumerate(chosen)]
+    known, missing = _complete(chosen, [part[0] for part in parts], count)
+    return FeatureRows(
+        value=table["value"].astype(np.float64)[known],
+        weight=np.ones(int(known.sum())) if weight is None else weight[known],
+        count=count[known],
+        matrix=np.concatenate([part[0] for part in parts], axis=1)[known],
+        features=tuple(feature for part in parts for feature in part[1]),
+        missing=missing,
+    )
+
+
+def _ones(like: AnyArray) -> IntArray:
+    return np.ones(len(like), dtype=np.int64)
+
+
+def _encode(name: str, column: AnyArray) -> tuple[FloatArray, list[Feature]]:
+    values = [canonical(value) for value in column.tolist()]
+    levels = sorted({value for value in values if isinstance(value, str)})
+    if not levels:
+        numbers = [np.nan if value is None else float(value) for value in values]
+        return np.array(numbers, dtype=np.float64)[:, None], [Feature(name)]
+    if len(levels) > MAX_FEATURE_LEVELS:
+        raise ClaimError(
+            f"Feature {name!r} has {len(levels):,} levels, more than {MAX_FEATURE_LEVELS}. "
+            "Group them, or leave it out."
+        )
+    matrix = np.array([[float(value == level) for level in levels] for value in values])
+    return matrix, [Feature(name, level) for level in levels]
+
+
+def _complete(
+    names: Sequence[str], parts: Sequence[FloatArray], count: IntArray
+) -> tuple[BoolArray, dict[str, int]]:
+    """Rows without a missing number, and how many were lost to each column."""
+    known: BoolArray = np.ones(len(count), dtype=bool)
+    missing = {}
+    for name, part in zip(names, parts, strict=True):
+        here = ~np.isnan(part).any(axis=1)
+        lost = int(count[known & ~here].sum())
+        if lost:
+            missing[f"missing {name}"] = lost
+        known &= here
+    return known, missing

@@ -1,0 +1,187 @@
+"""One metric on the grouped rows: what it counts, what it adds up to, what it leaves out."""
+
+import math
+from dataclasses import dataclass
+
+import narwhals as nw
+import numpy as np
+
+from equipoise._codec import canonical
+from equipoise._validate import listing, rows_text
+from equipoise.cells.expressions import metric_columns
+from equipoise.cells.query import Query
+from equipoise.claims.arithmetic import Term, as_number, as_truth
+from equipoise.claims.formula import Reference, parse
+from equipoise.claims.metric import Metric
+from equipoise.errors import ClaimError, TrailError
+from equipoise.methods.arrays import AnyArray, FloatArray
+from equipoise.trail import Trail
+
+Columns = dict[str, AnyArray]
+_MOMENTS = ("weight", "total", "square", "weight2", "total2", "square2")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """Totals of one metric; arrays have one entry per grouped row."""
+
+    rows: FloatArray
+    """Rows on which the metric counts."""
+    moments: dict[str, FloatArray]
+    """Weighted sums, by the names they have in the cells."""
+    excluded: dict[str, int]
+    """Rows left out because the metric reads something that is missing."""
+    zero_one: bool
+    """Whether every value is 0 or 1."""
+
+
+def tally(query: Query, position: int, table: Columns) -> Tally:
+    """The totals of the metric at ``position`` of the query."""
+    metric = query.metrics[position]
+    if query.is_local(metric):
+        return _local(query, metric, table)
+    prefix = f"m{position}_"
+    _check_metric(query, metric, table, prefix)
+    return _pushed(query, metric, table, prefix)
+
+
+def floats(column: AnyArray) -> FloatArray:
+    """A fetched column of sums; the sum of nothing is zero."""
+    return np.array([0.0 if v is None else float(v) for v in column.tolist()], dtype=np.float64)
+
+
+def total(table: Columns, name: str) -> int:
+    """A fetched column of counts, added up; zero if it was not asked for."""
+    return round(float(floats(table[name]).sum())) if name in table else 0
+
+
+def _local(query: Query, metric: Metric, table: Columns) -> Tally:
+    """A metric of two-valued roles, worked out on the grouped rows themselves."""
+    roles = {role: _indicator(query.trail, role, table[role]) for role in query.two_valued}
+    frequency = floats(table["present"])
+    if query.weighted:
+        frequency = frequency - floats(table["missing_weight"])
+    complete = np.ones(len(frequency), dtype=bool)
+    excluded: dict[str, int] = {}
+    for role in metric.binary:
+        missing = np.isnan(roles[role])
+        excluded[f"missing {role}"] = round(float(frequency[complete & missing].sum()))
+        complete &= ~missing
+    counts = complete & as_truth(_on_arrays(metric.where or "1 == 1", roles))
+    value = np.where(counts, as_number(_on_arrays(metric.value, roles)), 0.0)
+    if metric.clipped:
+        value = np.clip(value, metric.low, metric.high)
+    moments = _local_moments(query, table, frequency, value)
+    return Tally(
+        rows=np.where(counts, frequency, 0.0),
+        moments={name: np.where(counts, sums, 0.0) for name, sums in moments.items()},
+        excluded=excluded,
+        zero_one=bool(np.isin(value[counts], (0.0, 1.0)).all()),
+    )
+
+
+def _local_moments(
+    query: Query, table: Columns, frequency: FloatArray, value: FloatArray
+) -> dict[str, FloatArray]:
+    weight = floats(table["weight"]) if query.weighted else frequency
+    weight2 = floats(table["weight2"]) if query.weighted else frequency
+    return {
+        f"{name}{order}": w * power
+        for order, w in (("", weight), ("2", weight2))
+        for name, power in (("weight", 1.0), ("total", value), ("square", value**2))
+    }
+
+
+def _pushed(query: Query, metric: Metric, table: Columns, prefix: str) -> Tally:
+    """A metric that the engine has summed."""
+    rows = floats(table[f"{prefix}rows"])
+    if query.weighted:
+        moments = {name: floats(table[f"{prefix}{name}"]) for name in _MOMENTS}
+    else:
+        sums = rows, floats(table[f"{prefix}total"]), floats(table[f"{prefix}square"])
+        moments = dict(zip(_MOMENTS, sums * 2, strict=True))
+    columns = metric_columns(query.trail, metric)
+    present = [total(table, "present") - total(table, "missing_weight")]
+    present += [total(table, f"{prefix}present{i}") for i in range(len(columns))]
+    excluded = {
+        f"missing {_called(query.trail, column)}": present[i] - present[i + 1]
+        for i, column in enumerate(columns)
+    }
+    zero_one = metric.zero_one or total(table, f"{prefix}other") == 0
+    return Tally(rows=rows, moments=moments, excluded=excluded, zero_one=zero_one)
+
+
+def _check_metric(query: Query, metric: Metric, table: Columns, prefix: str) -> None:
+    for role in query.two_valued:
+        if role in metric.binary:
+            _indicator(query.trail, role, table[role])
+    for role in metric.unit:
+        outside = total(table, f"{prefix}outside_{role}")
+        if outside:
+            raise TrailError(
+                f"Metric {metric.name!r} needs a {role} between 0 and 1; {rows_text(outside)} "
+                f"of column {query.trail.roles.column(role)!r} lie outside. Rescale the column."
+            )
+    _check_defined(query, metric, table, prefix)
+    for side, end in (("below", metric.low), ("above", metric.high)):
+        beyond = total(table, f"{prefix}{side}")
+        if beyond:
+            raise TrailError(
+                f"Metric {metric.name!r} says its values are never {side} {end:g}; on "
+                f"{rows_text(beyond)} they are. Correct these rows, or bound the metric with "
+                ".clip(low, high)."
+            )
+
+
+def _check_defined(query: Query, metric: Metric, table: Columns, prefix: str) -> None:
+    # One infinite or undefined value makes the sum of squares infinite, undefined or absent.
+    sums = table[f"{prefix}square"].tolist()
+    finite = all(v is None or math.isfinite(v) for v in sums)
+    last = f"{prefix}present{len(metric_columns(query.trail, metric)) - 1}"
+    expected = total(table, f"{prefix}expected" if f"{prefix}expected" in table else last)
+    if finite and expected == total(table, f"{prefix}rows"):
+        return
+    advice = "Correct these rows, or bound the metric with .clip(low, high)."
+    if isinstance(metric.value, nw.Expr):
+        advice = "If these rows are to be left out, say so with where=…."
+    elif finite:
+        advice = "Correct these rows, or leave them out with where=…."
+    raise TrailError(
+        f"Metric {metric.name!r} is infinite, too large, or not a number on some rows. {advice}"
+    )
+
+
+def _indicator(trail: Trail, role: str, column: AnyArray) -> FloatArray:
+    """A two-valued role as 0, 1 and NaN (missing), after checking that it has two values."""
+    values = [canonical(value) for value in column.tolist()]
+    found = {value for value in values if value is not None}
+    name = trail.roles.column(role)
+    positive = canonical(trail.positive.get(role, 1))
+    held = listing(sorted(found, key=str), most=5)
+    if role in trail.positive and found and positive not in found:
+        raise TrailError(
+            f"positive={positive!r} does not occur in the {role} column {name!r}, "
+            f"which holds {held}."
+        )
+    allowed = found if role in trail.positive else {0, 1}
+    if len(found) > 2 or not found <= allowed:
+        raise TrailError(
+            f"The {role} column {name!r} must hold two values, 0/1 or another pair with "
+            f"positive=…; it holds {len(found):,}: {held}."
+        )
+    return np.array([np.nan if v is None else float(v == positive) for v in values])
+
+
+def _on_arrays(formula: str | nw.Expr, roles: dict[str, FloatArray]) -> Term:
+    if not isinstance(formula, str):
+        raise ClaimError("Only formulas written as text are worked out here.")
+
+    def operand(reference: Reference) -> Term:
+        return Term(roles[reference.name], "number")
+
+    return parse(formula).evaluate(operand, np.float64)
+
+
+def _called(trail: Trail, column: str) -> str:
+    roles = [role for role, name in trail.roles if name == column]
+    return roles[0] if roles else column

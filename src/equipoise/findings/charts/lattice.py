@@ -1,0 +1,101 @@
+"""Lattice: groups by how many attributes they combine, flagged ones filled in."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from equipoise.findings.charts.style import ALERT, INK, data, styled
+
+_BOX_WIDTH, _BOX_HEIGHT, _GAP = 190, 38, 60
+
+
+def lattice(rows: Sequence[Any], *, title: str, subtitle: str, most: int = 60) -> Any:
+    """Boxes joined from each group to the groups that refine it by one more attribute."""
+    import altair as alt
+
+    chosen = _relevant(rows)[:most]
+    boxes = _place(chosen)
+    lines = _links(chosen, boxes)
+    widest = max(
+        sum(box["layer"] == layer for box in boxes) for layer in {b["layer"] for b in boxes}
+    )
+    width = max(widest, 2) * (_BOX_WIDTH + 12)
+    height = (max(box["layer"] for box in boxes) + 1) * (_BOX_HEIGHT + _GAP)
+    x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, width]))
+    y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[height, 0]))
+    links = alt.Chart(data(lines)).mark_rule(color="#c4c4c4").encode(x=x, y=y, x2="x2:Q", y2="y2:Q")
+    base = alt.Chart(data(boxes)).encode(tooltip=["group:N", "n:Q", "text:N"])
+    fill = alt.condition("datum.flagged", alt.value(ALERT), alt.value("#f4f4f4"))
+    rects = base.mark_rect(stroke="#8a8a8a", cornerRadius=3).encode(
+        x=alt.X("left:Q", axis=None),
+        x2="right:Q",
+        y=alt.Y("top:Q", axis=None),
+        y2="bottom:Q",
+        color=fill,
+    )
+    ink = alt.condition("datum.flagged", alt.value("white"), alt.value(INK))
+    names = base.mark_text(fontSize=10, dy=-6, limit=_BOX_WIDTH - 8).encode(
+        x=x, y=y, text="group:N", color=ink
+    )
+    values = base.mark_text(fontSize=10, dy=8).encode(x=x, y=y, text="text:N", color=ink)
+    chart = (links + rects + names + values).properties(width=width, height=height)
+    return styled(chart, title, subtitle)
+
+
+def _relevant(rows: Sequence[Any]) -> list[Any]:
+    """All groups if there are few; otherwise the flagged ones and the groups they refine."""
+    if len(rows) <= 30:
+        return list(rows)
+    flagged = [row for row in rows if row.flagged]
+    kept = [row for row in rows if row.flagged or any(_refines(f, row) for f in flagged)]
+    return kept or [row for row in rows if len(row.where) == 1]
+
+
+def _refines(fine: Any, broad: Any) -> bool:
+    return broad.where.items() <= fine.where.items() and len(broad.where) < len(fine.where)
+
+
+def _place(rows: Sequence[Any]) -> list[dict[str, Any]]:
+    layers: dict[int, list[Any]] = {}
+    for row in rows:
+        layers.setdefault(len(row.where), []).append(row)
+    widest = max(len(layer) for layer in layers.values())
+    width = max(widest, 2) * (_BOX_WIDTH + 12)
+    boxes = []
+    for depth, (_, layer) in enumerate(sorted(layers.items())):
+        step = width / len(layer)
+        for i, row in enumerate(layer):
+            x, y = (i + 0.5) * step, _BOX_HEIGHT + depth * (_BOX_HEIGHT + _GAP)
+            boxes.append(_box(row, x, y, depth))
+    return boxes
+
+
+def _box(row: Any, x: float, y: float, layer: int) -> dict[str, Any]:
+    shown = "" if row.disparity is None else f"{row.disparity:+.3f}, n = {row.n:,}"
+    return {
+        "group": row.group,
+        "n": row.n,
+        "text": shown,
+        "flagged": row.flagged,
+        "x": x,
+        "y": y,
+        "left": x - _BOX_WIDTH / 2,
+        "right": x + _BOX_WIDTH / 2,
+        "top": y - _BOX_HEIGHT / 2,
+        "bottom": y + _BOX_HEIGHT / 2,
+        "layer": layer,
+    }
+
+
+def _links(rows: Sequence[Any], boxes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    at = {box["group"]: box for box in boxes}
+    return [
+        {
+            "x": at[broad.group]["x"],
+            "y": at[broad.group]["bottom"],
+            "x2": at[fine.group]["x"],
+            "y2": at[fine.group]["top"],
+        }
+        for broad in rows
+        for fine in rows
+        if _refines(fine, broad) and len(fine.where) == len(broad.where) + 1
+    ]

@@ -1,0 +1,334 @@
+"""What `summarize` says: how far apart the groups are, in one number that chance does not inflate."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from equipoise.errors import EquipoiseError
+from equipoise.findings.charts.spread import Span, spans
+from equipoise.findings.finding import Finding
+from equipoise.findings.tables import html_table, text_table
+from equipoise.findings.words import amount, left_out, percent, plural, unsigned
+
+Ends = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredSpread:
+    """One measure of how far apart the groups are."""
+
+    measure: str
+    """The measure in words."""
+    value: float | None
+    """Its value at the observed group means, which chance inflates; None if it is infinite."""
+    bias: float | None
+    """How much of it chance is estimated to have added."""
+    corrected: float | None
+    """Value less bias, not below its value under equality."""
+    corrected_raw: float | None
+    """The same before it was cut off there."""
+    lower: float | None
+    """Lower end of the interval for the true value."""
+    upper: float | None
+    """Upper end; None if there is none."""
+    p: float | None
+    """p-value of "all groups are equal", on which the lower end rests."""
+    plain_lower: float | None = None
+    """Lower end of the percentile bootstrap of the uncorrected value, which is too high."""
+    plain_upper: float | None = None
+    """Upper end of the same."""
+    note: str = ""
+    """Why a number is missing."""
+
+    @property
+    def where(self) -> Mapping[str, Any]:
+        """A measure is about all groups at once, not about those with certain attributes."""
+        return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummarizedGroup:
+    """One group: its own estimate, and the estimate that borrows strength from the others."""
+
+    group: str
+    """The group in words."""
+    where: Mapping[str, Any]
+    """The group as data."""
+    n: int
+    """Rows of the group on which the metric counts."""
+    size: int
+    """Rows it counts as: the effective number where rows carry weights."""
+    value: float | None
+    """The group's metric; None if it counts on no row."""
+    lower: float | None = None
+    """Lower end of the pointwise interval for ``value``."""
+    upper: float | None = None
+    """Upper end of the same."""
+    shrunken: float | None = None
+    """The estimate pulled towards the common mean, as far as the data say."""
+    shrunken_lower: float | None = None
+    """Lower end of its interval."""
+    shrunken_upper: float | None = None
+    """Upper end of the same."""
+    own: float | None = None
+    """How much of the shrunken estimate is the group's own mean."""
+    note: str = ""
+    """Why the group takes no part in the summary; empty if it does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VarianceDetails:
+    """The variance between groups, estimated and bounded in every way offered."""
+
+    plugin: float
+    """Variance of the observed group means."""
+    published: float
+    """Corrected with plug-in sampling variances, not cut off."""
+    corrected: float
+    """Corrected with unbiased sampling variances, cut off at zero."""
+    corrected_raw: float
+    """The same, not cut off."""
+    recommended: Ends
+    """The recommended interval."""
+    p: float
+    """p-value of "no spread" on which its lower end rests."""
+    double_corrected: Ends
+    """Percentile interval of the double-corrected bootstrap, as published."""
+    double_corrected_raw: Ends
+    """The same before it was cut off at zero."""
+    single_corrected: Ends
+    """Percentile interval of the corrected variance, as published; too high."""
+    uncorrected: Ends
+    """Percentile interval of the plain variance; far too high."""
+    centred: Ends
+    """Corrected estimate with centred double-corrected deviations."""
+    q_profile: Ends
+    """Interval for a population of groups, of which these are a sample (generalised Cochran Q)."""
+    dersimonian_laird: float
+    """Moment estimate of meta-analysis."""
+    paule_mandel: float
+    """Estimate at which Cochran's Q equals its expectation."""
+    restricted_likelihood: float
+    """REML estimate."""
+    chi_square: float
+    """Cochran's Q at zero spread."""
+    chi_square_df: int
+    """Its degrees of freedom."""
+    chi_square_p: float
+    """p-value of homogeneity by its chi-square limit."""
+    monte_carlo: float
+    """Between-group over within-group variation."""
+    monte_carlo_p: float
+    """p-value of homogeneity by simulation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary(Finding):
+    """How unequal the groups are: every measure with its bias, and an interval that may be zero."""
+
+    kind: ClassVar[str] = "summary"
+    row_type: ClassVar[type] = MeasuredSpread
+    columns: ClassVar[tuple[str, ...]] = (
+        "measure",
+        "value",
+        "bias",
+        "corrected",
+        "lower",
+        "upper",
+        "p",
+        "note",
+    )
+    group_columns: ClassVar[tuple[str, ...]] = (
+        "group",
+        "n",
+        "value",
+        "lower",
+        "upper",
+        "shrunken",
+        "shrunken_lower",
+        "shrunken_upper",
+        "note",
+    )
+
+    metric: str
+    """The metric in words."""
+    by: str
+    """What the groups are cut by."""
+    share: bool
+    """Whether the metric is a share, read in percentage points."""
+    level: float
+    """Confidence level of each interval on its own."""
+    alpha: float
+    """Order of the generalised entropy index."""
+    resamples: int
+    """Resamples behind biases and intervals."""
+    engine: str
+    """How resamples were drawn: binomial, rows or moments."""
+    groups: tuple[SummarizedGroup, ...]
+    """Every group, those left out included."""
+    absent: int
+    """Combinations of levels to which no row belongs; they are no groups."""
+    sd: MeasuredSpread | None
+    """The variance as a standard deviation, in the metric's own unit; None if not estimated."""
+    variance: VarianceDetails | None
+    """All estimates and intervals of the variance; None if its sampling error is unknown."""
+
+    def __post_init__(self) -> None:
+        # Read back from JSON these are plain mappings.
+        groups = tuple(restored(SummarizedGroup, group) for group in self.groups)
+        object.__setattr__(self, "groups", groups)
+        for name, cls in (("sd", MeasuredSpread), ("variance", VarianceDetails)):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, restored(cls, getattr(self, name)))
+
+    @property
+    def excluded(self) -> tuple[SummarizedGroup, ...]:
+        """The groups that take no part, each with its reason in ``note``."""
+        return tuple(group for group in self.groups if group.note)
+
+    @property
+    def shown(self) -> bool:
+        """Whether a difference between groups is shown at the stated level."""
+        if self.variance is not None:
+            return self.variance.recommended[0] > 0
+        return any(row.p is not None and row.p <= (1 - self.level) / 2 for row in self.rows)
+
+    def row(self, measure: str) -> MeasuredSpread | None:
+        """The row of a measure, if it was asked for."""
+        return next((row for row in self.rows if row.measure == measure), None)
+
+    def sentences(self) -> tuple[str, ...]:
+        """The spread, whether it is shown, the extremes, the shrunken range, and what is missing."""
+        source = self.provenance
+        return (
+            self._spread_sentence(),
+            self._shown_sentence(),
+            *self._extreme_sentence(),
+            *self._shrunken_sentence(),
+            f"Each interval holds on its own with {percent(self.level, 0)} confidence, for the "
+            f"groups audited, on {plural(source.counted, 'row')} of {source.source}.",
+            *self._excluded_sentences(),
+            left_out(source.excluded, source.ineligible),
+        )
+
+    def plot(self) -> Any:
+        """Uncorrected beside corrected intervals, measure by measure."""
+        bars = [bar for row in (self.sd, *self.rows) if row for bar in self.bars(row)]
+        return spans(
+            bars,
+            title=f"{self.metric.capitalize()} across {self.by}: how far apart the groups are",
+            subtitle=[
+                f"{percent(self.level, 0)} intervals, each on its own; dashed: all groups equal",
+                *self.excluded_note(),
+            ],
+        )
+
+    def bars(self, row: MeasuredSpread, panel: str = "") -> list[Span]:
+        """The two intervals of one measure, as a chart takes them."""
+        least = float("ratio" in row.measure)
+        shared = {"panel": panel or row.measure, "line": self.by, "least": least}
+        plain = Span(
+            series="uncorrected",
+            centre=row.value,
+            lower=row.plain_lower,
+            upper=row.plain_upper,
+            **shared,
+        )
+        ours = Span(
+            series="corrected",
+            centre=row.corrected,
+            lower=row.lower,
+            upper=row.upper,
+            **shared,
+        )
+        return [bar for bar in (plain, ours) if bar.lower is not None]
+
+    def excluded_note(self, most: int = 4) -> list[str]:
+        """The groups left out, as a chart's footnote lists them."""
+        names = [f"{group.group} (n = {group.n:,})" for group in self.excluded]
+        if not names:
+            return []
+        more = f" and {len(names) - most} more" if len(names) > most else ""
+        return [f"Left out of {self.by}: {', '.join(names[:most])}{more}"]
+
+    def __str__(self) -> str:
+        groups = text_table(self.groups[:40], self.group_columns)
+        more = f"\n… and {len(self.groups) - 40:,} more" if len(self.groups) > 40 else ""
+        return "\n".join(
+            [*self.sentences(), "", text_table(self.rows, self.columns), "", groups + more]
+        )
+
+    def _repr_html_(self) -> str:
+        groups = html_table(self.groups[:200], self.group_columns)
+        # Not super(): a slotted dataclass is made twice, and super() remembers the first.
+        return f"<div>{Finding._repr_html_(self)}{groups}</div>"
+
+    def _say(self, value: float | None) -> str:
+        """A spread without its unit."""
+        if value is None:
+            return "no limit"
+        return f"{100 * value:.1f}" if self.share else f"{value:.4g}"
+
+    def _used(self) -> str:
+        return plural(len(self.groups) - len(self.excluded), "group")
+
+    def _spread_sentence(self) -> str:
+        if self.sd is None or self.sd.corrected is None or self.sd.value is None:
+            return (
+                f"The {self.metric} does not vary within any of {self._used()} by {self.by}, so "
+                "the sampling error of its variance cannot be estimated."
+            )
+        return (
+            f"Across {self._used()} by {self.by}, the {self.metric} differs by a standard "
+            f"deviation of {unsigned(self.sd.corrected, self.share)} "
+            f"({percent(self.level, 0)} interval {self._say(self.sd.lower)} to "
+            f"{self._say(self.sd.upper)}); without correction it would read "
+            f"{self._say(self.sd.value)}."
+        )
+
+    def _shown_sentence(self) -> str:
+        p = self.variance.p if self.variance else None
+        quoted = "" if p is None else f" (p = {p:.2g} for no difference at all)"
+        if self.shown:
+            return f"That the groups differ is shown{quoted}."
+        return f"A difference between groups is not shown{quoted}."
+
+    def _extreme_sentence(self) -> list[str]:
+        row = self.row("max-min difference")
+        if row is None or row.value is None or row.lower is None:
+            return []
+        chance = "" if row.bias is None else f", of which chance explains {self._say(row.bias)}"
+        return [
+            f"Highest and lowest group are {unsigned(row.value, self.share)} apart{chance}; the "
+            f"true distance lies between {self._say(row.lower)} and {self._say(row.upper)}."
+        ]
+
+    def _shrunken_sentence(self) -> list[str]:
+        known = [group for group in self.groups if group.shrunken is not None]
+        if not known:
+            return []
+        low = min(known, key=lambda group: group.shrunken)
+        high = max(known, key=lambda group: group.shrunken)
+        return [
+            f"Shrunken as far as the data say, the groups run from "
+            f"{amount(low.shrunken, self.share)} ({low.group}) to "
+            f"{amount(high.shrunken, self.share)} ({high.group})."
+        ]
+
+    def _excluded_sentences(self) -> list[str]:
+        said = [f"Left out: {g.group}, {g.note}." for g in self.excluded[:5]]
+        if len(self.excluded) > 5:
+            said.append(f"{plural(len(self.excluded) - 5, 'more group')} were left out alike.")
+        if self.absent:
+            said.append(f"To {plural(self.absent, 'combination')} of levels no row belongs.")
+        return said
+
+
+def restored(cls: type, value: Any) -> Any:
+    """A part of a finding, whether still itself or read back as a mapping."""
+    if isinstance(value, cls):
+        return value
+    try:
+        return cls(**value)
+    except TypeError as error:
+        raise EquipoiseError(f"This is not a {cls.__name__}: {error}.") from error

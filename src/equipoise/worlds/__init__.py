@@ -1,0 +1,20 @@
+"""Synthetic worlds with a known truth: for validation, for documentation, and to try a plan on."""
+
+from equipoise.worlds.conformal import ConformalWorld, conformal_world
+from equipoise.worlds.linear import LinearWorld, linear_world
+from equipoise.worlds.people import People, boundary_world, null_world, planted, uneven_world
+from equipoise.worlds.skewed import SkewedWorld, skewed_world
+
+__all__ = [
+    "ConformalWorld",
+    "LinearWorld",
+    "People",
+    "SkewedWorld",
+    "boundary_world",
+    "conformal_world",
+    "linear_world",
+    "null_world",
+    "planted",
+    "skewed_world",
+    "uneven_world",
+]

@@ -1,0 +1,180 @@
+"""describe: estimates and intervals against values worked out independently."""
+
+import math
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+import equipoise as eq
+
+rng = np.random.default_rng(11)
+SIZE = 300
+TABLE = pl.DataFrame(
+    {
+        "y": rng.integers(0, 2, SIZE),
+        "p": rng.integers(0, 2, SIZE),
+        "v": rng.normal(5, 2, SIZE),
+        "w": rng.uniform(0.2, 3, SIZE),
+        "g": rng.choice(["a", "b", "c"], SIZE, p=[0.6, 0.37, 0.03]),
+    }
+)
+TRAIL = eq.read(TABLE, label="y", prediction="p")
+ACCURACY = eq.gap("accuracy", across="g")
+VALUE = eq.gap(eq.metric("value", "v"), across="g")
+
+
+def by_group() -> dict[str, pl.DataFrame]:
+    return {str(key[0]): part for key, part in TABLE.partition_by("g", as_dict=True).items()}
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.999])
+@pytest.mark.parametrize("method", ["exact", "wilson"])
+def test_shares_have_the_intervals_of_scipy(level: float, method: Any) -> None:
+    found = eq.describe(TRAIL, ACCURACY, level=level, interval=method)
+    assert found.method == {"exact": "Clopper–Pearson", "wilson": "Wilson"}[method]
+    for row in found.rows:
+        part = by_group()[row.group]
+        right = int((part["y"] == part["p"]).sum())
+        wanted = stats.binomtest(right, part.height).proportion_ci(level, method=method)
+        assert (row.n, row.value) == (part.height, right / part.height)
+        assert (row.lower, row.upper) == pytest.approx((wanted.low, wanted.high), abs=1e-10)
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_real_values_have_student_intervals(level: float) -> None:
+    found = eq.describe(TRAIL, VALUE, level=level)
+    assert found.method == "Student's t"
+    for row in found.rows:
+        values = by_group()[row.group]["v"].to_numpy()
+        wanted = stats.ttest_1samp(values, 0).confidence_interval(level)
+        assert row.value == pytest.approx(values.mean())
+        assert (row.lower, row.upper) == pytest.approx((wanted.low, wanted.high), rel=1e-9)
+
+
+def test_weighted_means_by_linearisation() -> None:
+    trail = eq.read(TABLE, label="y", prediction="p", weight="w")
+    for row in eq.describe(trail, VALUE).rows:
+        part = by_group()[row.group]
+        v, w = part["v"].to_numpy(), part["w"].to_numpy()
+        mean = np.average(v, weights=w)
+        effective = w.sum() ** 2 / (w**2).sum()
+        variance = (w**2 * (v - mean) ** 2).sum() / (w**2).sum()
+        half = stats.t.ppf(0.975, effective - 1) * math.sqrt(variance / (effective - 1))
+        assert row.value == pytest.approx(mean)
+        assert (row.lower, row.upper) == pytest.approx((mean - half, mean + half))
+
+
+def test_two_rows_of_equal_weight_are_enough() -> None:
+    for weight in (0.1, 0.3, 0.7, 1.1, 1e-3):
+        table = pl.DataFrame({"v": [1.0, 2.0], "w": [weight, weight], "g": ["a", "a"]})
+        (row,) = eq.describe(eq.read(table, weight="w"), VALUE).rows
+        wanted = stats.ttest_1samp([1.0, 2.0], 0).confidence_interval(0.95)
+        assert (row.lower, row.upper) == pytest.approx((wanted.low, wanted.high))
+
+
+def test_one_row_says_nothing_about_spread() -> None:
+    (row,) = eq.describe(eq.read(pl.DataFrame({"v": [3.0], "g": ["a"]})), VALUE).rows
+    assert (row.value, row.lower, row.upper) == (3.0, None, None)
+    one = pl.DataFrame({"y": [1], "p": [1], "g": ["a"]})
+    (share,) = eq.describe(eq.read(one, label="y", prediction="p"), ACCURACY).rows
+    assert (share.lower, share.upper) == pytest.approx((0.025, 1.0))
+
+
+def test_large_values_do_not_collapse_the_interval() -> None:
+    values = 1e9 + rng.normal(0, 1, 50)
+    table = pl.DataFrame({"v": values, "g": ["a"] * 50})
+    (row,) = eq.describe(eq.read(table), VALUE).rows
+    wanted = stats.ttest_1samp(values, 0).confidence_interval(0.95)
+    # Totals of squares cannot resolve a spread of 1 at 1e9; the interval must then be too wide.
+    assert row.lower is not None
+    assert row.upper is not None
+    assert row.lower <= wanted.low
+    assert row.upper >= wanted.high
+
+
+def test_intervals_stay_in_the_range_of_the_metric() -> None:
+    table = pl.DataFrame(
+        {"y": [0, 1, 1, 1], "s": [0.02, 0.99, 0.98, 0.1], "g": ["a", "a", "a", "b"]}
+    )
+    for row in eq.describe(eq.read(table, label="y", score="s"), eq.gap("brier", across="g")).rows:
+        assert row.lower is None or 0 <= row.lower <= row.value <= row.upper <= 1
+
+
+def test_groups_without_a_counted_row() -> None:
+    table = pl.DataFrame({"y": [1, 1, 0, 0], "p": [1, 0, 1, 0], "g": ["a", "a", "b", "b"]})
+    trail = eq.read(table, label="y", prediction="p")
+    found = eq.describe(trail, eq.gap("false_positive_rate", across=("g",)))
+    first = found.rows[0]
+    assert (first.group, first.n) == ("a", 0)
+    assert (first.value, first.lower, first.upper) == (None, None, None)
+    assert found.rows[0].note == "no row on which the metric counts"
+    assert (found.provenance.scanned, found.provenance.counted, found.provenance.ineligible) == (
+        4,
+        2,
+        2,
+    )
+
+
+def test_sentences() -> None:
+    claim = eq.gap("false_positive_rate", across=eq.intersections("race", "sex", "age"))
+    said = eq.describe(eq.datasets.compas(), claim).sentences()
+    assert (
+        said[0] == "The false positive rate is 30.3 % over 3,363 rows of the bundled COMPAS counts."
+    )
+    assert said[1].startswith(
+        "Highest among groups of at least 30: Caucasian, Female, Less than 25, 70.0 %"
+    )
+    assert (
+        "95 % confidence (Clopper–Pearson); with 81 groups about 4 can be expected to miss"
+        in said[3]
+    )
+    assert said[4] == "28 groups have fewer than 30 such rows, 8 of them none at all."
+    assert said[-1] == "No row was left out; the metric does not count on 2,809 rows."
+
+
+def test_sentences_of_few_groups_and_high_levels() -> None:
+    said = eq.describe(TRAIL, ACCURACY, level=0.999, small=60).sentences()
+    assert any("99.9 % confidence" in s and "with 3 groups fewer than one can" in s for s in said)
+    assert any(s.startswith("1 group has fewer than 60") for s in said)
+
+
+def test_percentages_for_shares_only() -> None:
+    assert "%" in eq.describe(TRAIL, ACCURACY).sentences()[0]
+    assert "%" not in eq.describe(TRAIL, VALUE).sentences()[0]
+
+
+def test_ratio_and_gap() -> None:
+    target = eq.reference(g="a")
+    gaps = eq.describe(TRAIL, eq.gap("accuracy", across="g", target=target)).rows
+    ratios = eq.describe(TRAIL, eq.ratio("accuracy", across="g", target=target)).rows
+    assert (gaps[0].disparity, ratios[0].disparity) == (0.0, 1.0)
+    for gap, ratio in zip(gaps, ratios, strict=True):
+        assert gap.disparity == pytest.approx(gap.value - gap.target)
+        assert ratio.disparity == pytest.approx(ratio.value / ratio.target)
+
+
+def test_options_are_checked_and_echoed() -> None:
+    found = eq.describe(TRAIL, ACCURACY, level=0.9, small=7)
+    assert (found.level, found.small) == (0.9, 7)
+    for options, says in (
+        ({"levl": 0.9}, "describe\\(\\) option 'levl'.*Did you mean 'level'"),
+        ({"level": 95}, "level must lie strictly between 0 and 1; got 95"),
+        ({"small": -1}, "small must be a whole number"),
+        ({"interval": "wilsn"}, "Did you mean 'wilson'"),
+    ):
+        with pytest.raises(eq.OptionError, match=says):
+            eq.describe(TRAIL, ACCURACY, **options)
+
+
+def test_describe_takes_a_claim_in_plain_form() -> None:
+    assert eq.describe(TRAIL, ACCURACY.to_plan()) == eq.describe(TRAIL, ACCURACY)  # type: ignore[arg-type]
+
+
+def test_provenance_says_enough_to_do_it_again() -> None:
+    found = eq.describe(TRAIL, ACCURACY).provenance
+    assert (found.version, found.source, found.cells) == (eq.__version__, "a polars table", 3)
+    assert found.scanned == SIZE == found.counted
+    assert len(found.fingerprint) == 64
