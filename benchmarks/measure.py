@@ -43,7 +43,9 @@ def _once(code: str, setup: str, python: str) -> Measured:
     done = subprocess.run([python, "-c", program], capture_output=True, text=True, check=False)
     lines = [line for line in done.stdout.splitlines() if line.startswith("MEASURED ")]
     if done.returncode or not lines:
-        raise RuntimeError(f"a measured program failed:\n{program}\n{done.stderr[-2000:]}")
+        raise RuntimeError(
+            f"a measured program ended with {done.returncode}:\n{program}\n{done.stdout[-500:]}\n{done.stderr[:2000]}"
+        )
     return Measured(**json.loads(lines[-1].removeprefix("MEASURED ")))
 
 

@@ -65,9 +65,11 @@ if TYPE_CHECKING:
         Certificates,
         UnderNull,
         certify,
+        compare,
         describe,
         discover,
         flag,
+        summarize,
     )
 
 __all__ = [
@@ -94,6 +96,7 @@ __all__ = [
     "boxes",
     "brier",
     "certify",
+    "compare",
     "complement",
     "constant",
     "coverage",
@@ -124,6 +127,7 @@ __all__ = [
     "residual",
     "selection_rate",
     "squared_error",
+    "summarize",
     "thresholds",
     "true_negative_rate",
     "true_positive_rate",
@@ -136,9 +140,11 @@ _VERBS = (
     "Certificates",
     "UnderNull",
     "certify",
+    "compare",
     "describe",
     "discover",
     "flag",
+    "summarize",
 )
 
 

@@ -32,7 +32,7 @@ from equipoise.findings.bounds import (
 )
 from equipoise.findings.certificates import CertificateList, CertifiedGroup
 from equipoise.findings.joint import Joint
-from equipoise.findings.words import percent
+from equipoise.findings.words import level_text
 from equipoise.methods import bootstrap
 from equipoise.trail import Trail
 
@@ -101,7 +101,7 @@ def certify(
                 progress=progress,
             ),
             1 - fraction("level", level),
-            f"With {percent(level, 0)} confidence everything shown holds at once, for all claims",
+            f"With {level_text(level)} confidence everything shown holds at once, for all claims",
         )
     fraction("level", level)
     known_name("side", side, ("lower", "upper", "both"))
@@ -176,7 +176,7 @@ def _empty_bounds(
         claim=bench.claim.to_plan(),
         question=bench.claim.words,
         guarantee=(
-            f"With {percent(level, 0)} confidence all {kept.get(side, '')}bounds hold at once, for "
+            f"With {level_text(level)} confidence all {kept.get(side, '')}bounds hold at once, for "
             f"{_every(bench)}"
         ),
         assumptions=_assumptions(bench),
@@ -256,7 +256,7 @@ def _certificates(
         claim=bench.claim.to_plan(),
         question=bench.claim.words,
         guarantee=(
-            f"With {percent(level, 0)} confidence not one certificate is false, for {_every(bench)}"
+            f"With {level_text(level)} confidence not one certificate is false, for {_every(bench)}"
         ),
         assumptions=_assumptions(bench),
         provenance=provenance_of(bench.cells, seed.number),

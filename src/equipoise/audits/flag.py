@@ -27,7 +27,7 @@ from equipoise.claims import target as targets
 from equipoise.errors import OptionError
 from equipoise.findings.flags import FlaggedGroup, Flags
 from equipoise.findings.joint import Joint
-from equipoise.findings.words import difference, percent, unsigned
+from equipoise.findings.words import difference, level_text, unsigned
 from equipoise.methods import bootstrap, nulls
 from equipoise.methods.arrays import BoolArray, FloatArray
 from equipoise.trail import Trail
@@ -129,7 +129,7 @@ def flag(
                 progress=progress,
             ),
             fraction("fdr", fdr),
-            f"The stated rate of false flags, {percent(fdr, 0)}, covers all claims together",
+            f"The stated rate of false flags, {level_text(fdr)}, covers all claims together",
         )
     options = FlagOptions(
         above=above,
@@ -314,7 +314,7 @@ def _reachable(reach: nulls.Reachable | None, i: int) -> float | None:
 
 
 def _guarantee(options: FlagOptions, method: Test, bench: Bench) -> str:
-    rate = percent(options.fdr, 0)
+    rate = level_text(options.fdr)
     number = len(bench.collection)
     groups = f"all {number:,} groups" if number > 1 else "the one group"
     if options.control in ("bh", "by"):

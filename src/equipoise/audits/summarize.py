@@ -1,5 +1,6 @@
 """`summarize`: how unequal the groups are, in one number that chance does not inflate."""
 
+import itertools
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -193,7 +194,8 @@ def sample_of(cells: Cells, partition: Partition) -> spread.GroupSample:
             weight, total, square, weight2, binary=cells.zero_one
         )
     except ValueError as error:
-        sizes = listing(f"{label}: {rows}" for label, rows in zip(_names(partition), n.tolist()))
+        pairs = zip(_names(partition), n.tolist(), strict=True)
+        sizes = ", ".join(f"{label} {rows:,}" for label, rows in itertools.islice(pairs, 8))
         raise ClaimError(
             f"{str(error).capitalize()}. Rows on which {cells.metric.name!r} counts: {sizes}. "
             "Choose a coarser attribute."
@@ -221,9 +223,7 @@ def _draws(bench: Bench, resamples: int, rng: np.random.Generator) -> tuple[str,
     cells, sample = bench.cells, bench.sample
     if not sample.binary and not cells.weighted and cells.counted * resamples <= ROW_WORK:
         values, group = bench.rows()
-        drawn = spread.row_draws(
-            values, group.astype(np.int64), sample.groups, resamples, rng
-        )
+        drawn = spread.row_draws(values, group.astype(np.int64), sample.groups, resamples, rng)
         return "rows", drawn
     engine = "binomial" if sample.binary else "moments"
     return engine, spread.bootstrap_draws(sample, resamples, rng)
@@ -266,9 +266,7 @@ def _row(
         return _missing(kind, "needs group means that are not negative")
     if kind is Meta.VARIANCE and report is not None:
         return _variance_row(report)
-    found = spread.summarize_spread(
-        sample, kind, rng=rng, level=level, alpha=alpha, draws=draws
-    )
+    found = spread.summarize_spread(sample, kind, rng=rng, level=level, alpha=alpha, draws=draws)
     tail = (1 - level) / 2
     # Without interpolation, so that infinite resamples stay what they are.
     plain = np.quantile(

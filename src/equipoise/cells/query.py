@@ -134,7 +134,7 @@ class Query:
             sums[f"{prefix}present{i}"] = when(so_far, self._frequency())
         if metric.where is not None or not present:
             sums[f"{prefix}expected"] = when(self._counts(metric), self._frequency())
-        if not metric.zero_one:
+        if not metric.zero_one and not metric.in_unit:
             sums[f"{prefix}other"] = when(known & (value != 0) & (value != 1), nw.lit(1.0))
         return sums | self._range_checks(metric, value, known, prefix)
 

@@ -107,8 +107,17 @@ def _pushed(query: Query, metric: Metric, table: Columns, prefix: str) -> Tally:
         f"missing {_called(query.trail, column)}": present[i] - present[i + 1]
         for i, column in enumerate(columns)
     }
-    zero_one = metric.zero_one or total(table, f"{prefix}other") == 0
+    zero_one = metric.zero_one or _only_zero_one(metric, moments, table, prefix)
     return Tally(rows=rows, moments=moments, excluded=excluded, zero_one=zero_one)
+
+
+def _only_zero_one(
+    metric: Metric, moments: dict[str, FloatArray], table: Columns, prefix: str
+) -> bool:
+    if metric.in_unit:
+        # Between 0 and 1 a square is smaller than its root, so equal sums leave only 0 and 1.
+        return bool(np.array_equal(moments["total"], moments["square"]))
+    return total(table, f"{prefix}other") == 0
 
 
 def _check_metric(query: Query, metric: Metric, table: Columns, prefix: str) -> None:

@@ -81,6 +81,13 @@ class Metric:
         """The name as it reads in a sentence."""
         return self.name.replace("_", " ")
 
+    @property
+    def in_unit(self) -> bool:
+        """Whether its values are certain to lie between 0 and 1."""
+        certain = self.clipped or self.shorthand() is not None
+        inside = self.low is not None and self.high is not None
+        return certain and inside and self.low >= 0 and self.high <= 1  # type: ignore[operator]
+
     def clip(self, low: float, high: float) -> "Metric":
         """The same metric with values outside [low, high] moved to the nearer end.
 

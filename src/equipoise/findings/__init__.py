@@ -1,14 +1,33 @@
 """What an audit says: frozen results, plain words, provenance."""
 
+from equipoise.findings.bounds import BoundedGroup, Bounds
+from equipoise.findings.certificates import CertificateList, CertifiedGroup
+from equipoise.findings.comparison import ComparedSpread, Comparison
 from equipoise.findings.describe import DescribedGroup, Description
 from equipoise.findings.finding import Finding, Provenance, from_dict, from_json
+from equipoise.findings.flags import FlaggedGroup, Flags
+from equipoise.findings.joint import Joint, JointGroup
+from equipoise.findings.summary import MeasuredSpread, SummarizedGroup, Summary
 from equipoise.findings.verdict import Verdict
 
 __all__ = [
+    "BoundedGroup",
+    "Bounds",
+    "CertificateList",
+    "CertifiedGroup",
+    "ComparedSpread",
+    "Comparison",
     "DescribedGroup",
     "Description",
     "Finding",
+    "FlaggedGroup",
+    "Flags",
+    "Joint",
+    "JointGroup",
+    "MeasuredSpread",
     "Provenance",
+    "SummarizedGroup",
+    "Summary",
     "Verdict",
     "from_dict",
     "from_json",

@@ -13,7 +13,7 @@ from equipoise.findings.charts.width import width_curve
 from equipoise.findings.finding import Finding
 from equipoise.findings.lookup import find_row, range_width
 from equipoise.findings.verdict import Verdict
-from equipoise.findings.words import difference, left_out, percent, plural
+from equipoise.findings.words import difference, left_out, level_text, plural
 
 Side = Literal["lower", "upper", "both"]
 
@@ -119,7 +119,7 @@ class Bounds(Finding):
             raise OptionError("These bounds keep no distribution from which to read another level.")
         critical = _quantile(sorted(self._statistics()), level)
         rows = tuple(self._rebound(row, critical) for row in self.rows)
-        said = self.guarantee.replace(percent(self.level, 0), percent(level, 0))
+        said = self.guarantee.replace(level_text(self.level), level_text(level))
         return dataclasses.replace(self, level=level, critical=critical, rows=rows, guarantee=said)
 
     @property
@@ -161,7 +161,7 @@ class Bounds(Finding):
         return forest(
             lines,
             title=f"{self.metric.capitalize()} against {self.against}",
-            subtitle=f"{percent(self.level, 0)} simultaneous bounds",
+            subtitle=f"{level_text(self.level)} simultaneous bounds",
             axis="ratio" if self.relative else "disparity",
             reference=self._plot_rules(),
             most=most,
@@ -198,7 +198,7 @@ class Bounds(Finding):
         return width_curve(
             self.by_width(),
             title=f"{self.metric.capitalize()} over all ranges of a width",
-            subtitle=f"Worst case, {percent(self.level, 0)} simultaneous",
+            subtitle=f"Worst case, {level_text(self.level)} simultaneous",
             axis="disparity",
             attribute=next(iter(self.rows[0].where)),
         )

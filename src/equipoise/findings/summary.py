@@ -1,4 +1,4 @@
-"""What `summarize` says: how far apart the groups are, in one number that chance does not inflate."""
+"""What `summarize` says: how far apart the groups are, without what chance adds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -188,17 +188,23 @@ class Summary(Finding):
 
     @property
     def shown(self) -> bool:
-        """Whether a difference between groups is shown at the stated level."""
+        """Whether a difference between groups is shown at the stated level.
+
+        Two tests at half the error each: the one behind the interval of the variance, in which
+        every group counts once, and the one that weighs groups by their size.
+        """
+        tail = (1 - self.level) / 2
         if self.variance is not None:
-            return self.variance.recommended[0] > 0
-        return any(row.p is not None and row.p <= (1 - self.level) / 2 for row in self.rows)
+            return self.variance.recommended[0] > 0 or self.variance.monte_carlo_p <= tail
+        row = self.row("max-min difference")
+        return row is not None and row.p is not None and row.p <= tail
 
     def row(self, measure: str) -> MeasuredSpread | None:
         """The row of a measure, if it was asked for."""
         return next((row for row in self.rows if row.measure == measure), None)
 
     def sentences(self) -> tuple[str, ...]:
-        """The spread, whether it is shown, the extremes, the shrunken range, and what is missing."""
+        """The spread, whether it is shown, the extremes, the shrunken range, what is missing."""
         source = self.provenance
         return (
             self._spread_sentence(),
@@ -225,23 +231,23 @@ class Summary(Finding):
 
     def bars(self, row: MeasuredSpread, panel: str = "") -> list[Span]:
         """The two intervals of one measure, as a chart takes them."""
-        least = float("ratio" in row.measure)
-        shared = {"panel": panel or row.measure, "line": self.by, "least": least}
-        plain = Span(
-            series="uncorrected",
-            centre=row.value,
-            lower=row.plain_lower,
-            upper=row.plain_upper,
-            **shared,
-        )
-        ours = Span(
-            series="corrected",
-            centre=row.corrected,
-            lower=row.lower,
-            upper=row.upper,
-            **shared,
-        )
-        return [bar for bar in (plain, ours) if bar.lower is not None]
+        intervals = {
+            "uncorrected": (row.value, row.plain_lower, row.plain_upper),
+            "corrected": (row.corrected, row.lower, row.upper),
+        }
+        return [
+            Span(
+                panel=panel or row.measure,
+                line=self.by,
+                series=series,
+                centre=centre,
+                lower=lower,
+                upper=upper,
+                least=float(row.measure == "max-min ratio"),
+            )
+            for series, (centre, lower, upper) in intervals.items()
+            if lower is not None
+        ]
 
     def excluded_note(self, most: int = 4) -> list[str]:
         """The groups left out, as a chart's footnote lists them."""
@@ -287,33 +293,38 @@ class Summary(Finding):
         )
 
     def _shown_sentence(self) -> str:
-        p = self.variance.p if self.variance else None
-        quoted = "" if p is None else f" (p = {p:.2g} for no difference at all)"
+        if self.variance is None:
+            return (
+                f"{'That the groups differ' if self.shown else 'A difference between groups'} is "
+                f"{'shown' if self.shown else 'not shown'}."
+            )
+        if self.variance.recommended[0] > 0:
+            return f"That the groups differ is shown ({_chance(self.variance.p)})."
+        quoted = _chance(self.variance.monte_carlo_p)
         if self.shown:
-            return f"That the groups differ is shown{quoted}."
-        return f"A difference between groups is not shown{quoted}."
+            return (
+                f"That the groups differ is shown ({quoted}, larger groups weighing more), but the "
+                "small groups are too noisy to say how far apart groups are in general."
+            )
+        return f"A difference between groups is not shown ({quoted})."
 
     def _extreme_sentence(self) -> list[str]:
         row = self.row("max-min difference")
         if row is None or row.value is None or row.lower is None:
             return []
         chance = "" if row.bias is None else f", of which chance explains {self._say(row.bias)}"
+        alone = "" if self.shown or row.lower == 0 else ", taken by itself,"
         return [
             f"Highest and lowest group are {unsigned(row.value, self.share)} apart{chance}; the "
-            f"true distance lies between {self._say(row.lower)} and {self._say(row.upper)}."
+            f"true distance{alone} lies between {self._say(row.lower)} and {self._say(row.upper)}."
         ]
 
     def _shrunken_sentence(self) -> list[str]:
-        known = [group for group in self.groups if group.shrunken is not None]
+        known = [(g.shrunken, g.group) for g in self.groups if g.shrunken is not None]
         if not known:
             return []
-        low = min(known, key=lambda group: group.shrunken)
-        high = max(known, key=lambda group: group.shrunken)
-        return [
-            f"Shrunken as far as the data say, the groups run from "
-            f"{amount(low.shrunken, self.share)} ({low.group}) to "
-            f"{amount(high.shrunken, self.share)} ({high.group})."
-        ]
+        ends = [f"{amount(value, self.share)} ({name})" for value, name in (min(known), max(known))]
+        return [f"Shrunken as far as the data say, the groups run from {' to '.join(ends)}."]
 
     def _excluded_sentences(self) -> list[str]:
         said = [f"Left out: {g.group}, {g.note}." for g in self.excluded[:5]]
@@ -322,6 +333,10 @@ class Summary(Finding):
         if self.absent:
             said.append(f"To {plural(self.absent, 'combination')} of levels no row belongs.")
         return said
+
+
+def _chance(p: float) -> str:
+    return f"p = {p:.2g} for no difference at all"
 
 
 def restored(cls: type, value: Any) -> Any:

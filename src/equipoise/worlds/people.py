@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from equipoise.claims import Intersections, intersections
+from equipoise.claims import Groups, intersections
 from equipoise.errors import OptionError
 
 Floats = npt.NDArray[np.float64]
@@ -39,7 +39,7 @@ class People:
         rows = rng.multinomial(n, self.share)
         return rows, rng.binomial(rows, self.rate)
 
-    def groups(self) -> Intersections:
+    def groups(self) -> Groups:
         """All intersections of race, sex and age: forty of them."""
         return intersections(*LEVELS)
 

@@ -111,3 +111,34 @@ def _record(bar: Span, bars: Sequence[Span]) -> dict[str, Any]:
         "least": bar.least,
         "note": "no upper limit" if bar.upper is None else "",
     }
+
+
+def differences(rows: Sequence[Any], *, title: str, subtitle: str) -> Any:
+    """One line for each pair that is compared, its interval, and a dashed rule at no difference."""
+    import altair as alt
+
+    records = [
+        {
+            "pair": f"{row.first} − {row.second}",
+            "difference": row.difference,
+            "lower": row.lower,
+            "upper": row.upper,
+            "larger": f"larger for {row.larger}" if row.larger else "not told apart",
+        }
+        for row in rows
+    ]
+    names = list(dict.fromkeys(record["larger"] for record in records))
+    colours = [UNSURE if name == "not told apart" else CALM for name in names]
+    base = alt.Chart(data(records)).encode(
+        y=alt.Y("pair:N", sort=None, title=None),
+        color=alt.Color("larger:N", scale=alt.Scale(domain=names, range=colours)),
+        tooltip=["pair:N", "difference:Q", "lower:Q", "upper:Q", "larger:N"],
+    )
+    ends = alt.X("lower:Q", title="difference of variances")
+    drawn = base.mark_rule(strokeWidth=3).encode(x=ends, x2="upper:Q")
+    points = base.mark_point(filled=True, size=50, opacity=1).encode(x="difference:Q")
+    zero = alt.Chart(data([{"at": 0}])).mark_rule(strokeDash=[4, 3], color="#777777")
+    layered = (zero.encode(x="at:Q") + drawn + points).properties(
+        width=_WIDTH, height=_LINE * max(len(records), 1)
+    )
+    return styled(layered, title, subtitle)

@@ -1,6 +1,7 @@
 """How unequal are the groups, in one number: meta-metrics without their upward bias."""
 
 from equipoise.methods.spread.compare import Contrast, compare_attributes, compare_models
+from equipoise.methods.spread.compare_rows import compare_model_rows
 from equipoise.methods.spread.draws import (
     Draws,
     binomial_draws,
@@ -78,6 +79,7 @@ __all__ = [
     "chi_square_test",
     "cochran_q",
     "compare_attributes",
+    "compare_model_rows",
     "compare_models",
     "corrected_value",
     "corrected_variance",

@@ -118,7 +118,7 @@ def compare_attributes(
         _double_corrected(_regroup(cells, label, sample), sample, stream)
         for label, sample, stream in zip((first, second), samples, spare, strict=True)
     ]
-    return _contrast(samples[0], samples[1], twice[0] - twice[1], level)
+    return contrast(samples[0], samples[1], twice[0] - twice[1], level)
 
 
 def compare_models(
@@ -182,10 +182,11 @@ def compare_models(
         for m in range(len(samples))
     ]
     pairs = [(i, j) for i in range(len(samples)) for j in range(i + 1, len(samples))]
-    return {(i, j): _contrast(samples[i], samples[j], twice[i] - twice[j], level) for i, j in pairs}
+    return {(i, j): contrast(samples[i], samples[j], twice[i] - twice[j], level) for i, j in pairs}
 
 
-def _contrast(first: GroupSample, second: GroupSample, gaps: FloatArray, level: float) -> Contrast:
+def contrast(first: GroupSample, second: GroupSample, gaps: FloatArray, level: float) -> Contrast:
+    """Put the centred deviations of jointly resampled ``gaps`` around the unbiased difference."""
     tail = (1 - level) / 2
     low, high = np.quantile(gaps - gaps.mean(), [tail, 1 - tail])
     one, two = sample_variance(first), sample_variance(second)

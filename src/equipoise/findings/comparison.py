@@ -1,0 +1,136 @@
+"""What `compare` says: whether one spread between groups is larger than another."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from equipoise.findings.charts.spread import differences
+from equipoise.findings.finding import Finding
+from equipoise.findings.summary import restored
+from equipoise.findings.words import left_out, percent, plural, unsigned
+
+Between = Literal["attributes", "models"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedSpread:
+    """Two spreads and the interval for their difference, on the scale of variances."""
+
+    first: str
+    """The attribute or model that comes first."""
+    second: str
+    """The one it is compared with."""
+    first_value: float
+    """Corrected variance between groups of the first; below zero if chance explains more."""
+    second_value: float
+    """The same of the second."""
+    difference: float
+    """First minus second."""
+    lower: float
+    """Lower end of the interval for the true difference."""
+    upper: float
+    """Upper end of the same."""
+    larger: str = ""
+    """Which spread is shown to be larger; empty if neither is."""
+    note: str = ""
+    """What limits the comparison."""
+
+    @property
+    def where(self) -> Mapping[str, Any]:
+        """A comparison is about all groups at once."""
+        return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedSide:
+    """One attribute or model."""
+
+    name: str
+    """Its name."""
+    groups: int
+    """Groups that count."""
+    variance: float
+    """Corrected variance between them; below zero if chance explains more than there is."""
+    sd: float
+    """The same as a standard deviation in the metric's own unit, cut off at zero."""
+    plain_sd: float
+    """Standard deviation of the group means before correction."""
+    excluded: tuple[str, ...] = ()
+    """Groups left out, each with its reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison(Finding):
+    """Which of several spreads is larger, pair by pair."""
+
+    kind: ClassVar[str] = "comparison"
+    row_type: ClassVar[type] = ComparedSpread
+    columns: ClassVar[tuple[str, ...]] = (
+        "first",
+        "second",
+        "first_value",
+        "second_value",
+        "difference",
+        "lower",
+        "upper",
+        "larger",
+    )
+
+    metric: str
+    """The metric in words."""
+    by: str
+    """What the groups are cut by."""
+    between: Between
+    """Whether attributes or models are compared."""
+    share: bool
+    """Whether the metric is a share, read in percentage points."""
+    level: float
+    """Confidence level of each interval on its own."""
+    resamples: int
+    """Number of joint resamples."""
+    sides: tuple[ComparedSide, ...]
+    """Every attribute or model, with its own spread."""
+
+    def __post_init__(self) -> None:
+        # Read back from JSON these are plain mappings.
+        sides = tuple(restored(ComparedSide, side) for side in self.sides)
+        object.__setattr__(self, "sides", sides)
+
+    def sentences(self) -> tuple[str, ...]:
+        """Each spread, each comparison, what it rests on, and the groups left out."""
+        source = self.provenance
+        return (
+            *(self._side_sentence(side) for side in self.sides),
+            *(self._pair_sentence(row) for row in self.rows),
+            f"{plural(len(self.rows), 'interval')} of {percent(self.level, 0)}, each on its own, "
+            f"for differences of variances, on {plural(source.counted, 'row')} of {source.source}.",
+            *(f"Left out of {side.name}: {name}." for side in self.sides for name in side.excluded),
+            left_out(source.excluded, source.ineligible),
+        )
+
+    def plot(self) -> Any:
+        """The interval for each difference of variances."""
+        return differences(
+            self.rows,
+            title=f"{self.metric.capitalize()}: whose groups are further apart",
+            subtitle=f"{percent(self.level, 0)} intervals for differences of variances",
+        )
+
+    def _side_sentence(self, side: ComparedSide) -> str:
+        of = f"by {side.name}" if self.between == "attributes" else f"by {self.by} for {side.name}"
+        plain = f"{100 * side.plain_sd:.1f}" if self.share else f"{side.plain_sd:.4g}"
+        return (
+            f"Across {plural(side.groups, 'group')} {of}, the {self.metric} differs by a standard "
+            f"deviation of {unsigned(side.sd, self.share)}; without correction it would read "
+            f"{plain}."
+        )
+
+    def _pair_sentence(self, row: ComparedSpread) -> str:
+        ends = f"difference of variances {row.difference:.3g}, {row.lower:.3g} to {row.upper:.3g}"
+        if not row.larger:
+            return (
+                f"Whether groups are further apart for {row.first} or for {row.second} is not "
+                f"shown ({ends})."
+            )
+        other = row.second if row.larger == row.first else row.first
+        return f"Groups are shown to be further apart for {row.larger} than for {other} ({ends})."
