@@ -87,4 +87,4 @@ class Joint(Finding):
 
 
 def _without_config(spec: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in spec.items() if key != "config"}
+    return {key: value for key, value in spec.items() if key not in ("config", "$schema")}

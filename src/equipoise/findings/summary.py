@@ -255,7 +255,7 @@ class Summary(Finding):
         if not names:
             return []
         more = f" and {len(names) - most} more" if len(names) > most else ""
-        return [f"Left out of {self.by}: {', '.join(names[:most])}{more}"]
+        return [f"Left out of {self.by} ({self.metric}): {', '.join(names[:most])}{more}"]
 
     def __str__(self) -> str:
         groups = text_table(self.groups[:40], self.group_columns)

@@ -1,5 +1,6 @@
 """Spreads: uncorrected beside corrected intervals, by measure, metric and attribute."""
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -50,16 +51,19 @@ def spans(bars: Sequence[Span], *, title: str, subtitle: Sequence[str]) -> Any:
         ),
         tooltip=["panel:N", "line:N", "series:N", "estimate:Q", "lower:Q", "upper:Q", "note:N"],
     )
-    ends = alt.X("lower:Q", title=None, axis=alt.Axis(tickCount=6))
+    ends = alt.X("lower:Q", title=None, axis=alt.Axis(tickCount=6), scale=alt.Scale(zero=False))
     bars_drawn = base.mark_rule(strokeWidth=3).encode(x=ends, x2="drawn:Q")
     points = base.mark_point(filled=True, size=50, opacity=1).encode(x="estimate:Q")
+    # An arrow head says that the interval goes on.
+    arrows = base.mark_point(shape="triangle-right", filled=True, size=90, opacity=1)
     even = alt.Chart().mark_rule(strokeDash=[4, 3], color="#777777").encode(x="least:Q")
-    panel = alt.layer(even, bars_drawn, points, data=data(records)).properties(
-        width=_WIDTH, height=_LINE * len(lines)
-    )
+    panel = alt.layer(
+        even, bars_drawn, points, arrows.encode(x="open:Q"), data=data(records)
+    ).properties(width=_WIDTH, height=_LINE * len(lines))
     header = alt.Header(title=None, labelAngle=0, labelAlign="left", labelAnchor="middle")
     faceted = panel.facet(row=alt.Row("panel:N", sort=panels, header=header), spacing=14)
-    return styled(faceted.resolve_scale(x="independent"), title, list(subtitle))  # type: ignore[arg-type]
+    wrapped = [line for text in subtitle for line in textwrap.wrap(text, 100)]
+    return styled(faceted.resolve_scale(x="independent"), title, wrapped)  # type: ignore[arg-type]
 
 
 def beside(summaries: Sequence["Summary"], measure: str = "standard deviation") -> Any:
@@ -107,10 +111,17 @@ def _record(bar: Span, bars: Sequence[Span]) -> dict[str, Any]:
         "estimate": bar.centre,
         "lower": bar.lower,
         "upper": bar.upper,
-        "drawn": max(known, default=bar.least) if bar.upper is None else bar.upper,
+        "drawn": _beyond(bar, known) if bar.upper is None else bar.upper,
+        "open": _beyond(bar, known) if bar.upper is None else None,
         "least": bar.least,
         "note": "no upper limit" if bar.upper is None else "",
     }
+
+
+def _beyond(bar: Span, known: Sequence[float]) -> float:
+    """Where to draw an end that does not exist: past everything that does."""
+    far = max([*known, bar.lower or bar.least])
+    return far + 0.25 * (far - bar.least)
 
 
 def differences(rows: Sequence[Any], *, title: str, subtitle: str) -> Any:

@@ -93,15 +93,16 @@ def spreading_path(sample: GroupSample) -> Path:
 
 
 def _other_paths(sample: GroupSample, path: Path) -> list[Path]:
-    """Ways in which few groups may lie instead: the other way round, or with the raw means.
+    """Ways in which few groups may lie instead: the other way round, or the noisiest furthest out.
 
-    Where the path puts the spread decides how noisy it looks: least where a rate moves towards 0 or
-    1, or where the large groups differ most. With many groups this averages out; with few the
-    widest of the three is taken.
+    Where a path puts the spread decides how noisy the spread looks: least where a rate moves
+    towards 0 or 1, or where the large groups differ most. With many groups this averages out; with
+    few the widest of the three is taken.
     """
-    raw = sample.mean - sample.overall
-    size = float(np.std(raw, ddof=1))
-    ways = [-path.direction, raw / size if size > 0 else path.direction]
+    sign = np.where(sample.mean >= sample.overall, 1.0, -1.0)
+    loud = sign * np.sqrt(null_variance(sample))
+    size = float(np.std(loud, ddof=1))
+    ways = [-path.direction, loud / size if size > 0 else path.direction]
     return [dataclasses.replace(path, direction=way) for way in ways]
 
 
