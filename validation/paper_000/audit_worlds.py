@@ -92,9 +92,10 @@ def not_above(errors: int, count: int, nominal: float, error: float = 1e-3) -> b
 
 def within_band(errors: int, count: int, nominal: float, error: float = 1e-3) -> bool:
     """Whether a number of errors is compatible with exactly the nominal rate."""
-    return not_above(errors, count, nominal, error / 2) and float(
-        bdtr(errors, count, nominal)
-    ) > error / 2
+    return (
+        not_above(errors, count, nominal, error / 2)
+        and float(bdtr(errors, count, nominal)) > error / 2
+    )
 
 
 def main(name: str, run: Callable[[bool], dict[str, Any]]) -> None:

@@ -55,12 +55,12 @@ def merged() -> Trail:
 
 def _bounds() -> list[dict[str, Any]]:
     two = eq.masks({"African-American": "race == 'African-American'"})
-    claim = eq.gap(
-        eq.positive_predictive_value, across=two, target=eq.reference(race="Caucasian")
-    )
+    claim = eq.gap(eq.positive_predictive_value, across=two, target=eq.reference(race="Caucasian"))
     rows = []
     for level, expected in ((0.95, 0.0187), (0.90, 0.027)):
-        found = eq.certify(eq.datasets.compas(), claim, level=level, side="lower", resamples=20_000, rng=1)
+        found = eq.certify(
+            eq.datasets.compas(), claim, level=level, side="lower", resamples=20_000, rng=1
+        )
         row = found.ask("African-American")
         rows.append(
             {
@@ -75,7 +75,9 @@ def _bounds() -> list[dict[str, Any]]:
 
 
 def _groups() -> list[dict[str, Any]]:
-    claim = eq.gap(eq.positive_predictive_value, across=ACROSS, target=eq.reference(race="Caucasian"))
+    claim = eq.gap(
+        eq.positive_predictive_value, across=ACROSS, target=eq.reference(race="Caucasian")
+    )
     rows = []
     for name, trail, expected in (
         ("Asian and Native American in Other", merged(), 58),
@@ -124,8 +126,12 @@ def _flags() -> list[dict[str, Any]]:
 
 def _intervals() -> list[dict[str, Any]]:
     """Figure 5: simultaneous 95 % intervals of PPV against the Caucasian one."""
-    claim = eq.gap(eq.positive_predictive_value, across=ACROSS, target=eq.reference(race="Caucasian"))
-    found = eq.certify(merged(), claim, level=0.95, method="bootstrap-published", resamples=5000, rng=1)
+    claim = eq.gap(
+        eq.positive_predictive_value, across=ACROSS, target=eq.reference(race="Caucasian")
+    )
+    found = eq.certify(
+        merged(), claim, level=0.95, method="bootstrap-published", resamples=5000, rng=1
+    )
     ours = eq.certify(merged(), claim, level=0.95, resamples=5000, rng=1)
     rows = []
     for row in found.rows:

@@ -41,11 +41,15 @@ def run(full: bool = False) -> dict[str, Any]:
     bench = bench_of_intervals(claim, edges, counts=WORLD.draw(ROWS, rng))
     seed = Seed(np.random.SeedSequence(SEED), SEED)
     curves = {
-        name: {round(point["width"], 1): point for point in
-               _bounds(bench, form, 0.95, "lower", None, seed, False).by_width()}
+        name: {
+            round(point["width"], 1): point
+            for point in _bounds(bench, form, 0.95, "lower", None, seed, False).by_width()
+        }
         for name, form in FORMS.items()
     }
-    rows = [_row(width, name, curve[width]) for width in PUBLISHED for name, curve in curves.items()]
+    rows = [
+        _row(width, name, curve[width]) for width in PUBLISHED for name, curve in curves.items()
+    ]
     rows.append(_whole(curves))
     agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
     return write("figures_1_3", {"source": "Figures 1b and 3", "rows": rows, "agrees": agrees})

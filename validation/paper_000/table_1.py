@@ -66,7 +66,9 @@ def run(full: bool = False) -> dict[str, Any]:
                 _band(n, trial, rng, found)
         rows += _rows(column, n, found)
     agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
-    return write("table_1", {"source": "Table 1", "nominal": NOMINAL, "rows": rows, "agrees": agrees})
+    return write(
+        "table_1", {"source": "Table 1", "nominal": NOMINAL, "rows": rows, "agrees": agrees}
+    )
 
 
 def _linear(

@@ -168,7 +168,9 @@ def _verdict(
     if kind != "default":
         return None
     # The published figures carry the error of 200 trials too.
-    slack = 3 * float(np.hypot(error, standard_error(theirs, TRIALS) if what == "coverage" else error))
+    slack = 3 * float(
+        np.hypot(error, standard_error(theirs, TRIALS) if what == "coverage" else error)
+    )
     if what == "coverage":
         near = n < 200 or value >= LEVEL - 0.03 - 3 * error
         return bool(value >= theirs - slack and near)

@@ -18,13 +18,13 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 
 from audit_worlds import SEED, bench_of, main, write
+from type_i import options
 
 import equipoise as eq
 from equipoise._rng import Seed
 from equipoise.audits.flag import flag_bench
 from equipoise.worlds import uneven_world
 from equipoise.worlds.people import LEVELS
-from type_i import options
 
 PUBLISHED = {
     "1: error rate above 0.5": (0.045, 0.038, 0.032, 0.025, 0.021, 0.014),

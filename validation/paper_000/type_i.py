@@ -46,7 +46,9 @@ def run(full: bool = False) -> dict[str, Any]:
             one_trial(n, trial, rng, found)
         rows += [_row(n, name, what, hits) for (name, what), hits in found.items()]
     agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
-    return write("type_i", {"source": "type I error", "nominal": NOMINAL, "rows": rows, "agrees": agrees})
+    return write(
+        "type_i", {"source": "type I error", "nominal": NOMINAL, "rows": rows, "agrees": agrees}
+    )
 
 
 def one_trial(n: int, trial: int, rng: np.random.Generator, found: Counts) -> None:

@@ -68,9 +68,12 @@ class Joint(Finding):
         """The charts of all parts, one below the other."""
         import altair as alt
 
-        charts = [self.part(name).plot() for name in self.parts if name != "kind"]
-        bare = [alt.Chart.from_dict(_without_config(chart.to_dict())) for chart in charts]
-        return alt.vconcat(*bare)
+        specs = [self.part(name).plot().to_dict() for name in self.parts if name != "kind"]
+        # Only the whole may say how it is configured and hold the data of its parts.
+        whole = {key: specs[0][key] for key in ("$schema", "config")}
+        whole["datasets"] = {k: v for spec in specs for k, v in spec["datasets"].items()}
+        parts = [{key: v for key, v in spec.items() if key not in whole} for spec in specs]
+        return alt.VConcatChart.from_dict({**whole, "vconcat": parts})
 
     def sentences(self) -> tuple[str, ...]:
         """The joint guarantee, then what each claim shows."""
@@ -84,7 +87,3 @@ class Joint(Finding):
         part = self.part(name)
         # The part's own guarantee is at the stricter level that makes the joint one hold.
         return tuple(s for s in part.sentences() if not s.startswith(part.guarantee))
-
-
-def _without_config(spec: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in spec.items() if key not in ("config", "$schema")}
