@@ -1,6 +1,7 @@
 """`describe`: what is in the data, group by group, before any claim about all of them."""
 
 import math
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +17,8 @@ from equipoise.methods.pointwise import clopper_pearson, t_interval, wilson
 from equipoise.trail import Trail
 
 Interval = Literal["exact", "wilson"]
+#: Numbers held at a time when clusters are summed.
+_BLOCK = 1 << 20
 _ROUNDING = 16 * float(np.finfo(np.float64).eps)
 
 
@@ -62,7 +65,7 @@ def describe(
         claim=asked.quoted(),
         question=asked.words,
         guarantee="pointwise: each interval on its own, not all groups at once",
-        assumptions=("rows are independent draws from the population audited",),
+        assumptions=(f"{_unit(cells)} are independent draws from the population audited",),
         provenance=provenance_of(cells),
         rows=_rows(asked, cells, collection, lower, upper, small),
         metric=asked.metric.words,
@@ -74,20 +77,27 @@ def describe(
     )
 
 
+def _unit(cells: Cells) -> str:
+    return "rows" if cells.clusters is None else "clusters"
+
+
 def _intervals(
     cells: Cells, collection: Collection, level: float, interval: Interval
 ) -> tuple[str, FloatArray, FloatArray]:
     rows = collection.sums(cells.rows)
-    if cells.zero_one and not cells.weighted:
+    if cells.zero_one and not cells.weighted and cells.clusters is None:
         exact = interval == "exact"
         method = clopper_pearson if exact else wilson
         safe = np.maximum(rows, 1)
         low, high = method(collection.sums(cells.total), safe, level)
         return "Clopper–Pearson" if exact else "Wilson", _known(low, rows), _known(high, rows)
-    low, high = _student(cells, collection, level)
+    name, student = ("Student's t", _student)
+    if cells.clusters is not None:
+        name, student = ("Student's t over clusters", _student_of_clusters)
+    low, high = student(cells, collection, level)
     floor = -math.inf if cells.metric.low is None else cells.metric.low
     ceiling = math.inf if cells.metric.high is None else cells.metric.high
-    return "Student's t", np.maximum(low, floor), np.minimum(high, ceiling)
+    return name, np.maximum(low, floor), np.minimum(high, ceiling)
 
 
 def _student(cells: Cells, collection: Collection, level: float) -> tuple[FloatArray, FloatArray]:
@@ -105,6 +115,36 @@ def _student(cells: Cells, collection: Collection, level: float) -> tuple[FloatA
     # Two rows of equal weight are two, however their weights are rounded.
     size = np.round(weight**2 / safe, 9)
     return t_interval(mean, variance, size, level)
+
+
+def _student_of_clusters(
+    cells: Cells, collection: Collection, level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Intervals from how clusters differ, since rows of one cluster are not independent."""
+    mean = group_means(cells, collection)
+    squares, number = np.zeros_like(mean), np.zeros_like(mean)
+    for weight, total in _cluster_blocks(cells):
+        here = collection.sums(weight)
+        residual = collection.sums(total) - np.nan_to_num(mean) * here
+        squares += (residual**2).sum(axis=0)
+        number += (here > 0).sum(axis=0)
+    weight = collection.sums(cells.weight)
+    safe = np.where(weight > 0, weight, np.nan)
+    return t_interval(mean, number * squares / safe**2, number, level)
+
+
+def _cluster_blocks(cells: Cells) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Totals by cluster and cell, some clusters at a time."""
+    table = cells.clusters
+    if table is None:
+        return
+    size = max(1, _BLOCK // len(cells))
+    for start in range(0, int(table.cluster[-1]) + 1, size):
+        first, last = np.searchsorted(table.cluster, [start, start + size])
+        place = table.cluster[first:last] - start, table.cell[first:last]
+        weight, total = np.zeros((size, len(cells))), np.zeros((size, len(cells)))
+        weight[place], total[place] = table.weight[first:last], table.total[first:last]
+        yield weight, total
 
 
 def _known(bound: FloatArray, rows: FloatArray) -> FloatArray:

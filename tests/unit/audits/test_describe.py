@@ -178,3 +178,33 @@ def test_provenance_says_enough_to_do_it_again() -> None:
     assert (found.version, found.source, found.cells) == (eq.__version__, "a polars table", 3)
     assert found.scanned == SIZE == found.counted
     assert len(found.fingerprint) == 64
+
+
+def test_intervals_follow_clusters_not_rows() -> None:
+    """Each cluster ten times over says no more than once; the interval must not shrink."""
+    rng = np.random.default_rng(11)
+    people = {"g": rng.choice(["a", "b"], 60), "hit": rng.integers(0, 2, 60), "who": np.arange(60)}
+    once = pl.DataFrame(people)
+    tenfold = pl.concat([once] * 10)
+    claim = eq.gap(eq.selection_rate, across="g")
+    described = [
+        eq.describe(eq.read(frame, prediction="hit", cluster="who"), claim)
+        for frame in (once, tenfold)
+    ]
+    assert described[0].method == "Student's t over clusters"
+    assert "clusters are independent" in described[0].assumptions[0]
+    for one, ten in zip(described[0].rows, described[1].rows, strict=True):
+        assert ten.n == 10 * one.n
+        assert (ten.lower, ten.upper) == pytest.approx((one.lower, one.upper))
+
+
+def test_clusters_of_one_row_give_the_usual_interval() -> None:
+    rng = np.random.default_rng(12)
+    frame = pl.DataFrame(
+        {"g": rng.choice(["a", "b"], 50), "y": rng.normal(size=50), "who": np.arange(50)}
+    )
+    claim = eq.gap(eq.metric("y", "y"), across="g")
+    plain = eq.describe(eq.read(frame, attributes=["g"]), claim)
+    alone = eq.describe(eq.read(frame, attributes=["g"], cluster="who"), claim)
+    for one, other in zip(plain.rows, alone.rows, strict=True):
+        assert (one.lower, one.upper) == pytest.approx((other.lower, other.upper))

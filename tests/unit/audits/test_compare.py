@@ -1,0 +1,187 @@
+import numpy as np
+import polars as pl
+import pytest
+
+import equipoise as eq
+from equipoise.methods import spread
+
+RNG = np.random.default_rng(8)
+N = 900
+TEAM = RNG.integers(0, 3, N)
+SITE = RNG.integers(0, 2, N)
+LABEL = RNG.integers(0, 2, N)
+FAIR = (RNG.random(N) < 0.5).astype(int)
+HARSH = (RNG.random(N) < 0.2 + 0.3 * TEAM).astype(int)
+FRAME = pl.DataFrame(
+    {
+        "team": np.array(list("abc"))[TEAM],
+        "site": np.array(["east", "west"])[SITE],
+        "label": LABEL,
+        "fair": FAIR,
+        "harsh": HARSH,
+        "fair_score": FAIR * 0.5 + RNG.random(N) / 3,
+        "harsh_score": HARSH * 0.5 + RNG.random(N) / 3,
+    }
+)
+TRAIL = eq.read(FRAME, label="label", prediction="harsh", score="harsh_score")
+MODELS = {"new": "fair", "old": "harsh"}
+
+
+def test_two_attributes_on_one_scale() -> None:
+    found = eq.compare(TRAIL, eq.selection_rate, across=["team", "site"], rng=1)
+    (row,) = found.rows
+    cells = FRAME.group_by("team", "site").agg(pl.len(), pl.col("harsh").sum()).sort("team", "site")
+    direct = spread.sample_from_sums(
+        cells.group_by("team", maintain_order=True).agg(pl.col("len").sum())["len"].to_numpy(),
+        cells.group_by("team", maintain_order=True)
+        .agg(pl.col("harsh").sum())["harsh"]
+        .to_numpy()
+        .astype(float),
+        binary=True,
+    )
+    assert row.first_value == pytest.approx(spread.sample_variance(direct))
+    assert row.larger == "team"
+    assert 0 < row.lower < row.difference < row.upper
+    assert "further apart for team than for site" in " ".join(found.sentences())
+    assert [side.groups for side in found.sides] == [3, 2]
+
+
+def test_more_attributes_and_a_cross_are_compared_pair_by_pair() -> None:
+    found = eq.compare(TRAIL, "accuracy", across=["team", "site", ["team", "site"]], rng=1)
+    assert [(r.first, r.second) for r in found.rows] == [
+        ("team", "site"),
+        ("team", "team × site"),
+        ("site", "team × site"),
+    ]
+
+
+def test_two_models_on_the_same_rows() -> None:
+    found = eq.compare(TRAIL, eq.false_positive_rate, across="team", models=MODELS, rng=1)
+    (row,) = found.rows
+    for name, value in (("fair", row.first_value), ("harsh", row.second_value)):
+        alone = eq.summarize(
+            eq.read(FRAME, label="label", prediction=name), "false_positive_rate", across="team"
+        )
+        assert value == pytest.approx(alone.variance.corrected_raw)
+    assert row.larger == "old"
+    assert row.upper < 0
+
+
+def test_a_model_does_not_differ_from_its_copy() -> None:
+    frame = FRAME.with_columns(copy=pl.col("harsh"), copied=pl.col("harsh_score"))
+    trail = eq.read(frame, label="label", prediction="harsh", score="harsh_score")
+    for metric, models in (
+        (eq.accuracy, {"a": "harsh", "b": "copy"}),
+        (eq.brier, {"a": "harsh_score", "b": "copied"}),
+    ):
+        (row,) = eq.compare(trail, metric, across="team", models=models, rng=1).rows
+        assert (row.difference, row.larger) == (0, "")
+        assert row.lower == pytest.approx(0, abs=1e-3)
+
+
+def test_pairing_narrows_the_interval() -> None:
+    flip = RNG.random(N) < 0.05
+    frame = FRAME.with_columns(near=pl.Series(np.where(flip, 1 - HARSH, HARSH)))
+    trail = eq.read(frame, label="label", prediction="harsh")
+    near, far = (
+        eq.compare(trail, "selection_rate", across="team", models={"a": "harsh", "b": b}, rng=1)
+        for b in ("near", "fair")
+    )
+    assert near.rows[0].upper - near.rows[0].lower < far.rows[0].upper - far.rows[0].lower
+
+
+def test_scores_are_compared_on_rows() -> None:
+    models = {"new": "fair_score", "old": "harsh_score"}
+    found = eq.compare(TRAIL, eq.brier, across="team", models=models, rng=1)
+    (row,) = found.rows
+    for name, value in (("fair_score", row.first_value), ("harsh_score", row.second_value)):
+        alone = eq.summarize(eq.read(FRAME, label="label", score=name), "brier", across="team")
+        assert value == pytest.approx(alone.variance.corrected_raw)
+    shuffled = eq.read(FRAME.sample(fraction=1.0, shuffle=True, seed=2), label="label")
+    again = eq.compare(shuffled, eq.brier, across="team", models=models, rng=1).rows[0]
+    assert (again.lower, again.upper) == pytest.approx((row.lower, row.upper))
+
+
+def test_counts_are_repeated_rows() -> None:
+    keys = ["team", "site", "label", "fair", "harsh"]
+    trail = eq.read(FRAME.group_by(*keys).len("n"), label="label", prediction="harsh", count="n")
+    for options in ({"across": ["team", "site"]}, {"across": "team", "models": MODELS}):
+        one, two = (eq.compare(t, "accuracy", rng=1, **options) for t in (TRAIL, trail))  # type: ignore[arg-type]
+        assert one.rows == two.rows
+
+
+def test_paired_interval_covers_the_difference() -> None:
+    rng = np.random.default_rng(41)
+    rates = np.array([[0.3, 0.5, 0.6, 0.45], [0.4, 0.45, 0.5, 0.42]])
+    truth = float(np.var(rates[0], ddof=1) - np.var(rates[1], ddof=1))
+    group = np.repeat(np.arange(4), 150)
+    hits = 0
+    for _ in range(200):
+        shared = rng.random(600)
+        values = np.stack([shared < rates[m][group] for m in (0, 1)], axis=1).astype(float)
+        pair = spread.compare_model_rows(values, group, 4, binary=True, rng=rng, resamples=200)[
+            0, 1
+        ]
+        hits += pair.lower <= truth <= pair.upper
+    assert 176 <= hits <= 200  # binomial(200, 0.95), false alarm below 1e-3 on the low side
+
+
+def test_large_tables_draw_paired_normals() -> None:
+    values = np.stack([HARSH, FAIR], axis=1).astype(float)
+    from equipoise.methods.spread import compare_rows
+
+    parts = [values[TEAM == g] for g in range(3)]
+    rows, normal = (
+        f(parts, 4000, np.random.default_rng(2))
+        for f in (compare_rows._paired_rows, compare_rows._paired_normals)
+    )
+    for a, b in zip(rows, normal, strict=True):
+        assert a.mean.std(0) == pytest.approx(b.mean.std(0), rel=0.06)
+        assert a.spread.mean(0) == pytest.approx(b.spread.mean(0), rel=0.02)
+    one, two = (np.corrcoef(d[0].mean[:, 0], d[1].mean[:, 0])[0, 1] for d in (rows, normal))
+    assert one == pytest.approx(two, abs=0.06)
+
+
+def _refused(
+    match: str, trail: object = TRAIL, metric: object = "accuracy", **options: object
+) -> None:
+    with pytest.raises(eq.EquipoiseError, match=match):
+        eq.compare(trail, metric, **{"rng": 1, **options})  # type: ignore[arg-type]
+
+
+def test_bad_input_is_refused() -> None:
+    _refused("two or more attributes", across="team")
+    _refused("two or more attributes", across=["team"])
+    _refused("same attribute twice", across=["team", "team"])
+    _refused("two or more models", across="team", models={"a": "fair"})
+    _refused("no column for prediction='fare'", across="team", models={"a": "fare", "b": "harsh"})
+    _refused("Expected a trail", FRAME, across=["team", "site"])
+    _refused(
+        "reads either the prediction or the score",
+        metric=eq.metric("x", "label"),
+        across="team",
+        models=MODELS,
+    )
+    _refused("overlap", across=["team", eq.intersections("team", "site")])
+    weighted = eq.read(FRAME, label="label", prediction="fair", weight="fair_score")
+    _refused("does not take sampling weights", weighted, across=["team", "site"])
+    chosen = eq.metric("x", "abs(label - score)", where="score > 0.5")
+    _refused(
+        "depend on the model",
+        metric=chosen,
+        across="team",
+        models={"a": "fair_score", "b": "harsh_score"},
+    )
+    still = eq.read(FRAME.with_columns(one=pl.lit(1)), prediction="one")
+    _refused("does not vary", still, "selection_rate", across=["team", "site"])
+    covers = eq.masks(first="team == 'a'", second="team == 'b'")
+    _refused("cover every row", across=["site", covers])
+
+
+def test_groups_too_small_are_listed() -> None:
+    lone = pl.concat([FRAME, FRAME.head(1).with_columns(team=pl.lit("lone"))])
+    trail = eq.read(lone, label="label", prediction="harsh")
+    found = eq.compare(trail, "accuracy", across=["team", "site"], rng=1)
+    assert found.sides[0].excluded == ("lone: one row: its sampling error cannot be estimated",)
+    paired = eq.compare(trail, "accuracy", across="team", models=MODELS, rng=1)
+    assert paired.sides[1].excluded == found.sides[0].excluded
