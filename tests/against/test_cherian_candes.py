@@ -1,11 +1,17 @@
 """COMPAS figures of Cherian and Candès (2024), as their own programme gives them."""
 
+from typing import Any
+
 import narwhals as nw
 import pytest
 
 import equipoise as eq
 from equipoise.findings.bounds import Bounds
 from equipoise.trail import Trail
+
+# the verbs return one of several findings, which each test knows
+certify_: Any = eq.certify
+flag_: Any = eq.flag
 
 ACROSS = eq.intersections("race", "sex", "age")
 HIGH_FPR = {
@@ -24,13 +30,14 @@ HIGH_FPR = {
     "Hispanic, Male, Less than 25",
 }
 LOW_PPV = {"Female", "Female, Less than 25", "Caucasian, Female, Less than 25"}
-PUBLISHED = {"method": "bootstrap", "min_rows": 10, "rng": 3}
+# One group has an adjusted p-value of 0.116: with 1,000 resamples one seed in a few would flag it.
+PUBLISHED = {"method": "bootstrap", "min_rows": 10, "resamples": 50_000, "rng": 3}
 
 
 @pytest.mark.parametrize("options", [{}, PUBLISHED])
 def test_thirteen_groups_have_a_false_positive_rate_five_points_above(options: dict) -> None:
     claim = eq.gap(eq.false_positive_rate, across=ACROSS)
-    found = eq.flag(eq.datasets.compas(), claim, above=0.05, fdr=0.10, **options)
+    found = flag_(eq.datasets.compas(), claim, above=0.05, fdr=0.10, **options)
     assert {row.group for row in found.flagged} == HIGH_FPR
     assert found.provenance.counted == 3363
 
@@ -38,7 +45,7 @@ def test_thirteen_groups_have_a_false_positive_rate_five_points_above(options: d
 @pytest.mark.parametrize("options", [{}, PUBLISHED])
 def test_three_groups_have_a_predictive_value_five_points_below(options: dict) -> None:
     claim = eq.gap(eq.positive_predictive_value, across=ACROSS)
-    found = eq.flag(eq.datasets.compas(), claim, below=-0.05, fdr=0.10, **options)
+    found = flag_(eq.datasets.compas(), claim, below=-0.05, fdr=0.10, **options)
     assert {row.group for row in found.flagged} == LOW_PPV
     assert found.provenance.counted == 2751
 
@@ -51,15 +58,8 @@ def test_the_printed_bound_is_the_one_at_95_per_cent(
     across = eq.masks({"African-American": "race == 'African-American'"})
     target = eq.reference(race="Caucasian")
     claim = eq.gap(eq.positive_predictive_value, across=across, target=target)
-    found = eq.certify(
-        eq.datasets.compas(),
-        claim,
-        level=level,
-        side="lower",
-        method=method,
-        resamples=20_000,
-        rng=1,
-    )
+    options = {"level": level, "side": "lower", "method": method, "resamples": 20_000, "rng": 1}
+    found = certify_(eq.datasets.compas(), claim, **options)
     assert isinstance(found, Bounds)
     (row,) = found.rows
     assert row.disparity == pytest.approx(0.0547, abs=5e-5)

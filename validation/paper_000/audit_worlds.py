@@ -39,7 +39,8 @@ def bench_of(
         rows, total = (x.astype(np.float64) for x in counts)
         square = total
     else:
-        assert cell is not None and value is not None
+        if cell is None or value is None:
+            raise ValueError("give rows or counts")
         rows, total, square = (
             np.bincount(cell, x, minlength=len(index)) for x in (value * 0 + 1, value, value**2)
         )
@@ -65,7 +66,8 @@ def bench_of(
 
 
 def _rows(cell: IntArray | None, value: FloatArray | None) -> bootstrap.RowData:
-    assert cell is not None and value is not None
+    if cell is None or value is None:
+        raise ValueError("a bench made from counts has no rows")
     return bootstrap.canonical_rows(cell, value)
 
 

@@ -33,6 +33,8 @@ HIGH_FPR = {
     "Hispanic, Male, Less than 25",
 }
 LOW_PPV = {"Female", "Female, Less than 25", "Caucasian, Female, Less than 25"}
+# One group has an adjusted p-value of 0.116: with 1,000 resamples one seed in a few would flag it.
+PUBLISHED = {"method": "bootstrap", "min_rows": 10, "resamples": 50_000}
 ACROSS = eq.intersections("race", "sex", "age")
 
 
@@ -106,7 +108,7 @@ def _flags() -> list[dict[str, Any]]:
         claim = eq.gap(metric, across=ACROSS)
         for name, extra in (
             ("default", {}),
-            ("Algorithm 4, groups of at least 10", {"method": "bootstrap", "min_rows": 10}),
+            ("Algorithm 4, groups of at least 10", PUBLISHED),
         ):
             found = eq.flag(eq.datasets.compas(), claim, fdr=0.1, rng=1, **limits, **extra)
             names = {row.group for row in found.flagged}

@@ -59,10 +59,10 @@ def run(full: bool = False) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     for column, n in enumerate(SIZES):
         found: Found = {}
-        for trial in range(TRIALS if full else 60):
+        for trial in range(TRIALS if full else 40):
             _linear(n, trial, False, (1.0,), rng, found)
             _linear(n, trial, True, (0.5, 0.4), rng, found)
-            if full or trial < 15:
+            if full or trial < 8:
                 _band(n, trial, rng, found)
         rows += _rows(column, n, found)
     agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)

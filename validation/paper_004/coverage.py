@@ -36,6 +36,7 @@ from equipoise.methods.spread import (
 from equipoise.methods.spread.metrics import no_spread
 
 FEW = np.array([40, 60, 130, 400, 4000])
+ONE_TINY = np.array([20, 300, 300, 300, 400, 500, 600, 800, 900])
 
 
 def worlds() -> dict[str, World]:
@@ -54,6 +55,10 @@ def worlds() -> dict[str, World]:
         "10 groups, rare event, no spread": (np.full(10, 50), np.full(10, 0.02)),
         "10 groups, rare event, spread": (np.full(10, 50), np.linspace(0.01, 0.1, 10)),
         "2 groups, spread": (np.full(2, 300), np.array([0.5, 0.6])),
+        "2 groups, 40 and 900 rows": (np.array([40, 900]), np.array([0.5, 0.65])),
+        "4 very unequal groups": (np.array([30, 60, 500, 5000]), np.array([0.3, 0.5, 0.45, 0.6])),
+        "9 groups, a tiny one apart": (ONE_TINY, np.array([0.2, *[0.5] * 5, 0.52, 0.5, 0.48])),
+        "4 tiny groups, no spread": (np.array([3, 5, 9, 30]), np.full(4, 0.5)),
         "7 tiny groups, no spread": (np.array([2, 3, 4, 5, 8, 12, 20]), np.full(7, 0.7)),
     }
 

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from equipoise.cells import Cells, Collection, form_groups, gather
 from equipoise.cells.rows import pull_rows
 from equipoise.cells.targets import reference_cells
@@ -13,6 +15,7 @@ from equipoise.claims import target as targets
 from equipoise.claims.claim import Gap
 from equipoise.errors import ClaimError, OptionError
 from equipoise.methods import bootstrap
+from equipoise.methods.arrays import FloatArray
 from equipoise.trail import Trail
 
 #: Rows × resamples up to which rows of a real-valued metric are resampled one by one.
@@ -70,15 +73,37 @@ def assemble(
 
 def cell_moments(cells: Cells) -> bootstrap.CellMoments:
     """The cells' sums as the bootstrap takes them."""
+    binary = cells.zero_one and not cells.weighted
+    weight, total, weight2, total2, square2 = (
+        cells.weight,
+        cells.total,
+        cells.weight2,
+        cells.total2,
+        cells.square2,
+    )
+    if not binary:
+        # A sum of signed values may cancel, so it is rounded in units of what was added up.
+        total = _steady(total, np.sqrt(weight * cells.square))
+        total2 = _steady(total2, np.sqrt(weight2 * square2))
+        weight, weight2, square2 = (_steady(x, x) for x in (weight, weight2, square2))
     return bootstrap.CellMoments(
         rows=cells.rows,
-        weight=cells.weight,
-        total=cells.total,
-        weight2=cells.weight2,
-        total2=cells.total2,
-        square2=cells.square2,
-        binary=cells.zero_one and not cells.weighted,
+        weight=weight,
+        total=total,
+        weight2=weight2,
+        total2=total2,
+        square2=square2,
+        binary=binary,
     )
+
+
+def _steady(x: FloatArray, size: FloatArray) -> FloatArray:
+    """Sums to 33 binary digits: engines and threads add the same rows in different orders.
+
+    Without this the last digits of a real-valued metric would differ from run to run.
+    """
+    unit = np.exp2(np.ceil(np.log2(np.where(size > 0, size, 1.0))) - 33)
+    return np.asarray(np.round(x / unit) * unit)
 
 
 def method_target(

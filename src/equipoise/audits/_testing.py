@@ -95,10 +95,11 @@ def _under_null(bench: Bench, method: UnderNull, null: nulls.Null) -> Tested:
             "Use test='likelihood' or 'score'."
         )
     contrast = _contrast(bench, rows, ones)
-    test = nulls.score_test if method.test == "score" else nulls.profile_likelihood
+    test = _ESTIMATED[method.test]
     # How far a group could go at most is worked out as if the target were known.
     theta = np.nan_to_num(bench.estimates.target)
-    reach = _reach(sums(rows), theta, null, nulls.likelihood)
+    tails = nulls.mid_p if method.test == "auto" else nulls.likelihood
+    reach = _reach(sums(rows), theta, null, tails)
     return Tested(test(contrast, null), "no resampling", reach)
 
 
@@ -114,6 +115,13 @@ _KNOWN: dict[str, nulls.RateTails] = {
     "exact": nulls.exact,
     "likelihood": nulls.likelihood,
     "score": nulls.score,
+}
+
+
+_ESTIMATED = {
+    "auto": nulls.careful_likelihood,
+    "likelihood": nulls.profile_likelihood,
+    "score": nulls.score_test,
 }
 
 

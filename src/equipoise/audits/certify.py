@@ -215,11 +215,11 @@ def _bounded(
         note=note,
         reach=reach,
     )
-    return dataclasses.replace(
-        row,
-        verdict=judge(row, draft.tolerance, draft.side, draft.relative),
-        note=vacuous_note(row, draft),
-    )
+    verdict = judge(row, draft.tolerance, draft.side, draft.relative)
+    said = vacuous_note(row, draft)
+    if verdict is None and said == note:
+        return row
+    return dataclasses.replace(row, verdict=verdict, note=said)
 
 
 def _certificates(

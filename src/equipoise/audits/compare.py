@@ -397,7 +397,6 @@ def _sides(made: _Made) -> tuple[ComparedSide, ...]:
 def _side(made: _Made, position: int, sample: spread.GroupSample) -> ComparedSide:
     labels = made.partitions[position].collection.labels()
     variance = spread.sample_variance(sample)
-    left = zip(sample.excluded.tolist(), sample.reasons, strict=True)
     sizes = made.rows[position]
     return ComparedSide(
         name=made.names[position],
@@ -405,10 +404,10 @@ def _side(made: _Made, position: int, sample: spread.GroupSample) -> ComparedSid
         variance=variance,
         sd=math.sqrt(max(variance, 0.0)),
         plain_sd=float(np.std(sample.mean, ddof=1)),
-        excluded=tuple(f"{labels[i]}: {_left_out(sizes[i], why)}" for i, why in left),
+        excluded=tuple(f"{labels[i]}: {_left_out(sizes[i])}" for i in sample.excluded.tolist()),
     )
 
 
-def _left_out(n: int, why: spread.Exclusion) -> str:
+def _left_out(n: int) -> str:
     # A group may be large enough for one model and too small for another.
-    return exclusion_note(n, why) if n < 2 else "too few rows for another model"
+    return exclusion_note(n) if n < 2 else "too few rows for another model"

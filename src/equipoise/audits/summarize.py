@@ -74,7 +74,7 @@ def summarize(
     Examples
     --------
     >>> import equipoise as eq
-    >>> found = eq.summarize(eq.datasets.compas(), eq.false_positive_rate, across="race", rng=7)
+    >>> found = eq.summarize(eq.datasets.compas(), eq.false_positive_rate, across="age", rng=7)
     >>> print(found.sentences()[1])
     That the groups differ is shown (p = 0.001 for no difference at all).
     """
@@ -389,23 +389,25 @@ def _groups(bench: Bench, level: float) -> tuple[SummarizedGroup, ...]:
             own=float(pulled.weight[position]),
         )
     means = _group_values(cells, partition)
-    for i, why in zip(sample.excluded.tolist(), sample.reasons, strict=True):
+    for i in sample.excluded.tolist():
         made[i] = SummarizedGroup(
             group=labels[i],
             where=wheres[i],
             n=n[i],
             size=min(n[i], 1),
             value=means[i],
-            note=exclusion_note(n[i], why),
+            note=exclusion_note(n[i]),
         )
     return tuple(made[i] for i in range(len(labels)))
 
 
-def exclusion_note(n: int, why: spread.Exclusion) -> str:
+def exclusion_note(n: int) -> str:
     """Why a group takes no part, in words."""
     if n == 0:
         return "no row on which the metric counts"
-    return str(why) if n == 1 else "weights so unequal that it counts as fewer than two rows"
+    if n == 1:
+        return str(spread.Exclusion.SINGLE)
+    return "weights so unequal that it counts as fewer than two rows"
 
 
 def _group_values(cells: Cells, partition: Partition) -> list[float | None]:

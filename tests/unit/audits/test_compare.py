@@ -1,9 +1,21 @@
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
 
 import equipoise as eq
 from equipoise.methods import spread
+from equipoise.methods.spread import compare_rows
+
+
+def _comparison(trail: Any, metric: Any, **options: Any) -> Any:
+    return eq.compare(trail, metric, **options)
+
+
+def _summary(trail: Any, metric: Any, **options: Any) -> Any:
+    return eq.summarize(trail, metric, **options)
+
 
 RNG = np.random.default_rng(8)
 N = 900
@@ -28,7 +40,7 @@ MODELS = {"new": "fair", "old": "harsh"}
 
 
 def test_two_attributes_on_one_scale() -> None:
-    found = eq.compare(TRAIL, eq.selection_rate, across=["team", "site"], rng=1)
+    found = _comparison(TRAIL, eq.selection_rate, across=["team", "site"], rng=1)
     (row,) = found.rows
     cells = FRAME.group_by("team", "site").agg(pl.len(), pl.col("harsh").sum()).sort("team", "site")
     direct = spread.sample_from_sums(
@@ -47,7 +59,7 @@ def test_two_attributes_on_one_scale() -> None:
 
 
 def test_more_attributes_and_a_cross_are_compared_pair_by_pair() -> None:
-    found = eq.compare(TRAIL, "accuracy", across=["team", "site", ["team", "site"]], rng=1)
+    found = _comparison(TRAIL, "accuracy", across=["team", "site", ["team", "site"]], rng=1)
     assert [(r.first, r.second) for r in found.rows] == [
         ("team", "site"),
         ("team", "team × site"),
@@ -56,10 +68,10 @@ def test_more_attributes_and_a_cross_are_compared_pair_by_pair() -> None:
 
 
 def test_two_models_on_the_same_rows() -> None:
-    found = eq.compare(TRAIL, eq.false_positive_rate, across="team", models=MODELS, rng=1)
+    found = _comparison(TRAIL, eq.false_positive_rate, across="team", models=MODELS, rng=1)
     (row,) = found.rows
     for name, value in (("fair", row.first_value), ("harsh", row.second_value)):
-        alone = eq.summarize(
+        alone = _summary(
             eq.read(FRAME, label="label", prediction=name), "false_positive_rate", across="team"
         )
         assert value == pytest.approx(alone.variance.corrected_raw)
@@ -74,7 +86,7 @@ def test_a_model_does_not_differ_from_its_copy() -> None:
         (eq.accuracy, {"a": "harsh", "b": "copy"}),
         (eq.brier, {"a": "harsh_score", "b": "copied"}),
     ):
-        (row,) = eq.compare(trail, metric, across="team", models=models, rng=1).rows
+        (row,) = _comparison(trail, metric, across="team", models=models, rng=1).rows
         assert (row.difference, row.larger) == (0, "")
         assert row.lower == pytest.approx(0, abs=1e-3)
 
@@ -84,7 +96,7 @@ def test_pairing_narrows_the_interval() -> None:
     frame = FRAME.with_columns(near=pl.Series(np.where(flip, 1 - HARSH, HARSH)))
     trail = eq.read(frame, label="label", prediction="harsh")
     near, far = (
-        eq.compare(trail, "selection_rate", across="team", models={"a": "harsh", "b": b}, rng=1)
+        _comparison(trail, "selection_rate", across="team", models={"a": "harsh", "b": b}, rng=1)
         for b in ("near", "fair")
     )
     assert near.rows[0].upper - near.rows[0].lower < far.rows[0].upper - far.rows[0].lower
@@ -92,13 +104,13 @@ def test_pairing_narrows_the_interval() -> None:
 
 def test_scores_are_compared_on_rows() -> None:
     models = {"new": "fair_score", "old": "harsh_score"}
-    found = eq.compare(TRAIL, eq.brier, across="team", models=models, rng=1)
+    found = _comparison(TRAIL, eq.brier, across="team", models=models, rng=1)
     (row,) = found.rows
     for name, value in (("fair_score", row.first_value), ("harsh_score", row.second_value)):
-        alone = eq.summarize(eq.read(FRAME, label="label", score=name), "brier", across="team")
+        alone = _summary(eq.read(FRAME, label="label", score=name), "brier", across="team")
         assert value == pytest.approx(alone.variance.corrected_raw)
     shuffled = eq.read(FRAME.sample(fraction=1.0, shuffle=True, seed=2), label="label")
-    again = eq.compare(shuffled, eq.brier, across="team", models=models, rng=1).rows[0]
+    again = _comparison(shuffled, eq.brier, across="team", models=models, rng=1).rows[0]
     assert (again.lower, again.upper) == pytest.approx((row.lower, row.upper))
 
 
@@ -106,7 +118,7 @@ def test_counts_are_repeated_rows() -> None:
     keys = ["team", "site", "label", "fair", "harsh"]
     trail = eq.read(FRAME.group_by(*keys).len("n"), label="label", prediction="harsh", count="n")
     for options in ({"across": ["team", "site"]}, {"across": "team", "models": MODELS}):
-        one, two = (eq.compare(t, "accuracy", rng=1, **options) for t in (TRAIL, trail))  # type: ignore[arg-type]
+        one, two = (_comparison(t, "accuracy", rng=1, **options) for t in (TRAIL, trail))
         assert one.rows == two.rows
 
 
@@ -128,9 +140,7 @@ def test_paired_interval_covers_the_difference() -> None:
 
 def test_large_tables_draw_paired_normals() -> None:
     values = np.stack([HARSH, FAIR], axis=1).astype(float)
-    from equipoise.methods.spread import compare_rows
-
-    parts = [values[TEAM == g] for g in range(3)]
+    parts = [values[g == TEAM] for g in range(3)]
     rows, normal = (
         f(parts, 4000, np.random.default_rng(2))
         for f in (compare_rows._paired_rows, compare_rows._paired_normals)
@@ -142,11 +152,9 @@ def test_large_tables_draw_paired_normals() -> None:
     assert one == pytest.approx(two, abs=0.06)
 
 
-def _refused(
-    match: str, trail: object = TRAIL, metric: object = "accuracy", **options: object
-) -> None:
+def _refused(match: str, trail: Any = TRAIL, metric: Any = "accuracy", **options: Any) -> None:
     with pytest.raises(eq.EquipoiseError, match=match):
-        eq.compare(trail, metric, **{"rng": 1, **options})  # type: ignore[arg-type]
+        _comparison(trail, metric, **{"rng": 1, **options})
 
 
 def test_bad_input_is_refused() -> None:
@@ -181,7 +189,7 @@ def test_bad_input_is_refused() -> None:
 def test_groups_too_small_are_listed() -> None:
     lone = pl.concat([FRAME, FRAME.head(1).with_columns(team=pl.lit("lone"))])
     trail = eq.read(lone, label="label", prediction="harsh")
-    found = eq.compare(trail, "accuracy", across=["team", "site"], rng=1)
+    found = _comparison(trail, "accuracy", across=["team", "site"], rng=1)
     assert found.sides[0].excluded == ("lone: one row: its sampling error cannot be estimated",)
-    paired = eq.compare(trail, "accuracy", across="team", models=MODELS, rng=1)
+    paired = _comparison(trail, "accuracy", across="team", models=MODELS, rng=1)
     assert paired.sides[1].excluded == found.sides[0].excluded

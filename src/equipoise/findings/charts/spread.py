@@ -62,7 +62,9 @@ def spans(bars: Sequence[Span], *, title: str, subtitle: Sequence[str]) -> Any:
     ).properties(width=_WIDTH, height=_LINE * len(lines))
     header = alt.Header(title=None, labelAngle=0, labelAlign="left", labelAnchor="middle")
     faceted = panel.facet(row=alt.Row("panel:N", sort=panels, header=header), spacing=14)
-    wrapped = [line for text in subtitle for line in textwrap.wrap(text, 100)]
+    wrapped = [
+        line for text in subtitle for line in textwrap.wrap(text, 100, break_on_hyphens=False)
+    ]
     return styled(faceted.resolve_scale(x="independent"), title, wrapped)  # type: ignore[arg-type]
 
 

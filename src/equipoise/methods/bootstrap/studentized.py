@@ -30,6 +30,9 @@ def studentized_deviations(audit: Audit, cells: Totals, scaling: Scaling) -> Flo
     scale = scaling.scale(share, variance, overall_spreads(cells, audit.groups.sample))
     change = deviations_of(audit, cells, now)
     change *= share
+    if bool((scale > 0).all()):
+        change /= scale
+        return change
     out = np.divide(change, scale, out=np.zeros_like(change), where=scale > 0)
     # rounding leaves dust where nothing varies and nothing has moved
     moved = np.abs(change) > 1e-12 * np.abs(np.nan_to_num(audit.groups.mean))

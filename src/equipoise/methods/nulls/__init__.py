@@ -20,6 +20,7 @@ from equipoise.methods.nulls.contrasts import (
 )
 from equipoise.methods.nulls.hypotheses import Above, Below, Null, Outside, Tails, normal_tails
 from equipoise.methods.nulls.profile import (
+    careful_likelihood,
     constrained_rates,
     profile_likelihood,
     profile_root,
@@ -40,6 +41,7 @@ __all__ = [
     "against_complement",
     "against_overall",
     "against_reference",
+    "careful_likelihood",
     "constrained_rates",
     "deviance",
     "exact",

@@ -7,8 +7,6 @@ lower end leaves zero exactly when that test rejects.
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -22,8 +20,6 @@ from equipoise.methods.spread.variance import sample_variance
 Statistic = Callable[[FloatArray, FloatArray], FloatArray]
 _HALVINGS = 4
 _DOUBLINGS = 6
-#: Up to this many groups, chance may turn the direction of the path.
-_FEW = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +55,8 @@ class Inversion:
     ----------
     lower
         Group means at the near end; all equal where homogeneity was not rejected.
-    uppers
-        Group means at the far end, once for every path that was tried.
+    upper
+        Group means at the far end.
     rejected
         Whether "all groups have the same mean" was rejected.
     p_zero
@@ -68,7 +64,7 @@ class Inversion:
     """
 
     lower: FloatArray
-    uppers: tuple[FloatArray, ...]
+    upper: FloatArray
     rejected: bool
     p_zero: float
 
@@ -90,20 +86,6 @@ def spreading_path(sample: GroupSample) -> Path:
         direction=pull / size if size > 0 else np.zeros_like(pull),
         binary=sample.binary,
     )
-
-
-def _other_paths(sample: GroupSample, path: Path) -> list[Path]:
-    """Ways in which few groups may lie instead: the other way round, or the noisiest furthest out.
-
-    Where a path puts the spread decides how noisy the spread looks: least where a rate moves
-    towards 0 or 1, or where the large groups differ most. With many groups this averages out; with
-    few the widest of the three is taken.
-    """
-    sign = np.where(sample.mean >= sample.overall, 1.0, -1.0)
-    loud = sign * np.sqrt(null_variance(sample))
-    size = float(np.std(loud, ddof=1))
-    ways = [-path.direction, loud / size if size > 0 else path.direction]
-    return [dataclasses.replace(path, direction=way) for way in ways]
 
 
 def null_variance(sample: GroupSample) -> FloatArray:
@@ -150,30 +132,32 @@ def invert_path(
     observed = float(statistic(sample.mean, sample.spread))
     seed = int(rng.integers(2**62))
 
-    def drawn(way: Path, distance: float) -> FloatArray:
+    def drawn(distance: float) -> FloatArray:
         # The same random numbers at every point keep the search from jittering.
         stream = np.random.default_rng(seed)
-        draws = null_draws(sample, way.at(distance), resamples, stream)
+        draws = null_draws(sample, path.at(distance), resamples, stream)
         return statistic(draws.mean, draws.spread)
 
-    null = drawn(path, 0.0)
+    null = drawn(0.0)
     hits = np.sum(null >= observed - 1e-12 * abs(observed))
     p_zero = float((1 + hits) / (resamples + 1))
     reach = float(np.std(sample.mean, ddof=1))
-    near = 0.0
-    if p_zero <= tail:
-        inward = functools.partial(drawn, path)
-        near = _crossing(inward, null, observed, 1 - tail, reach)
-    outward = [path, *_other_paths(sample, path)] if sample.groups <= _FEW else [path]
+    near = _crossing(drawn, null, observed, 1 - tail, reach) if p_zero <= tail else 0.0
     return Inversion(
         lower=path.at(near),
-        uppers=tuple(
-            way.at(_crossing(functools.partial(drawn, way), null, observed, tail, reach))
-            for way in outward
-        ),
+        upper=path.at(_crossing(drawn, null, observed, tail, reach)),
         rejected=p_zero <= tail,
         p_zero=p_zero,
     )
+
+
+def _quantile(values: FloatArray, order: float) -> float:
+    """The drawn value beyond which the next draw falls with the chance asked for.
+
+    One of the values themselves: there may be infinite ones, which do not interpolate.
+    """
+    place = min(max(round(order * (values.size + 1)) - 1, 0), values.size - 1)
+    return float(np.partition(values, place)[place])
 
 
 def _crossing(
@@ -186,8 +170,7 @@ def _crossing(
     """Distance at which the quantile of the given order reaches what was observed."""
 
     def excess(values: FloatArray) -> float:
-        # Weibull's form: the next draw falls beyond it with exactly the chance asked for.
-        return float(np.quantile(values, order, method="weibull")) - observed
+        return _quantile(values, order) - observed
 
     near, far = 0.0, reach
     below, above = min(excess(null), 0.0), excess(drawn(far))

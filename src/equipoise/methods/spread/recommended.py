@@ -6,6 +6,7 @@ import numpy as np
 
 from equipoise.methods.arrays import FloatArray
 from equipoise.methods.spread.draws import Draws
+from equipoise.methods.spread.furthest import furthest_means
 from equipoise.methods.spread.homogeneity import monte_carlo_test
 from equipoise.methods.spread.inversion import Statistic, invert_path
 from equipoise.methods.spread.metrics import Meta, meta_metric
@@ -19,6 +20,9 @@ from equipoise.methods.spread.variance import (
     sample_variance,
     single_factor,
 )
+
+#: Up to this many groups the furthest means within reach bound the spread as well.
+_FEW = 20
 
 
 def variance_interval(
@@ -85,10 +89,11 @@ def _combine(
     first, second = rng.spawn(2)
     tail = (1 - level) / 2
     ends = invert_path(sample, statistic, tail=tail, resamples=resamples, rng=first)
-    low, *highs = (
-        float(meta_metric(kind, means, alpha=alpha)) for means in (ends.lower, *ends.uppers)
-    )
-    # With few groups the inverted end is the larger, with few large among small the resampled one.
+    reached = [ends.lower, ends.upper]
+    if sample.groups <= _FEW:
+        reached.append(furthest_means(sample, tail))
+    low, *highs = (float(meta_metric(kind, means, alpha=alpha)) for means in reached)
+    # With few groups the first two are the larger, with few large among small the resampled one.
     upper = max(*highs, centred.upper)
     if ends.rejected:
         return interval(low, upper), ends.p_zero

@@ -1,0 +1,140 @@
+"""Degenerate worlds: every verb states an outcome, gives no NaN, and certifies nothing."""
+
+import json
+from typing import Any
+
+import polars as pl
+import pytest
+
+import equipoise as eq
+from equipoise.findings import Verdict
+
+# the verbs return one of several findings, which each test knows
+certify_: Any = eq.certify
+flag_: Any = eq.flag
+
+
+def trail_of(group: Any, value: Any, **more: Any) -> eq.Trail:
+    table = {"group": group, "value": value, **more}
+    return eq.read(pl.DataFrame(table))
+
+
+VALUE = eq.metric("value", "value")
+ODD = {
+    "one row": (["a"] * 30 + ["b"], [0, 1, 1] * 10 + [1]),
+    "constant metric": (["a"] * 20 + ["b"] * 20, [1] * 40),
+    "constant in one group": (["a"] * 30 + ["b"] * 5, [0, 1, 1] * 10 + [1] * 5),
+    "one group is everybody": (["a"] * 30, [0, 1, 1] * 10),
+    "one row in all": (["a"], [1]),
+    "two rows": (["a", "b"], [0, 1]),
+}
+REAL = {name: (group, [x * 1.5 + 0.25 for x in value]) for name, (group, value) in ODD.items()}
+TARGETS = {"overall": None, "known": 0.5, "complement": eq.complement()}
+
+
+def numbers_are_numbers(finding: Any) -> None:
+    # json refuses NaN and infinity where allow_nan is off
+    json.dumps(json.loads(finding.to_json()), allow_nan=False)
+    assert "nan" not in " ".join(finding.sentences()).lower().split()
+
+
+@pytest.mark.parametrize("target", list(TARGETS))
+@pytest.mark.parametrize("name", list(ODD))
+@pytest.mark.parametrize("table", [ODD, REAL], ids=["0/1", "real"])
+def test_every_verb_states_an_outcome(table: dict[str, Any], name: str, target: str) -> None:
+    trail = trail_of(*table[name])
+    claim = eq.gap(VALUE, across="group", target=TARGETS[target])
+    bounds = certify_(trail, claim, tolerance=0.4, rng=1)
+    certificates = certify_(trail, claim, tolerance=0.4, method="certificates", rng=1)
+    flags = flag_(trail, claim, rng=1)
+    for finding in (bounds, certificates, flags):
+        numbers_are_numbers(finding)
+    for row in [*bounds.rows, *certificates.rows]:
+        if row.n <= 1 and row.note != "the group is its own target":
+            assert row.note
+            assert getattr(row, "verdict", None) is not Verdict.SHOWN
+            assert not getattr(row, "certified", False)
+    if name == "constant metric":
+        assert not any(row.certified for row in certificates.rows)
+        assert all(row.verdict is Verdict.UNDETERMINED for row in bounds.rows)
+
+
+def test_a_metric_that_never_varies_is_named_as_such() -> None:
+    trail = trail_of(*ODD["constant metric"])
+    bounds = certify_(trail, eq.gap(VALUE, across="group", target=0.5), rng=1)
+    assert all("does not vary" in row.note for row in bounds.rows)
+    assert any("does not vary" in sentence for sentence in bounds.sentences())
+
+
+def test_a_group_without_counting_rows() -> None:
+    table = pl.DataFrame(
+        {"group": ["a"] * 20 + ["b"] * 5, "y": [0, 1] * 10 + [1] * 5, "p": [0, 1, 1, 0, 1] * 5}
+    )
+    trail = eq.read(table, label="y", prediction="p")
+    claim = eq.gap(eq.false_positive_rate, across="group")
+    for finding in (certify_(trail, claim, rng=1), flag_(trail, claim, rng=1)):
+        row = finding.ask(group="b")
+        assert (row.n, row.disparity) == (0, None)
+        assert row.note == "no row on which the metric counts"
+        numbers_are_numbers(finding)
+
+
+def test_a_reference_without_counting_rows() -> None:
+    table = pl.DataFrame(
+        {"group": ["a"] * 20 + ["b"] * 5, "y": [0, 1] * 10 + [1] * 5, "p": [0, 1, 1, 0, 1] * 5}
+    )
+    trail = eq.read(table, label="y", prediction="p")
+    claim = eq.gap(eq.false_positive_rate, across="group", target=eq.reference(group="b"))
+    for verb in (certify_, flag_):
+        with pytest.raises(eq.ClaimError, match="reference group group='b' has no row"):
+            verb(trail, claim, rng=1)
+
+
+def test_everybody_has_no_complement() -> None:
+    trail = trail_of(*ODD["one group is everybody"])
+    claim = eq.gap(VALUE, across="group", target=eq.complement())
+    bounds = certify_(trail, claim, tolerance=0.9, rng=1)
+    assert bounds.rows[0].note == "the target has no row to compare with"
+    assert bounds.rows[0].verdict is Verdict.UNDETERMINED
+
+
+def test_a_group_compared_with_itself_differs_by_nothing() -> None:
+    trail = trail_of(*ODD["one group is everybody"])
+    bounds = certify_(trail, eq.gap(VALUE, across="group"), rng=1)
+    row = bounds.rows[0]
+    assert (row.disparity, row.lower, row.upper) == (0.0, 0.0, 0.0)
+    assert row.note == "the group is its own target"
+    assert flag_(trail, eq.gap(VALUE, across="group"), rng=1).rows[0].p is None
+
+
+def test_a_ratio_to_zero_has_no_bounds() -> None:
+    trail = trail_of(["a"] * 20 + ["b"] * 20, [0] * 20 + [0, 1] * 10)
+    claim = eq.ratio(VALUE, across="group", target=eq.reference(group="a"))
+    for finding in (
+        certify_(trail, claim, tolerance=0.8, rng=1),
+        flag_(trail, claim, below=0.8),
+    ):
+        numbers_are_numbers(finding)
+    row = certify_(trail, claim, rng=1).ask(group="b")
+    assert (row.disparity, row.lower, row.upper) == (None, None, None)
+    assert row.note == "the target has no row to compare with"
+
+
+def test_identical_groups_get_identical_answers() -> None:
+    group = ["a", "b"] * 40
+    trail = trail_of(group, [0, 0, 1, 1] * 20, copy=group)
+    found = certify_(trail, eq.gap(VALUE, across=eq.intersections("group", "copy")), rng=1)
+    ends = {
+        (row.lower, row.upper)
+        for row in found.rows
+        if row.where.get("group", "a") == "a" and row.where.get("copy", "a") == "a"
+    }
+    assert len(ends) == 1
+
+
+def test_no_spread_in_many_resamples_leaves_a_bound_open() -> None:
+    # one row in twelve is 1: a third of the resamples see no spread at all
+    trail = trail_of(["a"] * 6 + ["b"] * 6, [1] + [0] * 11)
+    found = certify_(trail, eq.gap(VALUE, across="group", target=0.1), rng=1)
+    numbers_are_numbers(found)
+    assert all(row.upper is None or row.upper >= 0.9 - 1e-9 for row in found.rows)

@@ -1,0 +1,56 @@
+"""Progress: told in order, interruptible, and silent when nobody watches."""
+
+from typing import Any
+
+import pytest
+
+import equipoise as eq
+from equipoise.audits import _progress
+from tests.unit.audits.table import make_table
+
+# the verbs return one of several findings, which each test knows
+certify_: Any = eq.certify
+
+TRAIL = eq.read(make_table(), label="label", prediction="prediction")
+CLAIM = eq.gap("accuracy", across="race")
+
+
+def test_a_function_is_told_how_far_it_is() -> None:
+    seen: list[tuple[int, int]] = []
+    certify_(TRAIL, CLAIM, resamples=100, rng=1, progress=lambda *x: seen.append(x))
+    assert seen == [(32, 100), (64, 100), (96, 100), (100, 100)]
+
+
+def test_an_interrupted_audit_stops() -> None:
+    def stop(done: int, total: int) -> None:
+        if done >= 64:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        certify_(TRAIL, CLAIM, resamples=1000, rng=1, progress=stop)
+
+
+def test_a_bar_appears_only_after_a_moment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    opened: list[bool] = []
+    original = _progress._Bar._open
+
+    def noted(bar: _progress._Bar) -> None:
+        opened.append(True)
+        original(bar)
+
+    monkeypatch.setattr(_progress._Bar, "_open", noted)
+    certify_(TRAIL, CLAIM, resamples=100, rng=1, progress=True)
+    assert not opened
+    monkeypatch.setattr(_progress, "PATIENCE", -1.0)
+    certify_(TRAIL, CLAIM, resamples=100, rng=1, progress=False)
+    assert not opened
+    certify_(TRAIL, CLAIM, resamples=100, rng=1, progress=True)
+    assert opened == [True]
+
+
+def test_watching_changes_no_number() -> None:
+    one = certify_(TRAIL, CLAIM, resamples=100, rng=1)
+    two = certify_(TRAIL, CLAIM, resamples=100, rng=1, progress=lambda done, total: None)
+    assert one == two
