@@ -60,9 +60,7 @@ class Collection:
             texts: dict[int, str] = {}
             for group, choice in _bound(view, column):
                 if choice not in texts:
-                    level = view.where(choice)
-                    told_apart = not (isinstance(level, str) and level in shared)
-                    texts[choice] = view.text(choice, told_apart)
+                    texts[choice] = view.text(choice, not _is_shared(view, choice, shared))
                 found[group].append(texts[choice])
         return [", ".join(texts) or "everyone" for texts in found]
 
@@ -128,6 +126,11 @@ class Collection:
 
 
 _NOTHING = object()
+
+
+def _is_shared(view: View, choice: int, shared: frozenset[str]) -> bool:
+    level = view.where(choice) if shared else None
+    return isinstance(level, str) and level in shared
 
 
 def _bound(view: View, choices: IntArray) -> list[tuple[int, int]]:

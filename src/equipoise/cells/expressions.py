@@ -140,9 +140,9 @@ def _clip(value: nw.Expr, metric: Metric) -> nw.Expr:
 
 
 def _bin_code(value: nw.Expr, cuts: Sequence[float]) -> nw.Expr:
-    return functools.reduce(
-        operator.add, ((value >= cut).cast(nw.Int64) for cut in cuts), nw.lit(0).cast(nw.Int64)
-    )
+    if not cuts:
+        return nw.lit(0).cast(nw.Int64)
+    return nw.sum_horizontal(*((value >= cut).cast(nw.Int64) for cut in cuts))
 
 
 def _role_rank(reference: Reference) -> int:

@@ -23,6 +23,8 @@ class ProductSums:
     views: tuple[View, ...]
     take: IntArray
     """Where the wanted groups stand among all combinations of choices."""
+    all_taken: bool
+    """Whether these are all the combinations, in their order."""
 
     def __call__(self, x: FloatArray, /) -> FloatArray:
         """Sum ``x`` over each group."""
@@ -33,7 +35,8 @@ class ProductSums:
         box = box.reshape(*lead, *sizes)
         for position, view in enumerate(self.views):
             box = view.sum(box, len(lead) + position)
-        return box.reshape(*lead, -1)[..., self.take]
+        flat = box.reshape(*lead, -1)
+        return flat if self.all_taken else np.take(flat, self.take, axis=-1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +76,9 @@ def product_sums(index: IntArray, views: tuple[View, ...], take: IntArray) -> Pr
     places = box_positions(index, tuple(view.size for view in views))
     order = np.argsort(places, kind="stable")
     place, starts = np.unique(places[order], return_index=True)
-    return ProductSums(order, starts.astype(np.int64), place, views, take)
+    every = np.arange(math.prod(view.choices for view in views))
+    same = np.array_equal(take, every)
+    return ProductSums(order, starts.astype(np.int64), place, views, take, same)
 
 
 def sparse_sums(group: IntArray, cell: IntArray, groups: int, cells: int) -> SparseSums:

@@ -14,7 +14,7 @@ from equipoise.methods.bootstrap.data import Totals
 from equipoise.methods.bootstrap.estimates import GroupEstimates
 from equipoise.methods.bootstrap.streams import Engine, Progress, resampled
 from equipoise.methods.bootstrap.sums import GroupTotals, group_totals
-from equipoise.methods.bootstrap.targets import Target
+from equipoise.methods.bootstrap.targets import Constant, Target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +65,10 @@ def bound_deviations(audit: Audit, cells: Totals) -> FloatArray:
 
 def deviations_of(audit: Audit, cells: Totals, now: GroupTotals) -> FloatArray:
     """The same, given the totals of the groups."""
-    shift = target_shift(audit, cells, now)
     centre = np.nan_to_num(audit.groups.mean)
+    if isinstance(audit.target, Constant):
+        return _relative(cells, now, np.broadcast_to(centre, now.weight.shape).copy())
+    shift = target_shift(audit, cells, now)
     expected = shift * np.nan_to_num(audit.groups.sensitivity)
     expected += centre
     return _relative(cells, now, expected)

@@ -28,10 +28,18 @@ class Scaling:
         self, share: FloatArray, variance: FloatArray | float, spread: FloatArray | float
     ) -> FloatArray:
         """ŝ from a group's share and variance, and the overall spread."""
-        own = np.ones_like(share) if self.shrink == 0 else share / (share + self.shrink)
-        sigma = np.where(own > 0, np.sqrt(variance), 0.0)
-        mixed = own * sigma + (1 - own) * spread
-        return _power(np.maximum(share, self.floor), self.power) * mixed
+        size = _power(np.maximum(share, self.floor), self.power)
+        if np.isinf(self.shrink):
+            return size * spread
+        if self.shrink == 0:
+            return size * np.sqrt(variance)
+        # w σ + (1 − w) s = s + w (σ − s), in place: this is where most of the time goes
+        mixed = np.sqrt(variance)
+        mixed -= spread
+        mixed *= share / (share + self.shrink)
+        mixed += spread
+        mixed *= size
+        return np.asarray(mixed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

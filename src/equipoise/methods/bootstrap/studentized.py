@@ -9,10 +9,10 @@ import numpy as np
 
 from equipoise.methods.arrays import FloatArray
 from equipoise.methods.bootstrap.data import Totals
-from equipoise.methods.bootstrap.estimates import mean_variance
 from equipoise.methods.bootstrap.process import Audit, deviations_of
 from equipoise.methods.bootstrap.scaling import Scaling
 from equipoise.methods.bootstrap.sums import GroupTotals, group_totals, second, second_order
+from equipoise.methods.bootstrap.targets import Constant
 
 BEYOND = float(np.finfo(np.float64).max)
 """Stands for a deviation in a resample without any spread: larger than every critical value."""
@@ -42,10 +42,29 @@ def studentized_deviations(audit: Audit, cells: Totals, scaling: Scaling) -> Flo
 def _variance(audit: Audit, cells: Totals, now: GroupTotals) -> FloatArray:
     """N times the variance of each group's estimate, as the resample would estimate it."""
     k = np.nan_to_num(audit.groups.sensitivity)
+    own = _mean_variance(now)
+    own *= audit.groups.sample
+    if isinstance(audit.target, Constant):
+        return own
     other, both = audit.target.variance_terms(cells, now, audit.sums)
-    variance = mean_variance(now) + k**2 * other - 2 * k * both
-    # a group or a target that the resample missed has no variance of its own
-    return np.maximum(np.nan_to_num(variance), 0.0) * audit.groups.sample
+    variance = own + (k**2 * other - 2 * k * both) * audit.groups.sample
+    # a target that the resample missed has no variance of its own
+    return np.maximum(np.nan_to_num(variance), 0.0)
+
+
+def _mean_variance(now: GroupTotals) -> FloatArray:
+    """Variance of each group's mean; zero where the resample missed the group."""
+    per_row = 1 / np.maximum(now.weight, 1e-100)
+    mean = now.total * per_row
+    w2, s2, q2 = now.second_groups
+    if s2 is q2 and s2 is now.total and w2 is now.weight:
+        # a 0/1 metric without weights: n μ(1 − μ) / n²
+        per_row *= mean
+        per_row *= 1 - mean
+        return per_row
+    per_row *= per_row
+    per_row *= second(w2, s2, q2, mean)
+    return per_row
 
 
 def overall_spreads(cells: Totals, sample: float) -> FloatArray:
