@@ -81,8 +81,12 @@ def _intervals() -> list[Line]:
     for n, aim in ((1600, 100), (10_000, 0), (100_000, 500)):
         base = _COVERAGE.format(n=n)
         ours = measure(_RUN_OURS, base + _INTERVALS_OURS)
-        theirs = measure(_RUN_THEIRS, base + _INTERVALS_THEIRS, python=python_of("fairaudit"), repeat=1)
-        lines += _beside(f"1,275 intervals, n = {n:,}, 500 resamples", ours, theirs, aim, "fairaudit")
+        theirs = measure(
+            _RUN_THEIRS, base + _INTERVALS_THEIRS, python=python_of("fairaudit"), repeat=1
+        )
+        lines += _beside(
+            f"1,275 intervals, n = {n:,}, 500 resamples", ours, theirs, aim, "fairaudit"
+        )
     return lines
 
 
@@ -108,14 +112,18 @@ def _flags() -> list[Line]:
 
 def _fairlearn() -> list[Line]:
     base = _PEOPLE.format(n=10_000)
-    ours = measure('answer = len(eq.certify(trail, claim, resamples=500, rng=0))', base + _FLAGS_OURS)
+    ours = measure(
+        "answer = len(eq.certify(trail, claim, resamples=500, rng=0))", base + _FLAGS_OURS
+    )
     run_theirs = """
     frame = MetricFrame(metrics=selection_rate, y_true=wrong, y_pred=wrong, sensitive_features=people[["race", "sex", "age"]],
                         n_boot=500, ci_quantiles=[0.05, 0.95], random_state=0)
     answer = len(frame.by_group)
     """
     theirs = measure(run_theirs, base + _FAIRLEARN, python=python_of("fairlearn"), repeat=1)
-    return _beside("intervals for intersections, n = 10,000, 500 resamples", ours, theirs, 300, "Fairlearn")
+    return _beside(
+        "intervals for intersections, n = 10,000, 500 resamples", ours, theirs, 300, "Fairlearn"
+    )
 
 
 _MADE = """
@@ -137,7 +145,9 @@ def _flat() -> list[Line]:
     code = "answer = len(eq.certify(trail, claim, resamples=500, rng=0))"
     small, large = (measure(code, _MADE.format(n=n), repeat=5) for n in (10_000, 10_000_000))
     detail = f"{1000 * large.cpu:.0f} ms against {1000 * small.cpu:.0f} ms"
-    return [at_most("500 resamples, n = 10⁷ against n = 10⁴", large.cpu / small.cpu, 1.5, "×", detail)]
+    return [
+        at_most("500 resamples, n = 10⁷ against n = 10⁴", large.cpu / small.cpu, 1.5, "×", detail)
+    ]
 
 
 _MANY = """
@@ -164,5 +174,7 @@ def _beside(what: str, ours: Measured, theirs: Measured, aim: float, peer: str) 
     ratio = theirs.cpu / ours.cpu
     return [
         at_least(what, ratio, aim, f"× faster than {peer}", detail),
-        at_most(f"{what}, peak memory", ours.peak_mb, 500, "MB", f"{peer} {theirs.peak_mb:,.0f} MB"),
+        at_most(
+            f"{what}, peak memory", ours.peak_mb, 500, "MB", f"{peer} {theirs.peak_mb:,.0f} MB"
+        ),
     ]

@@ -32,7 +32,9 @@ class Measured:
     """What the code left in ``answer``, to see that it did the work."""
 
 
-def measure(code: str, setup: str = "", *, python: str = sys.executable, repeat: int = 3) -> Measured:
+def measure(
+    code: str, setup: str = "", *, python: str = sys.executable, repeat: int = 3
+) -> Measured:
     """Run ``code`` after ``setup`` in fresh processes, and keep the run with the least CPU time."""
     runs = [_once(code, setup, python) for _ in range(repeat)]
     return min(runs, key=lambda run: run.cpu)
@@ -72,7 +74,9 @@ def at_most(what: str, value: float, limit: float, unit: str, detail: str = "") 
 def at_least(what: str, value: float, limit: float, unit: str, detail: str = "") -> Line:
     """A figure that should reach ``limit``."""
     figure = f"{value:,.3g} {unit}" + (f" ({detail})" if detail else "")
-    return Line(what=what, figure=figure, aim=f"≥ {limit:g} {unit}", met=value >= limit)
+    # A limit of zero is no aim: the figure is there to be known.
+    aim = f"≥ {limit:g} {unit}" if limit else "–"
+    return Line(what=what, figure=figure, aim=aim, met=value >= limit)
 
 
 def machine() -> dict[str, Any]:

@@ -14,7 +14,7 @@ from equipoise.audits.summarize import refuse_clusters, sample_of
 from equipoise.cells import Cells, gather
 from equipoise.cells.expressions import all_of, condition_of, metric_columns, value_of
 from equipoise.cells.query import Query
-from equipoise.cells.rows import _cell_of, _codes
+from equipoise.cells.rows import cell_numbers, level_codes
 from equipoise.claims import Metric, overall
 from equipoise.claims.claim import Gap
 from equipoise.claims.dimension import Levels
@@ -108,8 +108,10 @@ def _paired_values(
     names = ["value", *further]
     columns = [np.array([_number(v) for v in table[name].tolist()]) for name in names]
     values = np.stack(columns, axis=1)
-    index = np.stack([_codes(axis, table[f"key{i}"]) for i, axis in enumerate(cells.axes)], axis=1)
-    group = partition.group[_cell_of(index, cells.index)]
+    index = np.stack(
+        [level_codes(axis, table[f"key{i}"]) for i, axis in enumerate(cells.axes)], axis=1
+    )
+    group = partition.group[cell_numbers(index, cells.index)]
     count = table["count"].astype(np.int64) if "count" in table else np.ones(len(group), np.int64)
     count = np.where((group >= 0) & np.isfinite(values).all(axis=1), count, 0)
     values, group = np.repeat(values, count, axis=0), np.repeat(group, count)

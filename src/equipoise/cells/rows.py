@@ -46,10 +46,10 @@ def pull_rows(trail: Trail, metric: Metric, cells: Cells, extra: str | None = No
     query = Query(trail, dimensions, (metric,))
     further = {} if extra is None else {"extra": value_of(trail, _formula(extra))}
     table = fetch(query.rows(further), trail.source)
-    codes = [_codes(axis, table[f"key{i}"]) for i, axis in enumerate(cells.axes)]
+    codes = [level_codes(axis, table[f"key{i}"]) for i, axis in enumerate(cells.axes)]
     index = np.stack(codes, axis=1) if codes else np.zeros((len(table["value"]), 0), dtype=np.int64)
     return Rows(
-        cell=_cell_of(index, cells.index),
+        cell=cell_numbers(index, cells.index),
         value=table["value"].astype(np.float64),
         weight=table["weight"].astype(np.float64) if "weight" in table else None,
         count=table["count"].astype(np.int64) if "count" in table else None,
@@ -61,7 +61,7 @@ def _formula(text: str) -> Metric:
     return Metric(name="a further formula", value=text)
 
 
-def _codes(axis: Axis, column: AnyArray) -> IntArray:
+def level_codes(axis: Axis, column: AnyArray) -> IntArray:
     """Level positions of raw key values; missing ones come after the last level of a line."""
     dimension = axis.dimension
     by_value = isinstance(dimension, Levels) or (
@@ -75,7 +75,7 @@ def _codes(axis: Axis, column: AnyArray) -> IntArray:
     return np.array([ranges if v is None or v != v else int(v) for v in column.tolist()], np.int64)
 
 
-def _cell_of(index: IntArray, cells: IntArray) -> IntArray:
+def cell_numbers(index: IntArray, cells: IntArray) -> IntArray:
     """Position of each row's levels among the cells, which are sorted."""
     both = np.concatenate([cells, index])
     _, inverse = np.unique(both, axis=0, return_inverse=True)
