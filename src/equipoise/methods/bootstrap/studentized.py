@@ -26,7 +26,7 @@ def studentized_deviations(audit: Audit, cells: Totals, scaling: Scaling) -> Flo
     local = np.isfinite(scaling.shrink)
     now = group_totals(cells, audit.sums, spread=bool(local))
     share = now.weight / _positive(cells.weight.sum(axis=-1, keepdims=True))
-    variance = _variance(audit, cells, now) * share if local else 0.0
+    variance = _variance(audit, cells, now, share) if local else 0.0
     scale = scaling.scale(share, variance, overall_spreads(cells, audit.groups.sample))
     change = deviations_of(audit, cells, now)
     change *= share
@@ -39,31 +39,32 @@ def studentized_deviations(audit: Audit, cells: Totals, scaling: Scaling) -> Flo
     return np.where((scale <= 0) & moved, np.copysign(BEYOND, change), out)
 
 
-def _variance(audit: Audit, cells: Totals, now: GroupTotals) -> FloatArray:
-    """N times the variance of each group's estimate, as the resample would estimate it."""
-    k = np.nan_to_num(audit.groups.sensitivity)
-    own = _mean_variance(now)
-    own *= audit.groups.sample
+def _variance(audit: Audit, cells: Totals, now: GroupTotals, share: FloatArray) -> FloatArray:
+    """σ̂²: n p̂ times the variance of each group's estimate, as the resample would estimate it."""
+    own = _row_variance(now, share, audit.groups.sample)
     if isinstance(audit.target, Constant):
         return own
+    k = np.nan_to_num(audit.groups.sensitivity)
     other, both = audit.target.variance_terms(cells, now, audit.sums)
-    variance = own + (k**2 * other - 2 * k * both) * audit.groups.sample
+    own += (k**2 * other - 2 * k * both) * (share * audit.groups.sample)
     # a target that the resample missed has no variance of its own
-    return np.maximum(np.nan_to_num(variance), 0.0)
+    return np.maximum(np.nan_to_num(own, copy=False), 0.0, out=own)
 
 
-def _mean_variance(now: GroupTotals) -> FloatArray:
-    """Variance of each group's mean; zero where the resample missed the group."""
+def _row_variance(now: GroupTotals, share: FloatArray, sample: float) -> FloatArray:
+    """The part of σ̂² that is the group's own; zero where the resample missed the group."""
     per_row = 1 / np.maximum(now.weight, 1e-100)
     mean = now.total * per_row
     w2, s2, q2 = now.second_groups
     if s2 is q2 and s2 is now.total and w2 is now.weight:
-        # a 0/1 metric without weights: n μ(1 − μ) / n²
-        per_row *= mean
-        per_row *= 1 - mean
-        return per_row
+        # a 0/1 metric without weights: n p μ(1 − μ) / (n p)
+        own: FloatArray = 1 - mean
+        own *= mean
+        return own
     per_row *= per_row
     per_row *= second(w2, s2, q2, mean)
+    per_row *= share
+    per_row *= sample
     return per_row
 
 

@@ -1,0 +1,78 @@
+"""Individual fairness by optimal transport: how much worse could the model do on comparable people.
+
+``prepare`` turns comparable cells and losses into a problem, ``solve`` gives the audit value with its
+plan and price, and ``infer`` its sampling error.
+"""
+
+from equipoise.methods.transport.draws import (
+    NumericalDraws,
+    default_rows,
+    directional_draws,
+    numerical_draws,
+    resampled_draws,
+)
+from equipoise.methods.transport.hulls import Hulls, build_hulls
+from equipoise.methods.transport.inference import Inference, Method, Outcome, infer
+from equipoise.methods.transport.limits import (
+    BinomialLimit,
+    DrawnLimit,
+    Limit,
+    MixedLimit,
+    NormalLimit,
+    PointLimit,
+    UnseenLimit,
+)
+from equipoise.methods.transport.metric import fair_costs, fair_neighbours, sensitive_directions
+from equipoise.methods.transport.moves import (
+    Classes,
+    Moves,
+    Neighbours,
+    from_matrix,
+    from_neighbours,
+    within_classes,
+)
+from equipoise.methods.transport.prices import Prices, Window, near_optimal, optimal_prices
+from equipoise.methods.transport.problem import Problem, prepare
+from equipoise.methods.transport.selection import Selection, select_model
+from equipoise.methods.transport.solution import Plan, Solution, solve
+
+__all__ = [
+    "BinomialLimit",
+    "Classes",
+    "DrawnLimit",
+    "Hulls",
+    "Inference",
+    "Limit",
+    "Method",
+    "MixedLimit",
+    "Moves",
+    "Neighbours",
+    "NormalLimit",
+    "NumericalDraws",
+    "Outcome",
+    "Plan",
+    "PointLimit",
+    "Prices",
+    "Problem",
+    "Selection",
+    "Solution",
+    "UnseenLimit",
+    "Window",
+    "build_hulls",
+    "default_rows",
+    "directional_draws",
+    "fair_costs",
+    "fair_neighbours",
+    "from_matrix",
+    "from_neighbours",
+    "infer",
+    "near_optimal",
+    "numerical_draws",
+    "optimal_prices",
+    "prepare",
+    "resampled_draws",
+    "select_model",
+    "sensitive_directions",
+    "solve",
+    "within_classes",
+]

@@ -1,0 +1,257 @@
+"""Confidence bounds and p-values from five kinds of knowledge about the sampling error.
+
+Each kind answers the same four questions: a lower and an upper confidence bound at error rate
+``alpha``, and the p-values of "the audit value is at most δ" and "… is at least δ".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.special import bdtr, bdtrc, betaincinv, ndtr, ndtri
+
+from equipoise.methods.arrays import FloatArray
+from equipoise.methods.bootstrap.quantiles import quantile
+
+
+class Limit(Protocol):
+    """What is known about the sampling error of an audit value."""
+
+    def lower(self, alpha: float) -> float:
+        """Lower confidence bound that fails with probability ``alpha``."""
+        ...
+
+    def upper(self, alpha: float) -> float:
+        """Upper confidence bound that fails with probability ``alpha``."""
+        ...
+
+    def p_above(self, delta: float) -> float | None:
+        """p-value of the null that the value is at most ``delta``; None if nothing is random."""
+        ...
+
+    def p_below(self, delta: float) -> float | None:
+        """p-value of the null that the value is at least ``delta``; None if nothing is random."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointLimit:
+    """The value does not depend on the sample near the one seen.
+
+    Attributes
+    ----------
+    value
+        The audit value.
+    """
+
+    value: float
+
+    def lower(self, alpha: float) -> float:
+        """The value."""
+        return self.value
+
+    def upper(self, alpha: float) -> float:
+        """The value."""
+        return self.value
+
+    def p_above(self, delta: float) -> None:
+        """None: nothing is random."""
+        return None
+
+    def p_below(self, delta: float) -> None:
+        """None: nothing is random."""
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnseenLimit:
+    """The rows seen do not vary, but cells without rows would.
+
+    Their share of the population is at most 1 − alpha^(1/n) with probability 1 − alpha, exactly.
+
+    Attributes
+    ----------
+    value
+        The audit value.
+    n
+        Number of rows.
+    excess
+        How much more than the rows seen the worst unseen cell gains; not negative.
+    """
+
+    value: float
+    n: int
+    excess: float
+
+    def lower(self, alpha: float) -> float:
+        """The value if all the unseen mass gained nothing."""
+        return float(self.value * alpha ** (1 / self.n))
+
+    def upper(self, alpha: float) -> float:
+        """The value if all the unseen mass were in the worst cell."""
+        return float(self.value + self.excess * (1 - alpha ** (1 / self.n)))
+
+    def p_above(self, delta: float) -> float:
+        """Chance of seeing none of the cells that would bring the value down to ``delta``."""
+        return 1.0 if self.value <= delta else float((max(delta, 0.0) / self.value) ** self.n)
+
+    def p_below(self, delta: float) -> float:
+        """Chance of seeing none of the cells that would bring the value up to ``delta``."""
+        if delta <= self.value:
+            return 1.0
+        if self.excess <= 0:
+            return 0.0
+        return float(max(0.0, 1 - (delta - self.value) / self.excess) ** self.n)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinomialLimit:
+    """Every row gains one of two amounts, so the value is a binomial share, whatever n.
+
+    Attributes
+    ----------
+    hits
+        Rows that gain the larger amount.
+    n
+        Number of rows.
+    small, large
+        The two amounts.
+    """
+
+    hits: int
+    n: int
+    small: float
+    large: float
+
+    def lower(self, alpha: float) -> float:
+        """Clopper and Pearson's lower bound."""
+        x, n = self.hits, self.n
+        return self._value(0.0 if x == 0 else float(betaincinv(x, n - x + 1, alpha)))
+
+    def upper(self, alpha: float) -> float:
+        """Clopper and Pearson's upper bound."""
+        x, n = self.hits, self.n
+        return self._value(1.0 if x == n else float(betaincinv(x + 1, n - x, 1 - alpha)))
+
+    def p_above(self, delta: float) -> float:
+        """Exact binomial tail at or above the hits seen."""
+        return 1.0 if self.hits == 0 else float(bdtrc(self.hits - 1, self.n, self._share(delta)))
+
+    def p_below(self, delta: float) -> float:
+        """Exact binomial tail at or below the hits seen."""
+        return float(bdtr(self.hits, self.n, self._share(delta)))
+
+    def _value(self, share: float) -> float:
+        return self.small + (self.large - self.small) * share
+
+    def _share(self, value: float) -> float:
+        return min(1.0, max(0.0, (value - self.small) / (self.large - self.small)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NormalLimit:
+    """The derivative is linear, so the limit is normal.
+
+    Attributes
+    ----------
+    value
+        The audit value.
+    error
+        Its standard error.
+    """
+
+    value: float
+    error: float
+
+    def lower(self, alpha: float) -> float:
+        """The value minus a normal quantile of standard errors."""
+        return self.value - float(ndtri(1 - alpha)) * self.error
+
+    def upper(self, alpha: float) -> float:
+        """The value plus a normal quantile of standard errors."""
+        return self.value + float(ndtri(1 - alpha)) * self.error
+
+    def p_above(self, delta: float) -> float:
+        """Normal tail above the distance to ``delta``."""
+        return float(ndtr((delta - self.value) / self.error))
+
+    def p_below(self, delta: float) -> float:
+        """Normal tail below the distance to ``delta``."""
+        return float(ndtr((self.value - delta) / self.error))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnLimit:
+    """Draws of √n × (sample value − population value).
+
+    Attributes
+    ----------
+    value
+        The audit value.
+    n
+        Number of rows.
+    draws
+        The draws.
+    """
+
+    value: float
+    n: int
+    draws: FloatArray
+
+    def lower(self, alpha: float) -> float:
+        """The value minus the upper quantile of the draws."""
+        return self.value - quantile(self.draws, 1 - alpha) / math.sqrt(self.n)
+
+    def upper(self, alpha: float) -> float:
+        """The value minus the lower quantile of the draws, which is usually negative."""
+        return self.value - quantile(self.draws, alpha) / math.sqrt(self.n)
+
+    def p_above(self, delta: float) -> float:
+        """Share of draws as far above as the value is above ``delta``."""
+        return self._share(self.draws >= math.sqrt(self.n) * (self.value - delta))
+
+    def p_below(self, delta: float) -> float:
+        """Share of draws as far below as the value is below ``delta``."""
+        return self._share(self.draws <= math.sqrt(self.n) * (self.value - delta))
+
+    def _share(self, extreme: FloatArray) -> float:
+        return float((1 + np.count_nonzero(extreme)) / (1 + self.draws.size))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MixedLimit:
+    """Bounds from two sources, each the safe one on its side.
+
+    The limit is a minimum over prices. Too many prices make the upper bound wide and the lower
+    bound short, too few the reverse: so the upper bound is read off the minimum over all prices
+    that may be optimal, and the lower bound off a single one, which the limit never exceeds.
+
+    Attributes
+    ----------
+    below
+        Gives lower bounds.
+    above
+        Gives upper bounds.
+    """
+
+    below: NormalLimit
+    above: DrawnLimit
+
+    def lower(self, alpha: float) -> float:
+        """Lower bound from the normal limit at one price."""
+        return self.below.lower(alpha)
+
+    def upper(self, alpha: float) -> float:
+        """Upper bound from the draws of the minimum."""
+        return self.above.upper(alpha)
+
+    def p_above(self, delta: float) -> float:
+        """p-value that belongs to the lower bound."""
+        return self.below.p_above(delta)
+
+    def p_below(self, delta: float) -> float:
+        """p-value that belongs to the upper bound."""
+        return self.above.p_below(delta)
