@@ -1,9 +1,10 @@
-"""Individual fairness by optimal transport: how much worse could the model do on comparable people.
+"""How much worse could a model do on comparable people: individual fairness by transport.
 
-``prepare`` turns comparable cells and losses into a problem, ``solve`` gives the audit value with its
-plan and price, and ``infer`` its sampling error.
+``prepare`` turns comparable cells and losses into a problem, ``solve`` gives the audit value with
+its plan and price, and ``infer`` its sampling error.
 """
 
+from equipoise.methods.transport.answers import Method, Outcome
 from equipoise.methods.transport.draws import (
     NumericalDraws,
     default_rows,
@@ -12,8 +13,9 @@ from equipoise.methods.transport.draws import (
     resampled_draws,
 )
 from equipoise.methods.transport.hulls import Hulls, build_hulls
-from equipoise.methods.transport.inference import Inference, Method, Outcome, infer
+from equipoise.methods.transport.inference import Inference, infer
 from equipoise.methods.transport.limits import (
+    BetaLimit,
     BinomialLimit,
     DrawnLimit,
     Limit,
@@ -37,6 +39,7 @@ from equipoise.methods.transport.selection import Selection, select_model
 from equipoise.methods.transport.solution import Plan, Solution, solve
 
 __all__ = [
+    "BetaLimit",
     "BinomialLimit",
     "Classes",
     "DrawnLimit",

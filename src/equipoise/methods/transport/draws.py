@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise.methods.arrays import FloatArray, IntArray
-from equipoise.methods.transport.prices import ROUNDING, Window
+from equipoise.methods.transport.prices import Window
 from equipoise.methods.transport.problem import BLOCK_NUMBERS, Problem
 
 CHUNK = 128
@@ -69,7 +69,7 @@ def resampled_draws(
     for size, stream in _chunks(resamples, rng):
         whole[:size, seen] = stream.multinomial(rows, weights[seen], size=size) / rows
         parts.append(problem.values(whole[:size]))
-    return math.sqrt(rows) * _settled(np.concatenate(parts) - centre, centre)
+    return math.sqrt(rows) * _settled(np.concatenate(parts) - centre, problem.scale)
 
 
 def numerical_draws(
@@ -117,7 +117,7 @@ def numerical_draws(
     for size, stream in _chunks(limit, rng):
         moved = weights + length * _normals(weights, size, stream)
         inside = moved[np.all(moved >= 0, axis=1)]
-        kept.append(_settled(problem.values(inside) - centre, centre) / length)
+        kept.append(_settled(problem.values(inside) - centre, problem.scale) / length)
         have, tried = have + len(inside), tried + size
         if have >= resamples:
             break
@@ -161,9 +161,9 @@ def _normals(weights: FloatArray, size: int, stream: np.random.Generator) -> Flo
     return np.asarray(free - free.sum(axis=1, keepdims=True) * weights)
 
 
-def _settled(differences: FloatArray, centre: float) -> FloatArray:
+def _settled(differences: FloatArray, scale: float) -> FloatArray:
     """Differences with rounding noise set to zero, so that noise never decides an interval."""
-    return np.where(np.abs(differences) <= ROUNDING * max(abs(centre), 1e-3), 0.0, differences)
+    return np.where(np.abs(differences) <= 1e-14 * scale, 0.0, differences)
 
 
 def _chunks(number: int, rng: np.random.Generator) -> Iterator[tuple[int, np.random.Generator]]:

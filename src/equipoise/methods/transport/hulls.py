@@ -1,8 +1,8 @@
 """What a row of the plan can gain for what it spends: an upper concave hull per cell.
 
-Mass in cell i that spends c on average gains at most the hull of {(cost, loss − own loss)} at c. The
-hull's segments, over all cells and from steep to flat, are the items of a fractional knapsack, so
-the transport problem needs no solver.
+Mass in cell i that spends c on average gains at most the hull of {(cost, loss − own loss)} at c.
+The hull's segments, over all cells and from steep to flat, are the items of a fractional knapsack,
+so the transport problem needs no solver.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.special import bdtr, bdtrc, betaincinv, ndtr, ndtri
+from scipy.special import bdtr, bdtrc, betainc, betaincinv, ndtr, ndtri
 
-from equipoise.methods.arrays import FloatArray
+from equipoise.methods.arrays import BoolArray, FloatArray
 from equipoise.methods.bootstrap.quantiles import quantile
 
 
@@ -152,6 +152,81 @@ class BinomialLimit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BetaLimit:
+    """The value is a constant plus the mean of bounded net gains, whatever their distribution.
+
+    The normal limit sees too little of rare large gains. Here one more row is imagined, with the
+    largest gain for an upper bound and the smallest for a lower one, and a beta distribution with
+    the mean and variance that this implies gives the bound. With two different gains this is the
+    interval of Clopper and Pearson; in large samples it is the normal limit.
+
+    Attributes
+    ----------
+    offset
+        What is added to the mean.
+    n
+        Number of rows.
+    mean
+        Mean net gain of the rows.
+    variance
+        Variance of the rows' net gains, divisor n.
+    low, high
+        Smallest and largest net gain of any cell; different.
+    """
+
+    offset: float
+    n: int
+    mean: float
+    variance: float
+    low: float
+    high: float
+
+    def lower(self, alpha: float) -> float:
+        """Quantile of the beta distribution with one more row at the smallest gain."""
+        return self._value(_beta_quantile(*self._with(self.low), alpha))
+
+    def upper(self, alpha: float) -> float:
+        """Quantile of the beta distribution with one more row at the largest gain."""
+        return self._value(_beta_quantile(*self._with(self.high), 1 - alpha))
+
+    def p_above(self, delta: float) -> float:
+        """The error rate at which the lower bound is ``delta``."""
+        return _beta_below(*self._with(self.low), self._share(delta))
+
+    def p_below(self, delta: float) -> float:
+        """The error rate at which the upper bound is ``delta``."""
+        return 1 - _beta_below(*self._with(self.high), self._share(delta))
+
+    def _with(self, row: float) -> tuple[float, float]:
+        """Mean and variance, on the unit interval, after one more row."""
+        n, width = self.n, self.high - self.low
+        mean = (n * self.mean + row) / (n + 1)
+        spread = n * (self.variance + (row - self.mean) ** 2 / (n + 1)) / (n + 1)
+        return (mean - self.low) / width, spread / width**2 / (n + 2)
+
+    def _value(self, share: float) -> float:
+        return self.offset + self.low + (self.high - self.low) * share
+
+    def _share(self, value: float) -> float:
+        return min(1.0, max(0.0, (value - self.offset - self.low) / (self.high - self.low)))
+
+
+def _beta_quantile(mean: float, variance: float, q: float) -> float:
+    if variance <= 0 or not 0 < mean < 1:
+        return mean
+    size = mean * (1 - mean) / variance - 1
+    return float(betaincinv(mean * size, (1 - mean) * size, q))
+
+
+def _beta_below(mean: float, variance: float, share: float) -> float:
+    """Chance that the beta distribution lies at or below the share."""
+    if variance <= 0 or not 0 < mean < 1:
+        return 1.0 if share >= mean else 0.0
+    size = mean * (1 - mean) / variance - 1
+    return float(betainc(mean * size, (1 - mean) * size, share))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NormalLimit:
     """The derivative is linear, so the limit is normal.
 
@@ -217,17 +292,19 @@ class DrawnLimit:
         """Share of draws as far below as the value is below ``delta``."""
         return self._share(self.draws <= math.sqrt(self.n) * (self.value - delta))
 
-    def _share(self, extreme: FloatArray) -> float:
+    def _share(self, extreme: BoolArray) -> float:
         return float((1 + np.count_nonzero(extreme)) / (1 + self.draws.size))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixedLimit:
-    """Bounds from two sources, each the safe one on its side.
+    """Bounds from several sources, each the safe one on its side.
 
     The limit is a minimum over prices. Too many prices make the upper bound wide and the lower
     bound short, too few the reverse: so the upper bound is read off the minimum over all prices
-    that may be optimal, and the lower bound off a single one, which the limit never exceeds.
+    that may be optimal, and the lower bound off a single one, which the limit never exceeds. The
+    upper bound is also at least what one optimal price alone would give with rare gains allowed
+    for.
 
     Attributes
     ----------
@@ -235,18 +312,21 @@ class MixedLimit:
         Gives lower bounds.
     above
         Gives upper bounds.
+    rare
+        Gives upper bounds that allow for rare gains.
     """
 
     below: NormalLimit
     above: DrawnLimit
+    rare: BetaLimit
 
     def lower(self, alpha: float) -> float:
         """Lower bound from the normal limit at one price."""
         return self.below.lower(alpha)
 
     def upper(self, alpha: float) -> float:
-        """Upper bound from the draws of the minimum."""
-        return self.above.upper(alpha)
+        """The larger of the upper bounds."""
+        return max(self.above.upper(alpha), self.rare.upper(alpha))
 
     def p_above(self, delta: float) -> float:
         """p-value that belongs to the lower bound."""
@@ -254,4 +334,4 @@ class MixedLimit:
 
     def p_below(self, delta: float) -> float:
         """p-value that belongs to the upper bound."""
-        return self.above.p_below(delta)
+        return max(self.above.p_below(delta), self.rare.p_below(delta))

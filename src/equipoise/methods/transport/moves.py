@@ -35,7 +35,7 @@ class Classes:
     @property
     def isolated(self) -> BoolArray:
         """Which cells are comparable with no other cell."""
-        return np.bincount(self.labels)[self.labels] == 1
+        return np.asarray(np.bincount(self.labels)[self.labels] == 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class Neighbours:
     @property
     def isolated(self) -> BoolArray:
         """Which cells have no move that leaves them."""
-        return np.bincount(self.source, minlength=self.cells) == 0
+        return np.asarray(np.bincount(self.source, minlength=self.cells) == 0)
 
 
 Moves = Classes | Neighbours

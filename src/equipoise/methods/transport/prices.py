@@ -1,7 +1,7 @@
 """The price of budget: which prices solve the dual problem, and which nearly do.
 
-At a distribution f the dual is to minimise budget × ν + f · gradient(ν) over ν ≥ 0. Its solutions form
-an interval; the value is differentiable in f exactly when the gradient does not change along it.
+At a distribution f the dual is to minimise budget × ν + f · gradient(ν) over ν ≥ 0. Its solutions
+form an interval; the value is differentiable in f exactly when the gradient is constant along it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.methods.arrays import FloatArray
+from equipoise.methods.arrays import BoolArray, FloatArray
 from equipoise.methods.transport.problem import Problem
 
 ROUNDING = 1e-12
@@ -81,7 +81,7 @@ def optimal_prices(problem: Problem, weights: FloatArray) -> Prices:
     return Prices(
         lowest=lowest,
         highest=highest,
-        unique=highest - lowest <= ROUNDING * max(1.0, lowest),
+        unique=math.isfinite(highest) and highest - lowest <= ROUNDING * highest,
     )
 
 
@@ -98,14 +98,16 @@ def near_optimal(problem: Problem, weights: FloatArray, n: int, kappa: float) ->
     second = np.cumsum(weights[h.row] * h.width * (2 * h.spent + h.width))
     spreads = np.sqrt(np.maximum(second - filled**2, 0.0))
     spreads[spreads <= 1e-7 * np.sqrt(second)] = 0.0
-    slack = _slack(problem, filled) + kappa * spreads / math.sqrt(n)
+    # the second part stands for spending that a small sample has not shown yet
+    unseen = np.maximum.accumulate(h.spent + h.width) * kappa**2 / n
+    slack = _slack(problem, filled) + kappa * spreads / math.sqrt(n) + unseen
     enough = np.flatnonzero(filled + slack >= problem.budget)
     short = np.flatnonzero(filled - slack <= problem.budget)
     first = int(enough[0]) if enough.size else filled.size
     last = max(int(short[-1]) + 1 if short.size else 0, first)
     kinks = np.append(h.slope, 0.0)[first : last + 1]
     between = spreads[first:last]
-    bends = (kinks[:-1] - kinks[1:]) * between > ROUNDING * max(1.0, float(kinks[0]))
+    bends = (kinks[:-1] - kinks[1:]) * between > ROUNDING * problem.scale
     return Window(kinks=kinks, first=first, spreads=between, smooth=not np.any(bends))
 
 
@@ -126,6 +128,6 @@ def _slack(problem: Problem, filled: FloatArray) -> float:
     return ROUNDING * min(total, problem.budget)
 
 
-def _price_at(slope: FloatArray, reached: FloatArray) -> float:
+def _price_at(slope: FloatArray, reached: BoolArray) -> float:
     at = np.flatnonzero(reached)
     return float(slope[at[0]]) if at.size else 0.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from equipoise.methods.arrays import FloatArray
+from equipoise.methods.arrays import FloatArray, IntArray
 from equipoise.methods.transport.checks import budget_within, losses_within
 from equipoise.methods.transport.hulls import Hulls, build_hulls
 from equipoise.methods.transport.moves import Moves
@@ -46,7 +46,12 @@ class Problem:
     def linear(self) -> bool:
         """Whether the value is linear in the distribution, because the budget never matters."""
         dearest = np.max(self.hulls.spent + self.hulls.width, initial=0.0)
-        return self.budget == 0 or self.budget >= dearest
+        return self.budget == 0 or self.budget >= float(dearest)
+
+    @property
+    def scale(self) -> float:
+        """The size of losses, to tell rounding from difference."""
+        return float(np.abs(self.losses).max())
 
     @property
     def ceiling(self) -> float:
@@ -62,12 +67,12 @@ class Problem:
         h = self.hulls
         # an infinite price buys nothing, and 0 × ∞ must not appear
         net = np.maximum(h.slope - price, 0.0) * h.width
-        return h.base_gain + np.bincount(h.row, net, minlength=h.cells)
+        return h.base_gain + summed(h.row, net, h.cells)
 
     def spending(self, segments: int) -> FloatArray:
         """Cost per unit of mass of each cell once the first ``segments`` segments are taken."""
         h = self.hulls
-        return np.bincount(h.row[:segments], h.width[:segments], minlength=h.cells)
+        return summed(h.row[:segments], h.width[:segments], h.cells)
 
     def values(self, weights: npt.ArrayLike) -> FloatArray:
         """The audit value of each distribution; the last axis runs over the cells.
@@ -105,6 +110,11 @@ class Problem:
             np.minimum(filled, self.budget, out=filled)
             out[begin : begin + size] += drops @ filled
         return out
+
+
+def summed(cell: IntArray, amount: FloatArray, cells: int) -> FloatArray:
+    """Total amount per cell."""
+    return np.bincount(cell, amount, minlength=cells).astype(np.float64)
 
 
 def prepare(

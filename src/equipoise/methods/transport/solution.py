@@ -10,7 +10,7 @@ import numpy.typing as npt
 from equipoise.methods.arrays import FloatArray, IntArray
 from equipoise.methods.transport.checks import counts_within
 from equipoise.methods.transport.prices import Prices, optimal_prices
-from equipoise.methods.transport.problem import Problem
+from equipoise.methods.transport.problem import Problem, summed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +116,8 @@ def solve(problem: Problem, counts: npt.ArrayLike) -> Solution:
         spent=float(np.sum(weights[h.row] * h.width * share)),
         prices=optimal_prices(problem, weights),
         plan=plan,
-        gains=np.bincount(plan.source, plan.gain, minlength=problem.cells),
-        after=np.bincount(plan.target, plan.mass, minlength=problem.cells),
+        gains=summed(plan.source, plan.gain, problem.cells),
+        after=summed(plan.target, plan.mass, problem.cells),
         isolated=problem.isolated,
     )
 

@@ -1,0 +1,67 @@
+"""Empirical likelihood: means, contrasts, joint tests, and bounds that hold for all groups."""
+
+from equipoise.methods.likelihood.band import Parts, band, bartlett, defined, parts_of
+from equipoise.methods.likelihood.contrasts import ProfileRatio, TwoSamples, profile_ratio
+from equipoise.methods.likelihood.intervals import (
+    mean_interval,
+    mean_p_values,
+    mean_roots,
+    profile_interval,
+    profile_p_values,
+    profile_roots,
+)
+from equipoise.methods.likelihood.joint import (
+    JointRatio,
+    independent_columns,
+    joint_disjoint,
+    joint_euclidean,
+    joint_ratio,
+)
+from equipoise.methods.likelihood.maxima import (
+    Comparison,
+    Maxima,
+    affordable_draws,
+    normal_maxima,
+    standard_errors,
+)
+from equipoise.methods.likelihood.mean import (
+    SMALL,
+    MeanRatio,
+    Segments,
+    adjustment,
+    mean_ratio,
+    segments,
+)
+
+__all__ = [
+    "SMALL",
+    "Comparison",
+    "JointRatio",
+    "Maxima",
+    "MeanRatio",
+    "Parts",
+    "ProfileRatio",
+    "Segments",
+    "TwoSamples",
+    "adjustment",
+    "affordable_draws",
+    "band",
+    "bartlett",
+    "defined",
+    "independent_columns",
+    "joint_disjoint",
+    "joint_euclidean",
+    "joint_ratio",
+    "mean_interval",
+    "mean_p_values",
+    "mean_ratio",
+    "mean_roots",
+    "normal_maxima",
+    "parts_of",
+    "profile_interval",
+    "profile_p_values",
+    "profile_ratio",
+    "profile_roots",
+    "segments",
+    "standard_errors",
+]

@@ -1,0 +1,105 @@
+"""Worlds, verdicts and output shared by the scripts that reproduce paper 002."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import bdtr
+
+from equipoise.methods.arrays import FloatArray
+from equipoise.methods.transport import Problem, from_matrix, prepare, within_classes
+
+RESULTS = Path(__file__).parent / "results"
+SEED = 20210413
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """A problem and a population with a known audit value."""
+
+    problem: Problem
+    weights: FloatArray
+
+    @property
+    def truth(self) -> float:
+        """The population's audit value."""
+        return float(self.problem.values(self.weights))
+
+
+def unique(cells: int) -> World:
+    """Squared distances, graded losses, a budget inside one segment: the dual is unique."""
+    rng = np.random.default_rng(7)
+    points, losses = rng.normal(size=(cells, 2)), rng.random(cells)
+    costs = ((points[:, None] - points) ** 2).sum(-1)
+    weights = np.linspace(1, 2, cells)
+    problem = prepare(from_matrix(costs), losses, budget=0.15)
+    return World(problem=problem, weights=weights / weights.sum())
+
+
+def one_sided() -> World:
+    """The budget is exactly what the best moves cost: the limit is min(0, normal)."""
+    inf = np.inf
+    costs = [[0.0, inf, 1.0], [inf, 0.0, 1.0], [inf, inf, 0.0]]
+    problem = prepare(from_matrix(costs), [0.0, 0.8, 1.0], budget=0.3)
+    return World(problem=problem, weights=np.array([0.3, 0.4, 0.3]))
+
+
+def scarce() -> World:
+    """One segment takes the whole budget, so the value is the same for every likely sample."""
+    inf = np.inf
+    costs = [[0.0, inf, 1.0], [inf, 0.0, 1.0], [inf, inf, 0.0]]
+    problem = prepare(from_matrix(costs), [0.0, 0.8, 1.0], budget=0.1)
+    return World(problem=problem, weights=np.array([0.3, 0.4, 0.3]))
+
+
+def two_sided(shift: float = 0.0, n: int = 1) -> World:
+    """The limit is minus the absolute value of a normal, or nearly: ``shift`` standard errors off.
+
+    Cell 0 pays 1 to gain 1; cells 1 and 2 gain 0.4 at no cost, cell 1 may pay 1 for 0.2 more.
+    """
+    costs = np.full((5, 5), np.inf)
+    np.fill_diagonal(costs, 0.0)
+    costs[[0, 1, 1, 2], [4, 3, 4, 3]] = 1.0, 0.0, 1.0, 0.0
+    problem = prepare(from_matrix(costs), [0.0, 0.4, 0.4, 0.8, 1.0], budget=0.3)
+    first = 0.3 + shift * math.sqrt(0.21 / n)
+    return World(problem=problem, weights=np.array([first, 0.4, 0.6 - first, 0.0, 0.0]))
+
+
+def free_moves(binary: bool) -> World:
+    """Ten classes of comparable cells, at no cost inside a class."""
+    rng = np.random.default_rng(3)
+    labels, losses = rng.integers(0, 10, 40), rng.random(40)
+    losses = (losses < 0.05).astype(float) if binary else losses
+    return World(
+        problem=prepare(within_classes(labels), losses), weights=rng.dirichlet(np.full(40, 3.0))
+    )
+
+
+def not_below(hits: int, count: int, nominal: float, error: float = 1e-3) -> bool:
+    """Whether a coverage count is compatible with at least the nominal coverage."""
+    return float(bdtr(hits, count, nominal)) > error
+
+
+def main(name: str, run: Callable[[bool], dict[str, Any]]) -> None:
+    """Run one script from the command line."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--full", action="store_true", help="as many replicates as published")
+    result = run(parser.parse_args().full)
+    json.dump(result, sys.stdout, indent=1)
+    print(f"\n{name}: {'agrees' if result['agrees'] else 'DIFFERS'}")
+
+
+def write(name: str, result: dict[str, Any]) -> dict[str, Any]:
+    """Write a result beside the script and hand it back."""
+    RESULTS.mkdir(exist_ok=True)
+    text = json.dumps(result, indent=1, allow_nan=False) + "\n"
+    (RESULTS / f"{name}.json").write_text(text, encoding="utf-8")
+    return result
