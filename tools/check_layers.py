@@ -29,7 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "trail": {"base"},
     "claims": {"base", "trail"},
     "cells": {"base", "trail", "claims", "methods"},
-    "findings": {"base"},
+    "findings": {"base", "methods"},
     "audits": {"base", "trail", "claims", "cells", "methods", "findings"},
     "plan": {"base", "trail", "claims", "cells", "methods", "findings", "audits"},
     "report": {"base", "findings"},

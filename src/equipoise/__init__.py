@@ -60,6 +60,7 @@ from equipoise.trail import Trail, read
 
 if TYPE_CHECKING:
     from equipoise.audits import (
+        AllRanges,
         Bootstrap,
         BootstrapT,
         Certificates,
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "AllRanges",
     "Bootstrap",
     "BootstrapT",
     "Certificates",
@@ -135,6 +137,7 @@ __all__ = [
 
 # The verbs bring in the mathematics, and with it half a second of imports, when first used.
 _VERBS = (
+    "AllRanges",
     "Bootstrap",
     "BootstrapT",
     "Certificates",

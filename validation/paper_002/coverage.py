@@ -4,7 +4,7 @@ Three claims are counted: the two-sided interval, the lower bound (which shows a
 the upper bound (which shows it fair). The default should hold all three everywhere. The plain
 bootstrap and the two published methods are counted beside it: they are right where the dual is
 unique, and fail at ties or, more badly, one standard error away from them, which no sample can tell
-from a tie.
+from a tie. The normal limit is beside them for the worlds with rare gains, where it falls short.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from transport_worlds import (
     main,
     not_below,
     one_sided,
+    rare,
     scarce,
     two_sided,
     unique,
@@ -35,6 +36,7 @@ from equipoise.methods.transport import Method, infer
 SIZES = (500, 2000, 10_000)
 METHODS = {
     "default": Method.AUTO,
+    "normal": Method.NORMAL,
     "bootstrap": Method.BOOTSTRAP,
     "m_out_of_n": Method.M_OUT_OF_N,
     "numerical": Method.NUMERICAL,
@@ -50,6 +52,7 @@ def worlds(n: int) -> dict[str, World]:
         "unique, 30 cells": unique(30),
         "free moves, 0/1 loss": free_moves(binary=True),
         "free moves, graded loss": free_moves(binary=False),
+        "free moves, rare gains": rare(),
         "tie, one-sided": one_sided(),
         "tie, two-sided": two_sided(),
         "tie missed by −1 s.e.": two_sided(-1.0, n),

@@ -83,6 +83,12 @@ def free_moves(binary: bool) -> World:
     )
 
 
+def rare() -> World:
+    """One row in a hundred gains anything, some 0.4 and some 1."""
+    problem = prepare(within_classes([0, 0, 1, 1, 2, 2]), [0.0, 0.4, 0.0, 1.0, 0.0, 0.0])
+    return World(problem=problem, weights=np.array([0.005, 0.3, 0.005, 0.3, 0.2, 0.19]))
+
+
 def not_below(hits: int, count: int, nominal: float, error: float = 1e-3) -> bool:
     """Whether a coverage count is compatible with at least the nominal coverage."""
     return float(bdtr(hits, count, nominal)) > error

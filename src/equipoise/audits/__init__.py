@@ -5,10 +5,11 @@ from equipoise.audits.compare import compare
 from equipoise.audits.describe import describe
 from equipoise.audits.discover import discover
 from equipoise.audits.flag import flag
-from equipoise.audits.methods import Bootstrap, BootstrapT, Certificates, UnderNull
+from equipoise.audits.methods import AllRanges, Bootstrap, BootstrapT, Certificates, UnderNull
 from equipoise.audits.summarize import summarize
 
 __all__ = [
+    "AllRanges",
     "Bootstrap",
     "BootstrapT",
     "Certificates",

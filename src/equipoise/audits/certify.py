@@ -19,7 +19,8 @@ from equipoise.audits._bench import (
 from equipoise.audits._progress import Progress, progress_bar
 from equipoise.audits._provenance import provenance_of
 from equipoise.audits._together import jointly
-from equipoise.audits.methods import Bootstrap, Certificates, as_method
+from equipoise.audits.methods import AllRanges, Bootstrap, Certificates, as_method
+from equipoise.audits.ranges import certify_ranges
 from equipoise.claims import Claim, Ratio, Together, as_claim
 from equipoise.errors import OptionError
 from equipoise.findings.bounds import (
@@ -32,6 +33,7 @@ from equipoise.findings.bounds import (
 )
 from equipoise.findings.certificates import CertificateList, CertifiedGroup
 from equipoise.findings.joint import Joint
+from equipoise.findings.ranges import RangeCertificates
 from equipoise.findings.words import level_text
 from equipoise.methods import bootstrap
 from equipoise.trail import Trail
@@ -51,7 +53,7 @@ def certify(
     resamples: int | None = None,
     rng: Rng = None,
     progress: Progress = None,
-) -> Bounds | CertificateList | Joint:
+) -> Bounds | CertificateList | RangeCertificates | Joint:
     """Bounds on every group's disparity that all hold at once, with the stated confidence.
 
     Parameters
@@ -67,8 +69,8 @@ def certify(
         within it, ``"upper"`` whether it lies below, ``"lower"`` whether it lies above; each group
         then gets a verdict. For a ratio, ``"both"`` means between the tolerance and its inverse.
     method
-        `Bootstrap` (bounds) or `Certificates` (yes or no for each group, needs a tolerance), as a
-        value or by name.
+        `Bootstrap` (bounds), `Certificates` (yes or no for each group, needs a tolerance) or
+        `AllRanges` (the same for all ranges of a number, without a grid), as a value or by name.
     resamples
         Shorthand for the method's number of resamples.
     rng
@@ -108,11 +110,22 @@ def certify(
     asked = as_claim(claim)
     _check_tolerance(tolerance, side, asked)
     chosen = as_method(
-        "bootstrap" if method is None else method, (Bootstrap, Certificates), "certify"
+        "bootstrap" if method is None else method, (Bootstrap, Certificates, AllRanges), "certify"
     )
     if resamples is not None:
         chosen = dataclasses.replace(chosen, resamples=whole("resamples", resamples, least=20))
     seed = seed_of(rng)
+    if isinstance(chosen, AllRanges):
+        return certify_ranges(
+            trail,
+            asked,
+            chosen,
+            level=level,
+            side=side,
+            tolerance=tolerance,
+            seed=seed,
+            progress=progress,
+        )
     bench = set_up(trail, asked)
     if isinstance(chosen, Certificates):
         return _certificates(bench, chosen, level, side, tolerance, seed, progress)

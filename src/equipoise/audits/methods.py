@@ -12,6 +12,8 @@ from equipoise.errors import OptionError
 
 Engine = Literal["auto", "exact", "moments"]
 Test = Literal["auto", "mid-p", "exact", "likelihood", "score"]
+Family = Literal["sidak", "bonferroni", "pointwise"]
+_FAMILIES = ("sidak", "bonferroni", "pointwise")
 
 
 def _check_resampling(resamples: int, engine: str) -> None:
@@ -91,6 +93,25 @@ class Certificates(_Resampling):
     """Drop certified groups and look again at the rest: the same error rate, more certificates."""
 
 
+@kind("all_ranges")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllRanges:
+    """Certificates for all ranges of a number with end points in the data, without listing them.
+
+    The unscaled criterion is linear in the group, so one running sum per resample covers millions
+    of ranges; it suits ranges that hold a good share of the rows.
+
+    >>> AllRanges().resamples
+    1000
+    """
+
+    resamples: int = 1000
+    """How often the rows are resampled."""
+
+    def __post_init__(self) -> None:
+        _check_resampling(self.resamples, "auto")
+
+
 @kind("under_null")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnderNull:
@@ -131,7 +152,75 @@ class BootstrapT:
         whole("min_rows", self.min_rows)
 
 
-Method = Bootstrap | Certificates | UnderNull | BootstrapT
+@kind("band")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Band:
+    """Bounds for 0/1 metrics by likelihood: simultaneous, and sensible in groups of any size.
+
+    A bound is where the signed root of the group's (profile) likelihood ratio reaches a critical
+    value that all groups share: the quantile of the largest of correlated normals.
+
+    >>> Band().calibrated
+    True
+    """
+
+    draws: int | None = None
+    """Draws behind the critical value; None is 5000, fewer for very large collections."""
+    calibrated: bool = True
+    """Whether the likelihood ratio of small groups is divided by its mean to order 1/n."""
+
+    def __post_init__(self) -> None:
+        if self.draws is not None:
+            whole("draws", self.draws, least=20)
+
+
+@kind("likelihood")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Likelihood:
+    """Empirical likelihood, group by group.
+
+    >>> Likelihood().target
+    'profile'
+    """
+
+    target: Literal["profile", "plug-in"] = "profile"
+    """``profile`` counts the error of an estimated target: 0/1 metrics profile it out, real-valued
+    ones use pseudo-values. ``plug-in`` is the published form, which takes the estimate for the
+    truth: its intervals cover too rarely against others, and too often against everybody."""
+    calibration: Literal["auto", "none"] = "auto"
+    """``auto`` corrects the χ² limit in groups under 1000 rows: Bartlett's factor for 0/1 metrics,
+    the adjusted likelihood for others."""
+    family: Family = "sidak"
+    """How `certify` makes intervals hold at once; ``pointwise`` ones hold one at a time."""
+
+    def __post_init__(self) -> None:
+        known_name("target", self.target, ("profile", "plug-in"))
+        known_name("calibration", self.calibration, ("auto", "none"))
+        known_name("family", self.family, _FAMILIES)
+
+
+@kind("euclidean")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Euclidean:
+    """Euclidean likelihood: only means and variances are needed, for any metric and any target.
+
+    >>> Euclidean().calibration
+    'auto'
+    """
+
+    calibration: Literal["auto", "none"] = "auto"
+    """``auto`` uses Student's distribution with the group's rows less one; ``none`` the normal."""
+    family: Family = "sidak"
+    """How `certify` makes intervals hold at once; ``pointwise`` ones hold one at a time."""
+
+    def __post_init__(self) -> None:
+        known_name("calibration", self.calibration, ("auto", "none"))
+        known_name("family", self.family, _FAMILIES)
+
+
+Method = (
+    Bootstrap | Certificates | UnderNull | BootstrapT | Band | Likelihood | Euclidean | AllRanges
+)
 
 NAMES: Mapping[str, Method] = {
     "bootstrap": Bootstrap(),
@@ -139,6 +228,7 @@ NAMES: Mapping[str, Method] = {
     "bootstrap-unscaled": Bootstrap(scaled=False),
     "certificates": Certificates(),
     "certificates-published": Certificates(studentized=False, step_down=False),
+    "all-ranges": AllRanges(),
     "certificates-unscaled": Certificates(scaled=False, step_down=False),
     "under-null": UnderNull(),
     "mid-p": UnderNull(test="mid-p"),
@@ -146,6 +236,10 @@ NAMES: Mapping[str, Method] = {
     "likelihood-ratio": UnderNull(test="likelihood"),
     "score": UnderNull(test="score"),
     "bootstrap-t": BootstrapT(),
+    "band": Band(),
+    "likelihood": Likelihood(),
+    "likelihood-plugin": Likelihood(target="plug-in", calibration="none"),
+    "euclidean": Euclidean(),
 }
 
 

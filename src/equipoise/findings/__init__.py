@@ -7,6 +7,7 @@ from equipoise.findings.describe import DescribedGroup, Description
 from equipoise.findings.finding import Finding, Provenance, from_dict, from_json
 from equipoise.findings.flags import FlaggedGroup, Flags
 from equipoise.findings.joint import Joint, JointGroup
+from equipoise.findings.ranges import CertifiedRange, RangeCertificates
 from equipoise.findings.summary import MeasuredSpread, SummarizedGroup, Summary
 from equipoise.findings.verdict import Verdict
 
@@ -15,6 +16,7 @@ __all__ = [
     "Bounds",
     "CertificateList",
     "CertifiedGroup",
+    "CertifiedRange",
     "ComparedSpread",
     "Comparison",
     "DescribedGroup",
@@ -26,6 +28,7 @@ __all__ = [
     "JointGroup",
     "MeasuredSpread",
     "Provenance",
+    "RangeCertificates",
     "SummarizedGroup",
     "Summary",
     "Verdict",

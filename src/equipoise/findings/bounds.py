@@ -12,6 +12,7 @@ from equipoise.findings.charts.forest import Line, forest, reading
 from equipoise.findings.charts.width import width_curve
 from equipoise.findings.finding import Finding
 from equipoise.findings.lookup import find_row, range_width
+from equipoise.findings.recipes import Ends, cook, family_critical
 from equipoise.findings.verdict import Verdict
 from equipoise.findings.words import difference, left_out, level_text, plural
 
@@ -101,6 +102,8 @@ class Bounds(Finding):
     """The critical value behind the bounds; None if no group could be audited."""
     draws: tuple[tuple[float, float], ...] = dataclasses.field(repr=False)
     """Lowest and highest value of the process in each resample: any level can be read off."""
+    recipe: Mapping[str, Any] | None = dataclasses.field(default=None, repr=False)
+    """What bounds that are not estimate ± reach are made from, so that any level can be had."""
 
     def ask(self, group: Mapping[str, Any] | str | None = None, /, **where: Any) -> BoundedGroup:
         """The bounds of one group of the collection; asking more never costs confidence.
@@ -115,12 +118,26 @@ class Bounds(Finding):
     def at(self, level: float) -> "Bounds":
         """The same bounds at another confidence level, from the stored distribution."""
         fraction("level", level)
-        if not self.draws:
+        if not self.draws and self.recipe is None:
             raise OptionError("These bounds keep no distribution from which to read another level.")
-        critical = _quantile(sorted(self._statistics()), level)
-        rows = tuple(self._rebound(row, critical) for row in self.rows)
+        if self.draws:
+            critical = _quantile(sorted(self._statistics()), level)
+        else:
+            critical = family_critical(self.recipe or {}, level, self.side)
+        rows = tuple(map(self._rebound, self.rows, self._ends(critical)))
         said = self.guarantee.replace(level_text(self.level), level_text(level))
         return dataclasses.replace(self, level=level, critical=critical, rows=rows, guarantee=said)
+
+    def _ends(self, critical: float) -> list[Ends]:
+        """Both ends of every group at a critical value, whichever sides were asked for."""
+        if self.recipe is not None:
+            return cook(self.recipe, critical)
+        return [
+            (None, None)
+            if row.reach is None or row.disparity is None
+            else (row.disparity - critical * row.reach, row.disparity + critical * row.reach)
+            for row in self.rows
+        ]
 
     @property
     def verdict(self) -> Verdict | None:
@@ -219,12 +236,11 @@ class Bounds(Finding):
         for low, high in self.draws:
             yield {"lower": high, "upper": -low, "both": max(high, -low)}[self.side]
 
-    def _rebound(self, row: BoundedGroup, critical: float) -> BoundedGroup:
-        if row.reach is None or row.disparity is None:
+    def _rebound(self, row: BoundedGroup, ends: Ends) -> BoundedGroup:
+        if row.reach is None or row.disparity is None or row.reach == 0:
             return row
-        width = critical * row.reach
-        lower = row.disparity - width if self.side != "upper" else None
-        upper = row.disparity + width if self.side != "lower" else None
+        lower = ends[0] if self.side != "upper" else None
+        upper = ends[1] if self.side != "lower" else None
         moved = dataclasses.replace(row, lower=clamp(lower, self), upper=clamp(upper, self))
         verdict = judge(moved, self.tolerance, self.side, self.relative)
         return dataclasses.replace(moved, verdict=verdict, note=vacuous_note(moved, self))

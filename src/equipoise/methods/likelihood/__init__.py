@@ -2,6 +2,7 @@
 
 from equipoise.methods.likelihood.band import Parts, band, bartlett, defined, parts_of
 from equipoise.methods.likelihood.contrasts import ProfileRatio, TwoSamples, profile_ratio
+from equipoise.methods.likelihood.euclid import normal_critical, student_interval, student_roots
 from equipoise.methods.likelihood.intervals import (
     mean_interval,
     mean_p_values,
@@ -56,6 +57,7 @@ __all__ = [
     "mean_p_values",
     "mean_ratio",
     "mean_roots",
+    "normal_critical",
     "normal_maxima",
     "parts_of",
     "profile_interval",
@@ -64,4 +66,6 @@ __all__ = [
     "profile_roots",
     "segments",
     "standard_errors",
+    "student_interval",
+    "student_roots",
 ]

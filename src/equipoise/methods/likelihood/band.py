@@ -154,10 +154,10 @@ class _State:
         group, target = _members(parts)
         g, t = shares * group, shares * target
         g, t = g / g.sum(axis=0), t / np.maximum(t.sum(axis=0), 1e-300)
-        self.mean = (g * rates).sum(axis=0)
+        self.mean: FloatArray = (g * rates).sum(axis=0)
         known = parts.against == "known"
-        self.theta = parts.value + 0 * self.mean if known else (t * rates).sum(axis=0)
-        self.theta = parts.scale * self.theta
+        theta = parts.value + 0 * self.mean if known else (t * rates).sum(axis=0)
+        self.theta: FloatArray = parts.scale * theta
         # a ratio r is where mean − r · target vanishes
         factor = parts.scale * (self.ratio if parts.relative else np.ones_like(self.mean))
         self.by_rate = g - (0.0 if known else factor * t)

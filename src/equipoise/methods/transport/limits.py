@@ -171,7 +171,7 @@ class BetaLimit:
     variance
         Variance of the rows' net gains, divisor n.
     low, high
-        Smallest and largest net gain of any cell; different.
+        Smallest and largest net gain of any cell.
     """
 
     offset: float
@@ -199,16 +199,20 @@ class BetaLimit:
 
     def _with(self, row: float) -> tuple[float, float]:
         """Mean and variance, on the unit interval, after one more row."""
-        n, width = self.n, self.high - self.low
+        n, width = self.n, self._width()
         mean = (n * self.mean + row) / (n + 1)
         spread = n * (self.variance + (row - self.mean) ** 2 / (n + 1)) / (n + 1)
         return (mean - self.low) / width, spread / width**2 / (n + 2)
 
     def _value(self, share: float) -> float:
-        return self.offset + self.low + (self.high - self.low) * share
+        return self.offset + self.low + self._width() * share
 
     def _share(self, value: float) -> float:
-        return min(1.0, max(0.0, (value - self.offset - self.low) / (self.high - self.low)))
+        return min(1.0, max(0.0, (value - self.offset - self.low) / self._width()))
+
+    def _width(self) -> float:
+        # with a single gain there is nothing to scale, and everything below is zero
+        return self.high - self.low or 1.0
 
 
 def _beta_quantile(mean: float, variance: float, q: float) -> float:

@@ -4,6 +4,7 @@ from scipy.special import bdtr, ndtri
 
 from equipoise.methods.arrays import FloatArray, IntArray
 from equipoise.methods.transport import (
+    BetaLimit,
     Inference,
     Method,
     Outcome,
@@ -86,14 +87,14 @@ def test_automatic_choice() -> None:
     exact = _infer(prepare(within_classes([0, 0, 1, 1]), [0, 1, 1, 1]), [5, 5, 5, 5])
     assert exact.method is Method.EXACT
     graded = _infer(prepare(within_classes([0, 0, 0]), [0, 0.5, 1]), [50, 50, 50])
-    assert graded.method is Method.NORMAL
+    assert graded.method is Method.BETA
     problem, weights = world.kinked()
     tied = _infer(problem, (weights * 1000).round().astype(int))
     assert tied.method is Method.DIRECTIONAL
     assert not tied.prices.unique
     assert tied.near[0] <= tied.prices.lowest < tied.prices.highest <= tied.near[1]
     far = _infer(problem, [900, 50, 50, 0, 0])
-    assert (far.method, far.smooth, far.prices.unique) == (Method.NORMAL, True, True)
+    assert (far.method, far.smooth, far.prices.unique) == (Method.BETA, True, True)
 
 
 def test_exact_interval_is_clopper_pearson() -> None:
@@ -111,7 +112,8 @@ def test_exact_interval_is_clopper_pearson() -> None:
 
 def test_normal_interval_by_hand() -> None:
     counts, gain = np.array([40, 40, 20]), np.array([1, 0.5, 0])
-    found = _infer(prepare(within_classes([0, 0, 0]), [0, 0.5, 1]), counts)
+    problem = prepare(within_classes([0, 0, 0]), [0, 0.5, 1])
+    found = _infer(problem, counts, Method.NORMAL)
     mean = (counts @ gain) / 100
     error = np.sqrt(counts @ (gain - mean) ** 2 / 100 / 100)
     expected = (mean - ndtri(0.975) * error, mean + ndtri(0.975) * error)
@@ -213,10 +215,13 @@ def test_same_seed_same_answer() -> None:
 
 def test_bounds_stay_in_range() -> None:
     problem = prepare(within_classes([0, 0, 0]), [0, 0.5, 1])
-    found = _infer(problem, [1, 0, 40])
-    low, high = found.interval(0.999) or (-1, 2)
-    assert 0 == low < high <= found.ceiling
-    assert found.ceiling == 1.0
+    normal = _infer(problem, [1, 0, 40], Method.NORMAL)
+    assert normal.limit is not None
+    assert normal.limit.lower(0.0005) < 0
+    assert normal.lower(0.9995) == 0.0
+    high = _infer(problem, [40, 0, 1], Method.NORMAL)
+    assert high.limit is not None
+    assert high.limit.upper(0.0005) > high.ceiling == high.upper(0.9995) == 1.0
 
 
 def test_one_row_never_makes_an_exact_value() -> None:
@@ -251,3 +256,35 @@ def test_the_unit_of_cost_does_not_matter(unit: float) -> None:
     assert not found.prices.unique
     expected = _infer(world.tied()[0], [300, 400, 300])
     assert found.interval() == pytest.approx(expected.interval())
+
+
+def test_beta_interval_is_exact_with_two_gains_and_normal_in_large_samples() -> None:
+    two = prepare(within_classes([0, 0]), [0, 0.5])
+    for counts in ([6, 94], [0, 100], [100, 0], [1, 0]):
+        rng = np.random.default_rng(1)
+        exact = infer(two, counts, rng=rng, method=Method.EXACT)
+        assert exact.limit is not None
+        gain, n = 0.5 * counts[0] / sum(counts), sum(counts)
+        beta = BetaLimit(
+            offset=0.0, n=n, mean=gain, variance=gain * (0.5 - gain), low=0.0, high=0.5
+        )
+        for alpha in (0.025, 0.2):
+            assert beta.lower(alpha) == pytest.approx(exact.limit.lower(alpha), abs=1e-12)
+            assert beta.upper(alpha) == pytest.approx(exact.limit.upper(alpha), abs=1e-12)
+        for delta in (0.01, 0.2):
+            assert beta.p_above(delta) == pytest.approx(exact.limit.p_above(delta), abs=1e-12)
+            assert beta.p_below(delta) == pytest.approx(exact.limit.p_below(delta), abs=1e-12)
+    graded = prepare(within_classes([0, 0, 0]), [0, 0.5, 1])
+    ends = [
+        _infer(graded, [400_000, 400_000, 200_000], method).interval()
+        for method in (Method.BETA, Method.NORMAL)
+    ]
+    assert ends[0] == pytest.approx(ends[1], abs=2e-6)
+
+
+def test_rare_gains_do_not_shorten_the_upper_bound() -> None:
+    problem = prepare(within_classes([0, 0, 1, 1, 2, 2]), [0, 0.4, 0, 1, 0, 0])
+    weights = np.array([0.005, 0.3, 0.005, 0.3, 0.2, 0.19])
+    assert not any(map(_too_many, _misses(problem, weights, 500, Method.AUTO)))
+    # the normal limit is no good here, which is why it is not the default
+    assert _too_many(_misses(problem, weights, 500, Method.NORMAL)[2])

@@ -1,0 +1,45 @@
+"""Bounds made again from stored counts: for methods whose bounds are not estimate ± reach."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from equipoise.errors import EquipoiseError
+
+Ends = tuple[float | None, float | None]
+
+
+def cook(recipe: Mapping[str, Any], critical: float) -> list[Ends]:
+    """Lower and upper ends of every group at a critical value."""
+    # the mathematics is imported here so that reading findings stays light
+    import numpy as np
+
+    from equipoise.methods import likelihood
+
+    if recipe["kind"] == "band":
+        parts = likelihood.Parts(
+            rows=np.array(recipe["rows"], dtype=np.float64),
+            ones=np.array(recipe["ones"], dtype=np.float64),
+            against=recipe["against"],
+            scale=recipe["scale"],
+            value=recipe["value"],
+            relative=recipe["relative"],
+        )
+        low, high = likelihood.band(parts, critical, calibrated=recipe["calibrated"])
+    elif recipe["kind"] == "student":
+        columns = (recipe[name] for name in ("estimate", "error", "degrees"))
+        estimate, error, degrees = (np.array(x, dtype=np.float64) for x in columns)
+        low, high = likelihood.student_interval(estimate, error, degrees, critical)
+    else:
+        raise EquipoiseError(f"{recipe['kind']!r} is not a way to make bounds.")
+    return [(_number(a), _number(b)) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
+
+
+def family_critical(recipe: Mapping[str, Any], level: float, side: str) -> float:
+    """The critical value of normal scores that makes a family of intervals hold."""
+    from equipoise.methods.likelihood import normal_critical
+
+    return normal_critical(level, recipe["family"], recipe["groups"], two_sided=side == "both")
+
+
+def _number(x: float) -> float | None:
+    return x if abs(x) < float("inf") else None
