@@ -61,28 +61,35 @@ from equipoise.trail import Trail, read
 if TYPE_CHECKING:
     from equipoise.audits import (
         AllRanges,
+        Band,
         Bootstrap,
         BootstrapT,
         Certificates,
+        Euclidean,
+        Likelihood,
         UnderNull,
         certify,
         compare,
         describe,
         discover,
         flag,
+        joint_test,
         summarize,
     )
 
 __all__ = [
     "AllRanges",
+    "Band",
     "Bootstrap",
     "BootstrapT",
     "Certificates",
     "Claim",
     "ClaimError",
     "EquipoiseError",
+    "Euclidean",
     "Finding",
     "Groups",
+    "Likelihood",
     "Metric",
     "OptionError",
     "Target",
@@ -115,6 +122,7 @@ __all__ = [
     "gap",
     "intersections",
     "intervals",
+    "joint_test",
     "leaves",
     "log_loss",
     "masks",
@@ -137,6 +145,10 @@ __all__ = [
 
 # The verbs bring in the mathematics, and with it half a second of imports, when first used.
 _VERBS = (
+    "joint_test",
+    "Euclidean",
+    "Likelihood",
+    "Band",
     "AllRanges",
     "Bootstrap",
     "BootstrapT",

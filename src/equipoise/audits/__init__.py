@@ -5,19 +5,33 @@ from equipoise.audits.compare import compare
 from equipoise.audits.describe import describe
 from equipoise.audits.discover import discover
 from equipoise.audits.flag import flag
-from equipoise.audits.methods import AllRanges, Bootstrap, BootstrapT, Certificates, UnderNull
+from equipoise.audits.joint_test import joint_test
+from equipoise.audits.methods import (
+    AllRanges,
+    Band,
+    Bootstrap,
+    BootstrapT,
+    Certificates,
+    Euclidean,
+    Likelihood,
+    UnderNull,
+)
 from equipoise.audits.summarize import summarize
 
 __all__ = [
     "AllRanges",
+    "Band",
     "Bootstrap",
     "BootstrapT",
     "Certificates",
+    "Euclidean",
+    "Likelihood",
     "UnderNull",
     "certify",
     "compare",
     "describe",
     "discover",
     "flag",
+    "joint_test",
     "summarize",
 ]

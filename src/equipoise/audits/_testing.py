@@ -9,7 +9,8 @@ from scipy.special import ndtri
 
 from equipoise._rng import Seed
 from equipoise.audits._bench import Bench, cluster_data, make_engine
-from equipoise.audits.methods import Bootstrap, BootstrapT, UnderNull
+from equipoise.audits._likelihood_tests import contrast_of, likelihood_p_values
+from equipoise.audits.methods import Bootstrap, BootstrapT, Euclidean, Likelihood, UnderNull
 from equipoise.claims import target as targets
 from equipoise.errors import OptionError
 from equipoise.methods import bootstrap, nulls
@@ -22,7 +23,7 @@ from equipoise.methods.multiplicity import (
 )
 
 Control = Literal["bh", "by", "holm", "max-t"]
-Test = Bootstrap | UnderNull | BootstrapT
+Test = Bootstrap | UnderNull | BootstrapT | Likelihood | Euclidean
 
 _ADJUST = {"bh": benjamini_hochberg, "by": benjamini_yekutieli, "holm": holm}
 #: Resamples behind step-down maxima when the method itself does not resample.
@@ -51,6 +52,8 @@ def p_values(
     """p-values of every group by the method."""
     if isinstance(method, UnderNull):
         return _under_null(bench, method, null)
+    if isinstance(method, Likelihood | Euclidean):
+        return Tested(likelihood_p_values(bench, method, null), "no resampling")
     if isinstance(method, BootstrapT) and bench.cells.clusters is not None:
         return _clustered(bench, null)
     audit = bootstrap.Audit(
@@ -94,7 +97,7 @@ def _under_null(bench: Bench, method: UnderNull, null: nulls.Null) -> Tested:
             f"test={method.test!r} needs a known target; this one is estimated. "
             "Use test='likelihood' or 'score'."
         )
-    contrast = _contrast(bench, rows, ones)
+    contrast = contrast_of(bench)
     test = _ESTIMATED[method.test]
     # How far a group could go at most is worked out as if the target were known.
     theta = np.nan_to_num(bench.estimates.target)
@@ -123,17 +126,6 @@ _ESTIMATED = {
     "likelihood": nulls.profile_likelihood,
     "score": nulls.score_test,
 }
-
-
-def _contrast(bench: Bench, rows: FloatArray, ones: FloatArray) -> nulls.Contrast:
-    target, sums = bench.target, bench.collection.sums
-    if isinstance(target, bootstrap.Overall):
-        return nulls.against_overall(rows, ones, sums, scale=target.scale)
-    if isinstance(target, bootstrap.Reference):
-        return nulls.against_reference(rows, ones, sums, target.cells, scale=target.scale)
-    if isinstance(target, bootstrap.Complement):
-        return nulls.against_complement(rows, ones, sums, scale=target.scale)
-    raise OptionError("This target has no test under the null; use method='bootstrap-t'.")
 
 
 def adjust(

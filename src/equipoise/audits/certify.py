@@ -16,10 +16,19 @@ from equipoise.audits._bench import (
     set_up,
     status_note,
 )
+from equipoise.audits._likelihood import Found, band_applies, likelihood_bounds
 from equipoise.audits._progress import Progress, progress_bar
 from equipoise.audits._provenance import provenance_of
 from equipoise.audits._together import jointly
-from equipoise.audits.methods import AllRanges, Bootstrap, Certificates, as_method
+from equipoise.audits.methods import (
+    AllRanges,
+    Band,
+    Bootstrap,
+    Certificates,
+    Euclidean,
+    Likelihood,
+    as_method,
+)
 from equipoise.audits.ranges import certify_ranges
 from equipoise.claims import Claim, Ratio, Together, as_claim
 from equipoise.errors import OptionError
@@ -69,10 +78,12 @@ def certify(
         within it, ``"upper"`` whether it lies below, ``"lower"`` whether it lies above; each group
         then gets a verdict. For a ratio, ``"both"`` means between the tolerance and its inverse.
     method
-        `Bootstrap` (bounds), `Certificates` (yes or no for each group, needs a tolerance) or
-        `AllRanges` (the same for all ranges of a number, without a grid), as a value or by name.
+        As a value or by name: `Band` (bounds by likelihood; the default for 0/1 metrics without
+        weights, clusters or a custom target), `Bootstrap` (bounds; the default for all others),
+        `Likelihood` and `Euclidean` (intervals group by group), `Certificates` (yes or no for each
+        group, needs a tolerance) or `AllRanges` (the same for all ranges of a number).
     resamples
-        Shorthand for the method's number of resamples.
+        Shorthand for the method's number of resamples or draws.
     rng
         Seed; the same seed gives the same answer. If not given, one is drawn and recorded.
     progress
@@ -109,11 +120,10 @@ def certify(
     known_name("side", side, ("lower", "upper", "both"))
     asked = as_claim(claim)
     _check_tolerance(tolerance, side, asked)
-    chosen = as_method(
-        "bootstrap" if method is None else method, (Bootstrap, Certificates, AllRanges), "certify"
-    )
+    chosen = None if method is None else as_method(method, _METHODS, "certify")
     if resamples is not None:
-        chosen = dataclasses.replace(chosen, resamples=whole("resamples", resamples, least=20))
+        whole("resamples", resamples, least=20)
+        chosen = chosen and _shortened(chosen, resamples)
     seed = seed_of(rng)
     if isinstance(chosen, AllRanges):
         return certify_ranges(
@@ -127,9 +137,32 @@ def certify(
             progress=progress,
         )
     bench = set_up(trail, asked)
+    if chosen is None:
+        chosen = _shortened(default_method(bench), resamples)
+    if isinstance(chosen, Band | Likelihood | Euclidean):
+        found = likelihood_bounds(bench, chosen, level, side, seed)
+        return _assembled(bench, chosen, level, side, tolerance, seed, found)
     if isinstance(chosen, Certificates):
         return _certificates(bench, chosen, level, side, tolerance, seed, progress)
     return _bounds(bench, chosen, level, side, tolerance, seed, progress)
+
+
+_METHODS = (Bootstrap, Certificates, AllRanges, Band, Likelihood, Euclidean)
+
+
+def default_method(bench: Bench) -> Band | Bootstrap:
+    """The band for unweighted 0/1 metrics, the bootstrap for all others."""
+    return Band() if band_applies(bench) else Bootstrap()
+
+
+def _shortened(method: Any, resamples: int | None) -> Any:
+    """The method with another number of resamples."""
+    if resamples is None:
+        return method
+    if isinstance(method, Likelihood | Euclidean):
+        raise OptionError("resamples= has no meaning here: this method does not resample.")
+    name = "draws" if isinstance(method, Band) else "resamples"
+    return dataclasses.replace(method, **{name: resamples})
 
 
 def _check_tolerance(tolerance: float | None, side: Side, claim: Claim) -> None:
@@ -164,35 +197,39 @@ def _bounds(
         bench.estimates, extremes, scaling, level=level, side=bootstrap.Side(side)
     )
     reach = bootstrap.half_width_factors(bench.estimates, scaling)
-    draft = _empty_bounds(bench, method, level, side, tolerance, seed, extremes, read.critical)
-    ends = zip(read.lower.tolist(), read.upper.tolist(), reach.tolist(), strict=True)
-    rows = tuple(
-        _bounded(draft, fields, status_note(bench, i), *map(finite, three))
-        for i, (fields, three) in enumerate(zip(group_fields(bench), ends, strict=True))
+    found = Found(
+        lower=read.lower,
+        upper=read.upper,
+        reach=reach,
+        critical=read.critical,
+        draws=tuple(zip(extremes.lowest.tolist(), extremes.highest.tolist(), strict=True)),
+        engine=extremes.engine,
+        recipe=None,
+        guarantee="",
+        assumption="large-sample approximation by the bootstrap",
     )
-    return dataclasses.replace(draft, rows=rows)
+    return _assembled(bench, method, level, side, tolerance, seed, found)
 
 
-def _empty_bounds(
+def _assembled(
     bench: Bench,
-    method: Bootstrap,
+    method: Any,
     level: float,
     side: Side,
     tolerance: float | None,
     seed: Seed,
-    extremes: bootstrap.Extremes,
-    critical: float,
+    found: Found,
 ) -> Bounds:
-    pairs = zip(extremes.lowest.tolist(), extremes.highest.tolist(), strict=True)
     kept = {} if side == "both" else {"upper": "upper ", "lower": "lower "}
-    return Bounds(
+    words = (
+        f"With {level_text(level)} confidence all {kept.get(side, '')}bounds hold at once, for "
+        f"{_every(bench)}"
+    )
+    draft = Bounds(
         claim=bench.claim.to_plan(),
         question=bench.claim.words,
-        guarantee=(
-            f"With {level_text(level)} confidence all {kept.get(side, '')}bounds hold at once, for "
-            f"{_every(bench)}"
-        ),
-        assumptions=_assumptions(bench),
+        guarantee=found.guarantee or words,
+        assumptions=(*_assumptions(bench), found.assumption),
         provenance=provenance_of(bench.cells, seed.number),
         rows=(),
         metric=bench.claim.metric.words,
@@ -204,10 +241,17 @@ def _empty_bounds(
         tolerance=tolerance,
         limits=possible_range(bench),
         method=to_plain(method),
-        engine=extremes.engine,
-        critical=finite(critical),
-        draws=tuple(pairs),
+        engine=found.engine,
+        critical=finite(found.critical),
+        draws=found.draws,
+        recipe=found.recipe,
     )
+    ends = zip(found.lower.tolist(), found.upper.tolist(), found.reach.tolist(), strict=True)
+    rows = tuple(
+        _bounded(draft, fields, status_note(bench, i), *map(finite, three))
+        for i, (fields, three) in enumerate(zip(group_fields(bench), ends, strict=True))
+    )
+    return dataclasses.replace(draft, rows=rows)
 
 
 def _bounded(
@@ -271,7 +315,7 @@ def _certificates(
         guarantee=(
             f"With {level_text(level)} confidence not one certificate is false, for {_every(bench)}"
         ),
-        assumptions=_assumptions(bench),
+        assumptions=(*_assumptions(bench), "large-sample approximation by the bootstrap"),
         provenance=provenance_of(bench.cells, seed.number),
         rows=tuple(
             CertifiedGroup(
@@ -325,5 +369,4 @@ def _assumptions(bench: Bench) -> tuple[str, ...]:
     return (
         f"{unit} are independent draws from the population audited",
         "the collection of groups was fixed before looking at the outcomes",
-        "large-sample approximation by the bootstrap",
     )

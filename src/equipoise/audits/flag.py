@@ -17,11 +17,19 @@ from equipoise.audits._bench import (
     set_up,
     status_note,
 )
+from equipoise.audits._likelihood import WRONG
 from equipoise.audits._progress import Progress, progress_bar
 from equipoise.audits._provenance import provenance_of
 from equipoise.audits._testing import Control, Test, Tested, adjust, p_values
 from equipoise.audits._together import jointly
-from equipoise.audits.methods import Bootstrap, BootstrapT, UnderNull, as_method
+from equipoise.audits.methods import (
+    Bootstrap,
+    BootstrapT,
+    Euclidean,
+    Likelihood,
+    UnderNull,
+    as_method,
+)
 from equipoise.claims import Claim, Together, as_claim
 from equipoise.claims import target as targets
 from equipoise.errors import OptionError
@@ -96,7 +104,8 @@ def flag(
     method
         How p-values are computed, as a value or by name. The default takes the spread under the
         null, which is right in groups of any size: `UnderNull` for 0/1 metrics, `BootstrapT` for
-        others. `Bootstrap` is the published form, whose p-values are too small in small groups.
+        others. `Bootstrap` is the published form, whose p-values are too small in small groups;
+        `Likelihood` and `Euclidean` are the empirical likelihoods.
     min_rows
         Leave out groups with fewer rows; the default method needs no minimum.
     resamples, rng, progress
@@ -177,7 +186,7 @@ def _method(bench: Bench, options: FlagOptions) -> Test:
     counted = bench.moments.binary and bench.cells.clusters is None
     known = not isinstance(bench.claim.target, targets.Custom)
     default = UnderNull() if counted and known else BootstrapT()
-    allowed = (Bootstrap, UnderNull, BootstrapT)
+    allowed = (Bootstrap, UnderNull, BootstrapT, Likelihood, Euclidean)
     chosen: Test = as_method(default if options.method is None else options.method, allowed, "flag")
     if isinstance(chosen, UnderNull) and not (counted and known):
         raise OptionError(
@@ -185,7 +194,7 @@ def _method(bench: Bench, options: FlagOptions) -> Test:
             "is not custom. Use method='bootstrap-t'."
         )
     if options.resamples is not None:
-        if isinstance(chosen, UnderNull):
+        if isinstance(chosen, UnderNull | Likelihood | Euclidean):
             raise OptionError("resamples= has no meaning here: this method does not resample.")
         chosen = dataclasses.replace(chosen, resamples=options.resamples)
     return chosen
@@ -323,6 +332,8 @@ def _guarantee(options: FlagOptions, method: Test, bench: Bench) -> str:
         first = f"The chance of any false flag is at most {rate}, over {groups}"
     if isinstance(method, Bootstrap):
         return f"{first}; in small groups these p-values are too small, and this does not hold"
+    if isinstance(method, Likelihood) and method.target == "plug-in":
+        return f"{first}; {WRONG}, and this does not hold"
     return first
 
 

@@ -7,6 +7,7 @@ from equipoise.findings.describe import DescribedGroup, Description
 from equipoise.findings.finding import Finding, Provenance, from_dict, from_json
 from equipoise.findings.flags import FlaggedGroup, Flags
 from equipoise.findings.joint import Joint, JointGroup
+from equipoise.findings.joint_test import JointlyTested, JointTest
 from equipoise.findings.ranges import CertifiedRange, RangeCertificates
 from equipoise.findings.summary import MeasuredSpread, SummarizedGroup, Summary
 from equipoise.findings.verdict import Verdict
@@ -26,6 +27,8 @@ __all__ = [
     "Flags",
     "Joint",
     "JointGroup",
+    "JointTest",
+    "JointlyTested",
     "MeasuredSpread",
     "Provenance",
     "RangeCertificates",

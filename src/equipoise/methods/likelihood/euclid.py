@@ -30,7 +30,7 @@ def student_interval(
     """All values whose signed root is at most ``critical`` in size.
 
     >>> one = np.array([1.0])
-    >>> low, high = student_interval(0 * one, one, 3 * one, 1.4841)
+    >>> low, high = student_interval(0 * one, one, 3 * one, 1.4802)
     >>> low.round(2).tolist(), high.round(2).tolist()
     ([-2.0], [2.0])
     """
@@ -44,8 +44,8 @@ def student_interval(
 def normal_critical(level: float, family: str, groups: int, *, two_sided: bool = True) -> float:
     """The normal score that intervals of one group, or of many at once, are cut at.
 
-    >>> round(normal_critical(0.95, "pointwise", 10), 3), round(normal_critical(0.95, "sidak", 10), 3)
-    (1.96, 2.8)
+    >>> [round(normal_critical(0.95, name, 10), 3) for name in ("pointwise", "sidak")]
+    [1.96, 2.8]
     """
     number = max(groups, 1)
     miss = {

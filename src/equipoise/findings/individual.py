@@ -1,0 +1,261 @@
+"""What `individual` says: how much worse a model could do on comparable people, and on whom."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from equipoise.findings.charts.transport import heat_map
+from equipoise.findings.finding import Finding
+from equipoise.findings.summary import restored
+from equipoise.findings.verdict import Verdict
+from equipoise.findings.words import amount, left_out, level_text, plural, unsigned
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovedPeople:
+    """People of one kind whom the model would treat worse as people of another kind."""
+
+    group: str
+    """The people in words."""
+    to: str
+    """As whom they would be treated worse, in words."""
+    where: Mapping[str, Any]
+    """Their features."""
+    where_to: Mapping[str, Any]
+    """The features of those they are compared with."""
+    label: int
+    """What really happened to them, 0 or 1."""
+    n: int
+    """Rows of this kind of people, moved or not."""
+    people: float
+    """How many of them are moved; a fraction if the budget pays for part of one."""
+    loss: float
+    """The model's loss on them."""
+    loss_to: float
+    """The model's loss on those they are compared with."""
+    gain: float
+    """What they add to the audit value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditedCell:
+    """One kind of people: features and label."""
+
+    group: str
+    """The features in words."""
+    where: Mapping[str, Any]
+    """The features as data."""
+    label: int
+    """The label, 0 or 1."""
+    n: int
+    """Rows; zero for people nobody has seen, on whom the model was asked."""
+    after: float
+    """Rows there would be in the worst comparable population."""
+    loss: float
+    """The model's loss."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Individual(Finding):
+    """How much worse the model could do on comparable people, with its uncertainty."""
+
+    kind: ClassVar[str] = "individual"
+    row_type: ClassVar[type] = MovedPeople
+    columns: ClassVar[tuple[str, ...]] = (
+        "group",
+        "label",
+        "to",
+        "n",
+        "people",
+        "loss",
+        "loss_to",
+        "gain",
+    )
+
+    value: float
+    """The audit value: rise of the average loss in the worst comparable population."""
+    lower: float | None
+    """Lower end of the two-sided interval; None if there is no answer."""
+    upper: float | None
+    """Upper end of the same."""
+    lower_bound: float | None
+    """One-sided lower confidence bound."""
+    upper_bound: float | None
+    """One-sided upper confidence bound."""
+    ceiling: float
+    """The largest value that any population of these people could have."""
+    risk: float
+    """Average loss of the people as they are."""
+    loss: str
+    """The loss in words."""
+    share: bool
+    """Whether the loss is 0 or 1, so that averages read as percentages."""
+    vary: tuple[str, ...]
+    """The features in which comparable people may differ."""
+    features: tuple[str, ...]
+    """All features, those included."""
+    compared: str
+    """Who is compared with whom, in words."""
+    budget: float
+    """Largest average cost of moving; may be infinite."""
+    spent: float
+    """Average cost of the moves found."""
+    level: float
+    """Confidence level of the interval, and of each bound."""
+    tolerance: float | None
+    """The audit value that is tolerated, if one was named."""
+    p_above: float | None
+    """p-value of "the value is at most the tolerance": small means shown unfair."""
+    p_below: float | None
+    """p-value of "the value is at least the tolerance": small means shown fair."""
+    verdict: Verdict | None
+    """Whether it is shown that the value is at most the tolerance; None without a tolerance."""
+    method: str
+    """How the sampling error was found."""
+    reason: str
+    """Why this method, or why there is no answer."""
+    outcome: str
+    """What kind of answer there is."""
+    price: float | None
+    """What one more unit of budget would gain; None if it has no limit."""
+    unique: bool
+    """Whether the dual price is unique."""
+    resamples: int
+    """Draws behind the interval; 0 for closed forms."""
+    observed_only: bool
+    """Whether people were compared only with people in the table, as without a model."""
+    mixed: int
+    """Cells in which the loss differs between rows, so that its mean stands for it."""
+    isolated: int
+    """Cells that are comparable with no other."""
+    cells: tuple[AuditedCell, ...]
+    """Every kind of people, in the order in which a cost matrix runs."""
+
+    def __post_init__(self) -> None:
+        # Read back from JSON these are plain mappings and text.
+        cells = tuple(restored(AuditedCell, cell) for cell in self.cells)
+        object.__setattr__(self, "cells", cells)
+        if self.verdict is not None:
+            object.__setattr__(self, "verdict", Verdict(self.verdict))
+
+    def sentences(self) -> tuple[str, ...]:
+        """The value, the verdict, who is concerned, and what the answer rests on."""
+        source = self.provenance
+        return (
+            self._value_sentence(),
+            self._interval_sentence(),
+            *self._verdict_sentence(),
+            *(self._move_sentence(row) for row in self.rows[:3]),
+            self._scope_sentence(),
+            *self._mixed_sentence(),
+            f"Based on {plural(source.counted, 'row')} of {source.source}.",
+            left_out(source.excluded, source.ineligible),
+        )
+
+    def plot(self) -> Any:
+        """How many people leave and arrive, by varied features and each other feature."""
+        return heat_map(
+            self.changes(),
+            title=f"Who would be treated worse: people moved along {', '.join(self.vary)}",
+            subtitle="change in the number of people between the table and the worst comparable "
+            "population",
+        )
+
+    def changes(self) -> list[dict[str, Any]]:
+        """The heat map as records: the net change in people by label, varied levels and others."""
+        others = [name for name in self.features if name not in self.vary]
+        change: dict[tuple[int, str, str], float] = defaultdict(float)
+        for cell in self.cells:
+            row = ", ".join(_level(name, cell.where[name]) for name in self.vary)
+            for name in others or [""]:
+                column = f"{name}: {_level(name, cell.where[name])}" if name else "everyone"
+                change[cell.label, column, row] += cell.after - cell.n
+        order = sorted(change, key=lambda key: key[0])
+        return [
+            {"panel": f"label {a}", "column": b, "row": c, "change": round(change[a, b, c], 9)}
+            for a, b, c in order
+        ]
+
+    def _rise(self, value: float | None) -> str:
+        return "not available" if value is None else unsigned(value, self.share)
+
+    def _value_sentence(self) -> str:
+        if self.value == 0:
+            return f"On {self.compared} the {self.loss} is nowhere higher: the audit value is 0."
+        return (
+            f"Comparing {self.compared}, the {self.loss} could be {self._rise(self.value)} higher: "
+            f"{amount(self.risk + self.value, self.share)} instead of "
+            f"{amount(self.risk, self.share)}."
+        )
+
+    def _interval_sentence(self) -> str:
+        if self.lower is None or self.upper is None:
+            return f"There is no interval: {self.reason}."
+        if self.lower == self.upper:
+            return f"The value is exact, without sampling error: {self.reason}."
+        return (
+            f"With {level_text(self.level)} confidence it lies between {self._rise(self.lower)} "
+            f"and {self._rise(self.upper)} ({self.method}: {self.reason})."
+        )
+
+    def _verdict_sentence(self) -> list[str]:
+        if self.tolerance is None:
+            return []
+        limit = self._rise(self.tolerance)
+        if self.verdict is Verdict.SHOWN:
+            return [f"It is shown to be at most {limit}, the tolerance."]
+        if self.verdict is Verdict.SHOWN_NOT:
+            return [f"It is shown to exceed {limit}, the tolerance."]
+        return [f"Whether it exceeds {limit}, the tolerance, is not determined."]
+
+    def _move_sentence(self, row: MovedPeople) -> str:
+        number = f"{row.people:,.0f}" if row.people == round(row.people) else f"{row.people:,.1f}"
+        who = f"{number} {'person' if number == '1' else 'people'} ({row.group}) with label"
+        if self.share and {row.loss, row.loss_to} == {0.0, 1.0}:
+            return (
+                f"{who} {row.label} {'is' if number == '1' else 'are'} predicted {row.label}, and "
+                f"would be predicted {1 - row.label} as {row.to}."
+            )
+        return (
+            f"{who} {row.label} would have a loss of {row.loss_to:.3g} instead of {row.loss:.3g} "
+            f"as {row.to}."
+        )
+
+    def _scope_sentence(self) -> str:
+        alone = (
+            f" {plural(self.isolated, 'kind')} of people {_be(self.isolated)} comparable with no "
+            "other."
+            if self.isolated
+            else ""
+        )
+        kinds = plural(len(self.cells), "kind")
+        if self.observed_only:
+            return (
+                f"Only people in the table were compared ({kinds} of people); a model could do "
+                f"worse on others.{alone}"
+            )
+        unseen = sum(cell.n == 0 for cell in self.cells)
+        return (
+            f"The model was asked about {kinds} of people, {unseen:,} of which are not in the "
+            f"table.{alone}"
+        )
+
+    def _mixed_sentence(self) -> list[str]:
+        if not self.mixed:
+            return []
+        return [
+            f"In {plural(self.mixed, 'kind')} of people the loss differs from row to row, so the "
+            "model knows more than the features named; their mean loss was used as if it were "
+            "known."
+        ]
+
+
+def _be(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _level(name: str, value: Any) -> str:
+    if isinstance(value, Mapping):
+        return " ".join(f"{end} {number:g}" for end, number in value.items())
+    return f"{name} missing" if value is None else str(value)
