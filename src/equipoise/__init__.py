@@ -73,6 +73,7 @@ if TYPE_CHECKING:
         describe,
         discover,
         flag,
+        individual,
         joint_test,
         summarize,
     )
@@ -120,6 +121,7 @@ __all__ = [
     "flag",
     "from_plan",
     "gap",
+    "individual",
     "intersections",
     "intervals",
     "joint_test",
@@ -145,20 +147,21 @@ __all__ = [
 
 # The verbs bring in the mathematics, and with it half a second of imports, when first used.
 _VERBS = (
-    "joint_test",
-    "Euclidean",
-    "Likelihood",
-    "Band",
     "AllRanges",
+    "Band",
     "Bootstrap",
     "BootstrapT",
     "Certificates",
+    "Euclidean",
+    "Likelihood",
     "UnderNull",
     "certify",
     "compare",
     "describe",
     "discover",
     "flag",
+    "individual",
+    "joint_test",
     "summarize",
 )
 

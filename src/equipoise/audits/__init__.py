@@ -6,6 +6,7 @@ from equipoise.audits.describe import describe
 from equipoise.audits.discover import discover
 from equipoise.audits.flag import flag
 from equipoise.audits.joint_test import joint_test
+from equipoise.audits.individual import individual
 from equipoise.audits.methods import (
     AllRanges,
     Band,
@@ -32,6 +33,7 @@ __all__ = [
     "describe",
     "discover",
     "flag",
+    "individual",
     "joint_test",
     "summarize",
 ]

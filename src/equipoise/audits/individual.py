@@ -1,5 +1,6 @@
 """`individual`: how much worse a model could do on comparable people."""
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,9 @@ from equipoise.findings.verdict import Verdict
 from equipoise.methods import transport
 from equipoise.methods.transport import Method
 from equipoise.trail import Trail
+
+#: The outcome when cells have no loss of their own.
+ESTIMATED_LOSSES = "the losses themselves are estimated"
 
 #: Names of the methods, as the option takes them.
 METHODS = {
@@ -158,7 +162,15 @@ def infer_value(
         )
         if options.tolerance is not None:
             found.p_above(options.tolerance)
-    return found
+    if not people.mixed:
+        return found
+    # Picking the worst of several noisy means exaggerates, and no method here allows for it.
+    reason = (
+        f"the loss differs from row to row in {people.mixed:,} of {len(people):,} kinds of people, "
+        "so the value is too large by an unknown amount; name every feature the model uses, or "
+        "pass model=…"
+    )
+    return dataclasses.replace(found, limit=None, reason=reason)
 
 
 def _finding(
@@ -202,9 +214,9 @@ def _finding(
         p_above=None if tolerance is None else found.p_above(tolerance),
         p_below=None if tolerance is None else found.p_below(tolerance),
         verdict=_verdict(found, level, tolerance),
-        method=str(found.method),
+        method="none" if found.limit is None else str(found.method),
         reason=found.reason,
-        outcome=str(found.outcome),
+        outcome=ESTIMATED_LOSSES if people.mixed else str(found.outcome),
         price=_finite(solution.prices.lowest),
         unique=solution.prices.unique,
         resamples=found.draws,
@@ -289,7 +301,7 @@ def _claim(
 
 def _guarantee(found: transport.Inference, level: float) -> str:
     if found.limit is None:
-        return f"none: {found.outcome}"
+        return f"none: {found.reason}"
     kind = "exact" if found.method is Method.EXACT else "for large samples"
     return (
         f"{kind}: interval and one-sided bounds, each on its own, with {100 * level:.10g} % "
@@ -300,8 +312,6 @@ def _guarantee(found: transport.Inference, level: float) -> str:
 def _assumptions(people: People, observed_only: bool) -> tuple[str, ...]:
     basic = ("rows are independent draws from the population audited",)
     known = "the model's loss depends on the features and the label alone"
-    if people.mixed:
-        known = "mean losses of cells in which the loss varies are known without error"
     limited = ("people who are not in the table are not compared",) if observed_only else ()
     return (*basic, known, *limited)
 

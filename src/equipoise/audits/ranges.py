@@ -1,6 +1,6 @@
 """Certificates for all ranges of a number, by running sums instead of a list of groups."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from equipoise.audits._provenance import provenance_of
 from equipoise.audits.methods import AllRanges
 from equipoise.cells import Cells, gather
 from equipoise.cells.rows import pull_rows
-from equipoise.cells.words import closed_range_text
 from equipoise.claims import Claim
 from equipoise.claims.groups import Intervals
 from equipoise.claims.target import Constant, Overall
@@ -23,16 +22,6 @@ from equipoise.findings.words import level_text
 from equipoise.methods import bootstrap
 from equipoise.methods.arrays import FloatArray
 from equipoise.trail import Trail
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ladder:
-    """Running sums over the points of the attribute."""
-
-    points: tuple[float, ...]
-    rows: FloatArray
-    weight: FloatArray
-    total: FloatArray
 
 
 def certify_ranges(
@@ -67,16 +56,9 @@ def certify_ranges(
             )
             for bound, upward in aims.get(side, [(-limit, True), (limit, False)])
         ]
-    ladder = _Ladder(
-        points=points,
-        rows=_running(cells.rows),
-        weight=_running(cells.weight),
-        total=_running(cells.total),
-    )
     name = claim.across.dimensions()[0].name
     bars = [f.critical(level) if f.spread > 0 else float(np.finfo(float).max) for f in found]
-    theta = _theta(claim, cells)
-    return RangeCertificates(
+    empty = RangeCertificates(
         claim=claim.to_plan(),
         question=claim.words,
         guarantee=(
@@ -88,7 +70,7 @@ def certify_ranges(
             "large-sample approximation by the bootstrap",
         ),
         provenance=provenance_of(cells, seed.number),
-        rows=_widest(ladder, [f.prefix for f in found], bars, name, theta),
+        rows=(),
         metric=claim.metric.words,
         attribute=name,
         claimed=tolerance_words(limit, side, False, cells.zero_one),
@@ -99,10 +81,14 @@ def certify_ranges(
         engine=engine.name,
         ranges=len(points) * (len(points) + 1) // 2,
         points=points,
-        sizes=tuple(ladder.rows.tolist()),
+        target=_theta(claim, cells),
+        sizes=_running(cells.rows),
+        weights=_running(cells.weight),
+        totals=_running(cells.total),
         evidence=tuple(tuple(f.prefix.tolist()) for f in found),
         bars=tuple(bars),
     )
+    return replace(empty, rows=_widest(empty))
 
 
 def _check(claim: Claim, tolerance: float | None) -> float:
@@ -152,35 +138,21 @@ def _theta(claim: Claim, cells: Cells) -> float:
     return claim.target.scale * float(cells.total.sum() / cells.weight.sum())
 
 
-def _running(values: FloatArray) -> FloatArray:
-    return np.concatenate([[0.0], np.cumsum(values)])
+def _running(values: FloatArray) -> tuple[float, ...]:
+    return (0.0, *np.cumsum(values).tolist())
 
 
-def _widest(
-    ladder: _Ladder, evidence: list[FloatArray], bars: list[float], name: str, theta: float
-) -> tuple[CertifiedRange, ...]:
+def _widest(found: RangeCertificates) -> tuple[CertifiedRange, ...]:
     """Certified ranges that lie in no wider certified one, in the order of the attribute."""
+    sizes, evidence = np.array(found.sizes), [np.array(sums) for sums in found.evidence]
     rows, reached = [], 0
-    for start in range(len(ladder.points)):
-        enough = ladder.rows - ladder.rows[start] >= 2
-        for sums, bar in zip(evidence, bars, strict=True):
+    for start in range(len(found.points)):
+        enough = sizes - sizes[start] >= 2
+        for sums, bar in zip(evidence, found.bars, strict=True):
             enough &= sums - sums[start] >= bar
-        stops = np.flatnonzero(enough[max(start + 1, reached + 1) :])
+        first = max(start + 1, reached + 1)
+        stops = np.flatnonzero(enough[first:])
         if stops.size:
-            reached = max(start + 1, reached + 1) + int(stops[-1])
-            rows.append(_range(ladder, start, reached, name, theta))
+            reached = first + int(stops[-1])
+            rows.append(found.between(start, reached))
     return tuple(rows)
-
-
-def _range(ladder: _Ladder, start: int, stop: int, name: str, theta: float) -> CertifiedRange:
-    low, high = ladder.points[start], ladder.points[stop - 1]
-    value = float(
-        (ladder.total[stop] - ladder.total[start]) / (ladder.weight[stop] - ladder.weight[start])
-    )
-    return CertifiedRange(
-        group=closed_range_text(name, low, high),
-        where={name: {"from": low, "to": high}},
-        n=round(float(ladder.rows[stop] - ladder.rows[start])),
-        value=value,
-        disparity=value - theta,
-    )

@@ -6,6 +6,7 @@ from equipoise.findings.comparison import ComparedSpread, Comparison
 from equipoise.findings.describe import DescribedGroup, Description
 from equipoise.findings.finding import Finding, Provenance, from_dict, from_json
 from equipoise.findings.flags import FlaggedGroup, Flags
+from equipoise.findings.individual import AuditedCell, Individual, MovedPeople
 from equipoise.findings.joint import Joint, JointGroup
 from equipoise.findings.joint_test import JointlyTested, JointTest
 from equipoise.findings.ranges import CertifiedRange, RangeCertificates
@@ -13,6 +14,7 @@ from equipoise.findings.summary import MeasuredSpread, SummarizedGroup, Summary
 from equipoise.findings.verdict import Verdict
 
 __all__ = [
+    "AuditedCell",
     "BoundedGroup",
     "Bounds",
     "CertificateList",
@@ -25,11 +27,13 @@ __all__ = [
     "Finding",
     "FlaggedGroup",
     "Flags",
+    "Individual",
     "Joint",
     "JointGroup",
     "JointTest",
     "JointlyTested",
     "MeasuredSpread",
+    "MovedPeople",
     "Provenance",
     "RangeCertificates",
     "SummarizedGroup",

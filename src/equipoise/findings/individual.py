@@ -246,8 +246,7 @@ class Individual(Finding):
             return []
         return [
             f"In {plural(self.mixed, 'kind')} of people the loss differs from row to row, so the "
-            "model knows more than the features named; their mean loss was used as if it were "
-            "known."
+            "model knows more than the features named; their mean loss stands for it."
         ]
 
 

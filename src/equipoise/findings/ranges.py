@@ -14,7 +14,7 @@ from equipoise.findings.words import left_out, plural
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertifiedRange:
-    """A range that is certified and lies in no wider one that is."""
+    """One range, certified or not."""
 
     group: str
     """The range in words."""
@@ -26,6 +26,8 @@ class CertifiedRange:
     """The metric over the range."""
     disparity: float
     """Value minus target."""
+    certified: bool = True
+    """Whether the claim is certified for this range."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +40,7 @@ class RangeCertificates(Finding):
 
     kind: ClassVar[str] = "range certificates"
     row_type: ClassVar[type] = CertifiedRange
-    columns: ClassVar[tuple[str, ...]] = ("group", "n", "value", "disparity")
+    columns: ClassVar[tuple[str, ...]] = ("group", "n", "value", "disparity", "certified")
 
     metric: str
     """The metric in words."""
@@ -60,22 +62,53 @@ class RangeCertificates(Finding):
     """How many ranges were audited."""
     points: tuple[float, ...] = field(repr=False)
     """The values in the data, in order."""
+    target: float
+    """What ranges are compared with."""
     sizes: tuple[float, ...] = field(repr=False)
     """Running number of rows, from none."""
+    weights: tuple[float, ...] = field(repr=False)
+    """Running sum of weights."""
+    totals: tuple[float, ...] = field(repr=False)
+    """Running weighted sum of the metric."""
     evidence: tuple[tuple[float, ...], ...] = field(repr=False)
     """For each side of the claim: running sums that certify a range when they rise by the bar."""
     bars: tuple[float, ...]
     """The critical value on each side."""
 
-    def ask(self, low: float, high: float) -> bool:
-        """Whether the range from ``low`` to ``high``, both included, is certified."""
+    def ask(self, group: Mapping[str, Any] | None = None, /, **where: Any) -> CertifiedRange:
+        """Any range of the number, both ends included, such as ``ask(age=(25, 45))``."""
+        low, high = self._ends({**(group or {}), **where})
         start, stop = bisect_left(self.points, low), bisect_right(self.points, high)
         if stop <= start:
             raise ClaimError(f"No row has {self.attribute} between {low:g} and {high:g}.")
-        if self.sizes[stop] - self.sizes[start] < 2:
-            return False
-        pairs = zip(self.evidence, self.bars, strict=True)
-        return all(sums[stop] - sums[start] >= bar for sums, bar in pairs)
+        return self.between(start, stop)
+
+    def between(self, start: int, stop: int) -> CertifiedRange:
+        """The range from the point at ``start`` up to but not including the one at ``stop``."""
+        low, high = self.points[start], self.points[stop - 1]
+        value = (self.totals[stop] - self.totals[start]) / (
+            self.weights[stop] - self.weights[start]
+        )
+        rows = self.sizes[stop] - self.sizes[start]
+        risen = (sums[stop] - sums[start] for sums in self.evidence)
+        return CertifiedRange(
+            group=f"{self.attribute} {low:g}" + (f" to {high:g}" if high > low else ""),
+            where={self.attribute: {"from": low, "to": high}},
+            n=round(rows),
+            value=value,
+            disparity=value - self.target,
+            # One row alone says nothing of how values vary.
+            certified=rows >= 2 and all(r >= bar for r, bar in zip(risen, self.bars, strict=True)),
+        )
+
+    def _ends(self, where: Mapping[str, Any]) -> tuple[float, float]:
+        ends = where.get(self.attribute)
+        if set(where) != {self.attribute} or not isinstance(ends, tuple | list) or len(ends) != 2:
+            raise ClaimError(
+                f"Ask for a range of {self.attribute}, such as {self.attribute}=(low, high); "
+                f"got {dict(where)!r}."
+            )
+        return float(ends[0]), float(ends[1])
 
     def sentences(self) -> tuple[str, ...]:
         """The widest certified ranges, the guarantee, and the rows left out."""

@@ -40,7 +40,7 @@ def test_certificates_of_a_rate_equal_those_of_the_list(
     trail = eq.read(table(1), prediction="hit")
     claim = eq.gap(eq.selection_rate, across=eq.intervals("x"), target=target)
     swift, listed = both_ways(trail, claim, side, tolerance)
-    answers = [(row.certified, swift.ask(*ends(row.where))) for row in listed.rows]
+    answers = [(row.certified, swift.ask(x=ends(row.where)).certified) for row in listed.rows]
     assert all(one == other for one, other in answers)
     assert {one for one, _ in answers} == {True, False}
 
@@ -49,7 +49,7 @@ def test_certificates_of_a_real_metric_equal_those_of_the_list() -> None:
     trail = eq.read(table(2), label="y", score="f")
     claim = eq.gap(eq.squared_error, across=eq.intervals("x"), target=0)
     swift, listed = both_ways(trail, claim, "upper", 0.9)
-    answers = [(row.certified, swift.ask(*ends(row.where))) for row in listed.rows]
+    answers = [(row.certified, swift.ask(x=ends(row.where)).certified) for row in listed.rows]
     assert all(one == other for one, other in answers)
     assert {one for one, _ in answers} == {True, False}
 
@@ -84,7 +84,11 @@ def test_a_million_ranges_are_no_trouble_and_survive_json() -> None:
     found = eq.certify(trail, claim, method="all-ranges", tolerance=0.3, resamples=100, rng=1)
     assert isinstance(found, RangeCertificates)
     assert found.ranges == 1500 * 1501 // 2
-    assert found.ask(0, 1) is True
+    assert found.ask(x=(0, 1)).certified
+    with pytest.raises(eq.EquipoiseError, match="Ask for a range of x"):
+        found.ask(y=(0, 1))
+    with pytest.raises(eq.EquipoiseError, match="No row has x between 5 and 6"):
+        found.ask(x=(5, 6))
     assert from_json(found.to_json()) == found
     assert "certified range" in found.sentences()[0]
     assert found.plot().to_dict()["layer"]
