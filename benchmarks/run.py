@@ -9,7 +9,7 @@ from pathlib import Path
 from measure import Line, machine
 
 HERE = Path(__file__).parent
-BENCHMARKS = ("foundation", "bootstrap", "summaries", "transport")
+BENCHMARKS = ("foundation", "bootstrap", "summaries", "likelihood", "transport")
 
 
 def main(names: list[str]) -> int:

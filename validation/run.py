@@ -20,6 +20,7 @@ HERE = Path(__file__).parent
 PAPERS = {
     "paper_000": "Cherian and Candès, Statistical inference for fairness auditing",
     "paper_002": "Xue, Yurochkin and Sun, Auditing ML models for individual bias and unfairness",
+    "paper_003": "Empirical likelihood for fairness auditing",
     "paper_004": "Disparity summaries (meta-metrics) and their bias",
 }
 

@@ -75,6 +75,7 @@ if TYPE_CHECKING:
         flag,
         individual,
         joint_test,
+        select_fair,
         summarize,
     )
 
@@ -137,6 +138,7 @@ __all__ = [
     "read",
     "reference",
     "residual",
+    "select_fair",
     "selection_rate",
     "squared_error",
     "summarize",
@@ -162,6 +164,7 @@ _VERBS = (
     "flag",
     "individual",
     "joint_test",
+    "select_fair",
     "summarize",
 )
 

@@ -5,8 +5,8 @@ from equipoise.audits.compare import compare
 from equipoise.audits.describe import describe
 from equipoise.audits.discover import discover
 from equipoise.audits.flag import flag
-from equipoise.audits.joint_test import joint_test
 from equipoise.audits.individual import individual
+from equipoise.audits.joint_test import joint_test
 from equipoise.audits.methods import (
     AllRanges,
     Band,
@@ -17,6 +17,7 @@ from equipoise.audits.methods import (
     Likelihood,
     UnderNull,
 )
+from equipoise.audits.select_fair import select_fair
 from equipoise.audits.summarize import summarize
 
 __all__ = [
@@ -35,5 +36,6 @@ __all__ = [
     "flag",
     "individual",
     "joint_test",
+    "select_fair",
     "summarize",
 ]

@@ -45,7 +45,7 @@ def asked_losses(trail: Trail, people: People, model: Any, loss: Any) -> FloatAr
     answers = _answers(people, kinds, model)[place.reshape(-1)]
     labels = people.label.astype(np.float64)
     if loss == "zero-one":
-        return np.asarray(labels != _decisions(trail, answers), dtype=np.float64)
+        return np.asarray(labels != _decisions(trail, people, answers), dtype=np.float64)
     return _losses(loss, labels, answers)
 
 
@@ -93,18 +93,25 @@ def _frame(people: People, kinds: AnyArray) -> Any:
     return nw.from_dict(columns, backend=backend).to_native()  # type: ignore[arg-type]
 
 
-def _decisions(trail: Trail, answers: AnyArray) -> FloatArray:
+def _decisions(trail: Trail, people: People, answers: AnyArray) -> FloatArray:
+    """Answers as 0 and 1: given so, or as the values that the label column holds."""
     values = [canonical(value) for value in answers.tolist()]
     positive = trail.positive.get("label")
-    if positive is not None and any(value == positive for value in values):
+    label_values = people.cells.axes[-1].levels
+    if (
+        positive is not None
+        and answers.dtype != np.bool_
+        and all(value in label_values for value in values)
+    ):
         return np.array([float(value == positive) for value in values])
     wrong = [value for value in dict.fromkeys(values) if value not in (0, 1)]
-    if wrong and positive is not None and all(isinstance(value, str) for value in values):
-        return np.zeros(len(values))
     if wrong:
+        known = (
+            "" if positive is None else f", or a value of the label ({listing(label_values, 4)})"
+        )
         raise EquipoiseError(
-            f"With loss='zero-one' the model must return 0 or 1; it returned {listing(wrong, 3)}. "
-            "Turn its scores into decisions, or pass a loss of your own."
+            f"With loss='zero-one' the model must return 0 or 1{known}; it returned "
+            f"{listing(wrong, 3)}. Turn its scores into decisions, or pass a loss of your own."
         )
     return np.array([float(value) for value in values])
 

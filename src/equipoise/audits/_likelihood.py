@@ -8,6 +8,7 @@ import numpy as np
 
 from equipoise._rng import Seed
 from equipoise.audits._bench import Bench
+from equipoise.audits._progress import Progress, progress_bar
 from equipoise.audits._samples import own_values, pseudo_values
 from equipoise.audits.methods import Band, Euclidean, Likelihood
 from equipoise.claims import target as targets
@@ -45,15 +46,22 @@ def band_applies(bench: Bench) -> bool:
 
 
 def likelihood_bounds(
-    bench: Bench, method: Band | Likelihood | Euclidean, level: float, side: str, seed: Seed
+    bench: Bench,
+    method: Band | Likelihood | Euclidean,
+    level: float,
+    side: str,
+    seed: Seed,
+    progress: Progress = None,
 ) -> Found:
     """Bounds of every group by the method."""
     if isinstance(method, Band):
-        return _band(bench, method, level, side, seed)
+        return _band(bench, method, level, side, seed, progress)
     return _intervals(bench, method, level, side)
 
 
-def _band(bench: Bench, method: Band, level: float, side: str, seed: Seed) -> Found:
+def _band(
+    bench: Bench, method: Band, level: float, side: str, seed: Seed, progress: Progress
+) -> Found:
     if not band_applies(bench):
         raise OptionError(
             "The band needs a 0/1 metric without weights or clusters, and a target that is not "
@@ -61,9 +69,15 @@ def _band(bench: Bench, method: Band, level: float, side: str, seed: Seed) -> Fo
         )
     sums = bench.collection.sums
     draws = method.draws or likelihood.affordable_draws(len(bench.collection))
-    found = likelihood.normal_maxima(
-        bench.cells.rows, sums, _comparison(bench), draws=draws, seed=seed.sequence
-    )
+    with progress_bar(progress, draws, "certify") as tell:
+        found = likelihood.normal_maxima(
+            bench.cells.rows,
+            sums,
+            _comparison(bench),
+            draws=draws,
+            seed=seed.sequence,
+            progress=tell,
+        )
     extreme = {
         "lower": found.highest,
         "upper": -found.lowest,
@@ -87,18 +101,13 @@ def _from_counts(
     bench: Bench, critical: float, side: str, recipe: Mapping[str, Any], **rest: Any
 ) -> Found:
     low, high = likelihood.band(_parts_of(recipe), critical, calibrated=recipe["calibrated"])
-    none = np.full(low.shape, np.nan)
-    with np.errstate(invalid="ignore"):
-        half = (high - low) / 2 / max(critical, 1e-9)
-    return Found(
-        lower=low if side != "upper" else none,
-        upper=high if side != "lower" else none,
-        # a group without an estimate has no bounds to speak of
-        reach=np.where(np.isnan(bench.estimates.estimate), np.nan, np.nan_to_num(half, posinf=1e9)),
-        critical=critical,
-        recipe=recipe,
-        **rest,
+    same = (
+        likelihood.standard_errors(bench.cells.rows, bench.collection.sums, _comparison(bench)) == 0
     )
+    # without an estimate, or a target other than the group itself, there is nothing to bound
+    none = np.isnan(bench.estimates.estimate) | same
+    low, high = np.where(none, np.nan, low), np.where(none, np.nan, high)
+    return _found(bench, low, high, critical, side, recipe, rest)
 
 
 def _comparison(bench: Bench) -> likelihood.Comparison:
@@ -235,7 +244,8 @@ def _found(
     return Found(
         lower=low if side != "upper" else none,
         upper=high if side != "lower" else none,
-        reach=np.where(np.isfinite(half), half, np.nan),
+        # open at one end is still a bound
+        reach=np.where(np.isinf(half), 1e9, half),
         critical=critical,
         recipe=recipe,
         **shared,

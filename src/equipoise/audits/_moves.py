@@ -9,7 +9,7 @@ import numpy as np
 from equipoise.audits._people import People
 from equipoise.errors import OptionError
 from equipoise.methods import transport
-from equipoise.methods.arrays import FloatArray
+from equipoise.methods.arrays import FloatArray, IntArray
 
 FAIR_METRIC = "fair-metric"
 _MOST_PAIRS = 4_000_000
@@ -63,14 +63,15 @@ def _by_matrix(people: People, cost: Any) -> transport.Neighbours:
     return transport.from_matrix(matrix)
 
 
-def _same_label(people: People) -> tuple[Any, Any]:
+def _same_label(people: People) -> tuple[IntArray, IntArray]:
     sizes = np.bincount(people.label)
     if int((sizes**2).sum()) > _MOST_PAIRS:
         raise OptionError(
             f"A cost between all pairs of {len(people):,} cells is too much to compute. "
             "Use fewer features, or cost=None."
         )
-    return np.nonzero(people.label[:, None] == people.label)
+    source, target = np.nonzero(people.label[:, None] == people.label)
+    return source.astype(np.int64), target.astype(np.int64)
 
 
 def _by_function(people: People, cost: Callable[[Any, Any], Any]) -> transport.Neighbours:

@@ -1,7 +1,6 @@
 """Who is comparable with whom: cells of people by features and label."""
 
 import dataclasses
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,6 +24,8 @@ from equipoise.trail import Trail
 
 #: More cells than this are refused, those without rows included.
 MAX_PEOPLE = 200_000
+#: Up to this many, a model is asked about every combination of levels there could be.
+MAX_CROSS = 20_000
 #: A feature with more levels than this is more likely a measurement than a kind of people.
 MAX_LEVELS = 200
 
@@ -51,6 +52,8 @@ class People:
     """Cells whose rows do not all have the same loss."""
     cells: Cells
     """The cells as gathered, for the record."""
+    complete: bool = False
+    """Whether every combination of levels is a cell."""
 
     def __len__(self) -> int:
         return len(self.index)
@@ -102,9 +105,30 @@ def find_people(
 
 
 def with_unseen(people: People) -> People:
-    """The same people, and the cells without rows that differ from them only where varied."""
-    levels = [range(len(people.features[i])) for i in people.varied]
-    combinations = np.array(list(itertools.product(*levels)), dtype=np.int64)
+    """The same people, and those without rows on whom a model can be asked.
+
+    All combinations of levels, since any of them may turn up in the population; if these are too
+    many, those that differ from people in the table only where varied.
+    """
+    sizes = [len(axis) for axis in people.features]
+    whole = 2 * math.prod(sizes) <= MAX_CROSS
+    index = _every(*sizes, 2) if whole else _varied_everywhere(people)
+    every, place = np.unique(np.concatenate([people.index, index]), axis=0, return_inverse=True)
+    counts = np.zeros(len(every), dtype=np.int64)
+    counts[place.reshape(-1)[: len(people)]] = people.counts
+    return dataclasses.replace(
+        people, index=every, counts=counts, losses=None, mixed=0, complete=whole
+    )
+
+
+def _every(*sizes: int) -> IntArray:
+    """All combinations of positions, in order."""
+    return np.indices(sizes).reshape(len(sizes), -1).T.astype(np.int64)
+
+
+def _varied_everywhere(people: People) -> IntArray:
+    """Each class of people in the table, at every combination of the varied levels."""
+    combinations = _every(*(len(people.features[i]) for i in people.varied))
     _, first = np.unique(people.classes(), return_index=True)
     if first.size * len(combinations) > MAX_PEOPLE:
         raise ClaimError(
@@ -113,10 +137,7 @@ def with_unseen(people: People) -> People:
         )
     index = np.repeat(people.index[first], len(combinations), axis=0)
     index[:, list(people.varied)] = np.tile(combinations, (first.size, 1))
-    every, place = np.unique(np.concatenate([people.index, index]), axis=0, return_inverse=True)
-    counts = np.zeros(len(every), dtype=np.int64)
-    counts[place.reshape(-1)[: len(people)]] = people.counts
-    return dataclasses.replace(people, index=every, counts=counts, losses=None, mixed=0)
+    return index
 
 
 def _from_cells(found: Sequence[Cells], varied: tuple[int, ...], loss: Metric | None) -> People:

@@ -78,6 +78,28 @@ def pseudo_values(bench: Bench) -> Iterator[Batch]:
         )
 
 
+def null_scores(
+    bench: Bench, rows: bootstrap.RowData, cells: BoolArray, group: int, plugged: bool
+) -> FloatArray:
+    """What each row contributes to a group's disparity if all disparities are zero.
+
+    Their mean is the disparity. Unlike influence values they use the target in place of the group's
+    own mean, so that groups made of each other's rows depend on each other exactly.
+    """
+    found, x = bench.estimates, rows.value
+    inside, share = cells[rows.cell], float(found.share[group])
+    theta = float(found.target[group])
+    target = bench.target
+    if isinstance(target, bootstrap.Complement) and target.scale == 1 and not plugged:
+        theta = float(bench.cells.total.sum() / bench.cells.rows.sum())
+        return np.where(inside, (x - theta) / share, -(x - theta) / (1 - share))
+    own = np.where(inside, x - theta, 0.0) / share
+    if plugged:
+        return own
+    centred = np.where(inside, x - found.mean[group], 0.0) / share
+    return np.asarray(own - (centred - influence(bench, rows, cells, group)))
+
+
 def influence(bench: Bench, rows: bootstrap.RowData, cells: BoolArray, group: int) -> FloatArray:
     """Influence values of one group's disparity."""
     found, x = bench.estimates, rows.value

@@ -140,7 +140,7 @@ def certify(
     if chosen is None:
         chosen = _shortened(default_method(bench), resamples)
     if isinstance(chosen, Band | Likelihood | Euclidean):
-        found = likelihood_bounds(bench, chosen, level, side, seed)
+        found = likelihood_bounds(bench, chosen, level, side, seed, progress)
         return _assembled(bench, chosen, level, side, tolerance, seed, found)
     if isinstance(chosen, Certificates):
         return _certificates(bench, chosen, level, side, tolerance, seed, progress)

@@ -1,39 +1,23 @@
 """`individual`: how much worse a model could do on comparable people."""
 
-import dataclasses
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from equipoise._rng import Rng, Seed, seed_of
-from equipoise._validate import fraction, known_keywords, known_name, real, whole
+from equipoise._rng import Rng, seed_of
+from equipoise._validate import fraction, known_keywords
 from equipoise.audits._ask_model import Loss, asked_losses, loss_metric
-from equipoise.audits._moves import checked_input, cost_words, moves_of
+from equipoise.audits._inquiry import Inquiry, loss_words, make_inquiry, terms_of, verdict_of
 from equipoise.audits._people import People, check_trail, find_people, with_unseen
 from equipoise.audits._progress import Progress, progress_bar
 from equipoise.audits._provenance import provenance_of
-from equipoise.claims import Metric
 from equipoise.findings.individual import AuditedCell, Individual, MovedPeople
-from equipoise.findings.verdict import Verdict
 from equipoise.methods import transport
 from equipoise.methods.transport import Method
 from equipoise.trail import Trail
 
 #: The outcome when cells have no loss of their own.
 ESTIMATED_LOSSES = "the losses themselves are estimated"
-
-#: Names of the methods, as the option takes them.
-METHODS = {
-    "auto": Method.AUTO,
-    "exact": Method.EXACT,
-    "beta": Method.BETA,
-    "normal": Method.NORMAL,
-    "directional": Method.DIRECTIONAL,
-    "bootstrap": Method.BOOTSTRAP,
-    "m-out-of-n": Method.M_OUT_OF_N,
-    "numerical": Method.NUMERICAL,
-}
 
 
 @known_keywords
@@ -112,14 +96,9 @@ def individual(
     >>> str(found.verdict), found.method, found.observed_only
     ('shown not', 'exact binomial', False)
     """
-    options = _Options(
-        level=fraction("level", level),
-        tolerance=None if tolerance is None else real("tolerance", tolerance),
-        method=METHODS[known_name("method", method, METHODS)],
-        resamples=whole("resamples", resamples, least=100),
-        seed=seed_of(rng),
-    )
-    metric = loss_metric(loss, model)
+    fraction("level", level)
+    terms = terms_of(cost, budget, bounds, tolerance, method, resamples)
+    metric, seed = loss_metric(loss, model), seed_of(rng)
     with progress_bar(progress, 3, "individual") as tell:
         people = find_people(check_trail(trail), features, vary, metric)
         if model is not None:
@@ -128,73 +107,34 @@ def individual(
         losses = people.losses
         if losses is None:
             losses = asked_losses(trail, people, model, loss)
-        moves = moves_of(people, cost)
-        with checked_input():
-            problem = transport.prepare(moves, losses, budget=budget, bounds=bounds)
-            solution = transport.solve(problem, people.counts)
+        inquiry = make_inquiry(people, terms)
+        problem = inquiry.problem(losses)
         tell(2)
-        found = infer_value(problem, people, options)
+        found = inquiry.infer(problem, seed.sequence)
         tell(3)
-    words = _loss_words(loss, metric)
-    return _finding(people, problem, solution, found, options, cost, words, model is None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Options:
-    level: float
-    tolerance: float | None
-    method: Method
-    resamples: int
-    seed: Seed
-
-
-def infer_value(
-    problem: transport.Problem, people: People, options: _Options
-) -> transport.Inference:
-    """The sampling error of the audit value, by the method asked for."""
-    with checked_input():
-        found = transport.infer(
-            problem,
-            people.counts,
-            rng=np.random.default_rng(options.seed.sequence),
-            method=options.method,
-            resamples=options.resamples,
-        )
-        if options.tolerance is not None:
-            found.p_above(options.tolerance)
-    if not people.mixed:
-        return found
-    # Picking the worst of several noisy means exaggerates, and no method here allows for it.
-    reason = (
-        f"the loss differs from row to row in {people.mixed:,} of {len(people):,} kinds of people, "
-        "so the value is too large by an unknown amount; name every feature the model uses, or "
-        "pass model=…"
-    )
-    return dataclasses.replace(found, limit=None, reason=reason)
+    words = loss_words(loss, metric)
+    return _finding(inquiry, problem, found, level, words, seed.number, model is None)
 
 
 def _finding(
-    people: People,
+    inquiry: Inquiry,
     problem: transport.Problem,
-    solution: transport.Solution,
     found: transport.Inference,
-    options: _Options,
-    cost: Any,
+    level: float,
     loss: str,
+    seed: int | None,
     observed_only: bool,
 ) -> Individual:
-    level, tolerance = options.level, options.tolerance
+    people, tolerance = inquiry.people, inquiry.terms.tolerance
+    solution = inquiry.solve(problem)
     ends = found.interval(level) or (None, None)
-    names = tuple(axis.name for axis in people.features)
-    vary = tuple(names[i] for i in people.varied)
-    compared = cost_words(cost, " and ".join(vary))
     return Individual(
-        claim=_claim(people, vary, loss, cost, problem.budget),
-        question=f"how much higher the {loss} could be, comparing {compared}",
+        claim=_claim(inquiry, loss),
+        question=f"how much higher the {loss} could be, comparing {inquiry.compared}",
         guarantee=_guarantee(found, level),
-        assumptions=_assumptions(people, observed_only),
-        provenance=provenance_of(people.cells, options.seed.number),
-        rows=_rows(people, problem, solution, cost),
+        assumptions=_assumptions(observed_only, people.complete),
+        provenance=provenance_of(people.cells, seed),
+        rows=_rows(people, problem, solution, inquiry.terms.cost),
         value=solution.value,
         lower=ends[0],
         upper=ends[1],
@@ -204,16 +144,16 @@ def _finding(
         risk=solution.risk,
         loss=loss,
         share=loss == "error rate",
-        vary=vary,
-        features=names,
-        compared=compared,
+        vary=inquiry.vary,
+        features=inquiry.features,
+        compared=inquiry.compared,
         budget=problem.budget,
         spent=solution.spent,
         level=level,
         tolerance=tolerance,
         p_above=None if tolerance is None else found.p_above(tolerance),
         p_below=None if tolerance is None else found.p_below(tolerance),
-        verdict=_verdict(found, level, tolerance),
+        verdict=None if tolerance is None else verdict_of(found, level, tolerance),
         method="none" if found.limit is None else str(found.method),
         reason=found.reason,
         outcome=ESTIMATED_LOSSES if people.mixed else str(found.outcome),
@@ -225,16 +165,6 @@ def _finding(
         isolated=problem.isolated,
         cells=_cells(people, problem, solution),
     )
-
-
-def _verdict(found: transport.Inference, level: float, tolerance: float | None) -> Verdict | None:
-    """Each side by a test of its own; at most one of them can err."""
-    if tolerance is None:
-        return None
-    low, high = found.lower(level), found.upper(level)
-    if high is not None and high <= tolerance:
-        return Verdict.SHOWN
-    return Verdict.SHOWN_NOT if low is not None and low > tolerance else Verdict.UNDETERMINED
 
 
 def _rows(
@@ -284,18 +214,16 @@ def _cells(
     )
 
 
-def _claim(
-    people: People, vary: tuple[str, ...], loss: str, cost: Any, budget: float
-) -> dict[str, Any]:
+def _claim(inquiry: Inquiry, loss: str) -> dict[str, Any]:
+    cost = inquiry.terms.cost
     plain = cost is None or isinstance(cost, str)
-    named = cost if plain else "a function" if callable(cost) else "a matrix"
     return {
         "kind": "individual",
-        "vary": list(vary),
-        "features": [axis.name for axis in people.features],
+        "vary": list(inquiry.vary),
+        "features": list(inquiry.features),
         "loss": loss,
-        "cost": named,
-        "budget": _finite(budget),
+        "cost": cost if plain else "a function" if callable(cost) else "a matrix",
+        "budget": _finite(inquiry.terms.budget),
     }
 
 
@@ -309,20 +237,15 @@ def _guarantee(found: transport.Inference, level: float) -> str:
     )
 
 
-def _assumptions(people: People, observed_only: bool) -> tuple[str, ...]:
-    basic = ("rows are independent draws from the population audited",)
-    known = "the model's loss depends on the features and the label alone"
-    limited = ("people who are not in the table are not compared",) if observed_only else ()
-    return (*basic, known, *limited)
-
-
-def _loss_words(loss: Any, metric: Metric | None) -> str:
-    if metric is not None:
-        return metric.words
-    if loss == "zero-one":
-        return "error rate"
-    name = getattr(loss, "__name__", "")
-    return f"average {name.replace('_', ' ')}" if name.isidentifier() else "average loss"
+def _assumptions(observed_only: bool, complete: bool) -> tuple[str, ...]:
+    limited = "combinations of the features not varied that are not in the table do not occur"
+    if observed_only:
+        limited = "people who are not in the table are not compared, and do not occur"
+    return (
+        "rows are independent draws from the population audited",
+        "the model's loss depends on the features and the label alone",
+        *(() if complete else (limited,)),
+    )
 
 
 def _finite(value: float) -> float | None:

@@ -10,7 +10,7 @@ from equipoise._validate import fraction, known_keywords
 from equipoise.audits._bench import Bench, group_fields, set_up, status_note
 from equipoise.audits._likelihood import WRONG
 from equipoise.audits._provenance import provenance_of
-from equipoise.audits._samples import influence, membership, rows_of
+from equipoise.audits._samples import influence, membership, null_scores, rows_of
 from equipoise.audits.methods import Euclidean, Likelihood, as_method
 from equipoise.claims import Claim, Ratio, as_claim
 from equipoise.errors import OptionError
@@ -73,33 +73,36 @@ def _run(
     count = np.ones(rows.value.size) if rows.count is None else rows.count.astype(np.float64)
     if rows.value.size * used.size > _LIMIT:
         raise OptionError("Too many rows times groups for a joint test; audit fewer groups.")
-    if isinstance(method, Likelihood) and method.target == "plug-in":
-        moves = [_plain(bench, rows, member[j], i) for j, i in enumerate(used)]
-    else:
-        moves = [influence(bench, rows, member[j], int(i)) for j, i in enumerate(used)]
-    psi = np.stack(moves, axis=1) if moves else np.zeros((rows.value.size, 0))
+    plugged = isinstance(method, Likelihood) and method.target == "plug-in"
     total = max(float(count.sum()), 1.0)
-    covariance = (psi * count[:, None]).T @ psi / total**2
-    gap = bench.estimates.estimate[used]
+    around = _columns(
+        rows, [influence(bench, rows, c, int(i)) for c, i in zip(member, used, strict=True)]
+    )
+    covariance = (around * count[:, None]).T @ around / total**2
+    if (
+        isinstance(method, Likelihood)
+        and _known(bench)
+        and not bool((member.sum(axis=0) > 1).any())
+    ):
+        return _disjoint(bench, rows, member, used, method.calibration == "auto"), covariance
+    scores = [
+        null_scores(bench, rows, c, int(i), plugged) for c, i in zip(member, used, strict=True)
+    ]
+    g = _columns(rows, scores)
     if isinstance(method, Euclidean):
-        return likelihood.joint_euclidean(gap, covariance), covariance
-    kept = count > 0
-    adjusted = method.calibration == "auto"
-    if _known(bench) and not bool((member.sum(axis=0) > 1).any()):
-        return _disjoint(bench, rows, member, used, adjusted), covariance
-    moved = psi[kept] + gap
-    return likelihood.joint_ratio(moved, count[kept], adjusted=adjusted), covariance
+        gap = bench.estimates.estimate[used]
+        spread = ((g * count[:, None]).T @ g / total - np.outer(gap, gap)) / total
+        return likelihood.joint_euclidean(gap, spread), covariance
+    kept, adjusted = count > 0, method.calibration == "auto"
+    return likelihood.joint_ratio(g[kept], count[kept], adjusted=adjusted), covariance
+
+
+def _columns(rows: bootstrap.RowData, columns: list[FloatArray]) -> FloatArray:
+    return np.stack(columns, axis=1) if columns else np.zeros((rows.value.size, 0))
 
 
 def _known(bench: Bench) -> bool:
     return isinstance(bench.target, bootstrap.Constant)
-
-
-def _plain(bench: Bench, rows: bootstrap.RowData, cells: BoolArray, group: int) -> FloatArray:
-    """Influence on the group's mean alone, as if its target were known."""
-    found = bench.estimates
-    inside = cells[rows.cell]
-    return np.where(inside, rows.value - found.mean[group], 0.0) / float(found.share[group])
 
 
 def _disjoint(

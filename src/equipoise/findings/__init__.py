@@ -4,6 +4,7 @@ from equipoise.findings.bounds import BoundedGroup, Bounds
 from equipoise.findings.certificates import CertificateList, CertifiedGroup
 from equipoise.findings.comparison import ComparedSpread, Comparison
 from equipoise.findings.describe import DescribedGroup, Description
+from equipoise.findings.fair_choice import AuditedModel, FairChoice
 from equipoise.findings.finding import Finding, Provenance, from_dict, from_json
 from equipoise.findings.flags import FlaggedGroup, Flags
 from equipoise.findings.individual import AuditedCell, Individual, MovedPeople
@@ -15,6 +16,7 @@ from equipoise.findings.verdict import Verdict
 
 __all__ = [
     "AuditedCell",
+    "AuditedModel",
     "BoundedGroup",
     "Bounds",
     "CertificateList",
@@ -24,6 +26,7 @@ __all__ = [
     "Comparison",
     "DescribedGroup",
     "Description",
+    "FairChoice",
     "Finding",
     "FlaggedGroup",
     "Flags",

@@ -1,10 +1,12 @@
 """What `individual` says: how much worse a model could do on comparable people, and on whom."""
 
+import itertools
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from equipoise._validate import known_name
 from equipoise.findings.charts.transport import heat_map
 from equipoise.findings.finding import Finding
 from equipoise.findings.summary import restored
@@ -164,25 +166,49 @@ class Individual(Finding):
 
     def changes(self) -> list[dict[str, Any]]:
         """The heat map as records: the net change in people by label, varied levels and others."""
-        others = [name for name in self.features if name not in self.vary]
+        others = [name for name in self.features if name not in self.vary] or [""]
         change: dict[tuple[int, str, str], float] = defaultdict(float)
-        for cell in self.cells:
-            row = ", ".join(_level(name, cell.where[name]) for name in self.vary)
-            for name in others or [""]:
-                column = f"{name}: {_level(name, cell.where[name])}" if name else "everyone"
-                change[cell.label, column, row] += cell.after - cell.n
-        order = sorted(change, key=lambda key: key[0])
+        # Feature by feature, so that the levels of one stand side by side.
+        for name, cell in itertools.product(others, self.cells):
+            row = ", ".join(_level(varied, cell.where[varied]) for varied in self.vary)
+            column = f"{name}: {_level(name, cell.where[name])}" if name else "everyone"
+            change[cell.label, column, row] += cell.after - cell.n
         return [
             {"panel": f"label {a}", "column": b, "row": c, "change": round(change[a, b, c], 9)}
-            for a, b, c in order
+            for a, b, c in sorted(change, key=lambda key: key[0])
         ]
+
+    def moved_by(self, *features: str) -> tuple[str, ...]:
+        """Who would be treated worse, in sentences that tell people apart by some features only.
+
+        Parameters
+        ----------
+        features
+            Features by which to describe people, in that order; the varied ones by default.
+        """
+        for name in features:
+            known_name("Feature", name, self.features)
+        by = features or self.vary
+        added: dict[tuple[str, str, int, float, float], float] = defaultdict(float)
+        for row in self.rows:
+            changed = [name for name in self.features if row.where[name] != row.where_to[name]]
+            ends = (
+                _words(row.where, by),
+                _words(row.where_to, [n for n in self.vary if n in changed]),
+            )
+            added[*ends, row.label, row.loss, row.loss_to] += row.people
+        ordered = sorted(added.items(), key=lambda item: -item[1])
+        return tuple(self._said(people, *kind) for kind, people in ordered)
 
     def _rise(self, value: float | None) -> str:
         return "not available" if value is None else unsigned(value, self.share)
 
     def _value_sentence(self) -> str:
         if self.value == 0:
-            return f"On {self.compared} the {self.loss} is nowhere higher: the audit value is 0."
+            return (
+                f"Comparing {self.compared}, nobody in the table could be treated worse: the audit "
+                f"value of the {self.loss} is 0."
+            )
         return (
             f"Comparing {self.compared}, the {self.loss} could be {self._rise(self.value)} higher: "
             f"{amount(self.risk + self.value, self.share)} instead of "
@@ -210,17 +236,19 @@ class Individual(Finding):
         return [f"Whether it exceeds {limit}, the tolerance, is not determined."]
 
     def _move_sentence(self, row: MovedPeople) -> str:
-        number = f"{row.people:,.0f}" if row.people == round(row.people) else f"{row.people:,.1f}"
-        who = f"{number} {'person' if number == '1' else 'people'} ({row.group}) with label"
-        if self.share and {row.loss, row.loss_to} == {0.0, 1.0}:
+        return self._said(row.people, row.group, row.to, row.label, row.loss, row.loss_to)
+
+    def _said(
+        self, people: float, group: str, to: str, label: int, loss: float, loss_to: float
+    ) -> str:
+        number = f"{people:,.0f}" if abs(people - round(people)) < 1e-6 else f"{people:,.1f}"
+        who = f"{number} {'person' if number == '1' else 'people'} ({group}) with label {label}"
+        if self.share and (loss, loss_to) == (0.0, 1.0):
             return (
-                f"{who} {row.label} {'is' if number == '1' else 'are'} predicted {row.label}, and "
-                f"would be predicted {1 - row.label} as {row.to}."
+                f"{who} {'is' if number == '1' else 'are'} predicted {label}, and would be "
+                f"predicted {1 - label} as {to}."
             )
-        return (
-            f"{who} {row.label} would have a loss of {row.loss_to:.3g} instead of {row.loss:.3g} "
-            f"as {row.to}."
-        )
+        return f"{who} would have a loss of {loss_to:.3g} instead of {loss:.3g} as {to}."
 
     def _scope_sentence(self) -> str:
         alone = (
@@ -233,7 +261,8 @@ class Individual(Finding):
         if self.observed_only:
             return (
                 f"Only people in the table were compared ({kinds} of people); a model could do "
-                f"worse on others.{alone}"
+                "worse on others. Its loss is taken to depend on the features and the label alone."
+                f"{alone}"
             )
         unseen = sum(cell.n == 0 for cell in self.cells)
         return (
@@ -252,6 +281,18 @@ class Individual(Finding):
 
 def _be(number: int) -> str:
     return "is" if number == 1 else "are"
+
+
+def _words(where: Mapping[str, Any], names: Sequence[str]) -> str:
+    return (
+        ", ".join(
+            _level(name, where[name])
+            if isinstance(where[name], str)
+            else f"{name} {_level(name, where[name])}"
+            for name in names
+        )
+        or "others"
+    )
 
 
 def _level(name: str, value: Any) -> str:

@@ -159,7 +159,8 @@ class _State:
         theta = parts.value + 0 * self.mean if known else (t * rates).sum(axis=0)
         self.theta: FloatArray = parts.scale * theta
         # a ratio r is where mean − r · target vanishes
-        factor = parts.scale * (self.ratio if parts.relative else np.ones_like(self.mean))
+        ratio = np.minimum(self.ratio, 1e9) if parts.relative else np.ones_like(self.mean)
+        factor = parts.scale * ratio
         self.by_rate = g - (0.0 if known else factor * t)
         inner = g * (rates - self.mean) / np.maximum(shares, 1e-300)
         outer = t * (rates - self.theta / (parts.scale or 1.0)) / np.maximum(shares, 1e-300)
@@ -186,7 +187,9 @@ def _extreme(parts: Parts, critical: FloatArray, sign: float) -> FloatArray:
         guess = _multiplier(a, d, parts, mean, shares, critical, guess)
         rates, shares = _at(guess, a, d, parts, mean, shares)
         new = _State(parts, rates, shares).disparity(parts.relative)
-        moving = ~(np.abs(new - found[todo]) <= 1e-9 * (1 + np.abs(new)))
+        with np.errstate(invalid="ignore"):
+            moving = ~(np.abs(new - found[todo]) <= 1e-9 * (1 + np.abs(new)))
+        moving &= ~(np.isinf(new) & (new == found[todo]))
         found[todo] = new
         if not bool(moving.any()):
             break

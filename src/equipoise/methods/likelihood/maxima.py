@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise.methods.arrays import BoolArray, FloatArray, GroupSums
-from equipoise.methods.bootstrap.streams import BLOCK_NUMBERS, CHUNK
+from equipoise.methods.bootstrap.streams import BLOCK_NUMBERS, CHUNK, Progress
 
 NUMBERS = 100_000_000
 """Draws times groups that are affordable; larger collections get fewer draws."""
@@ -56,6 +56,7 @@ def normal_maxima(
     *,
     draws: int,
     seed: np.random.SeedSequence,
+    progress: Progress | None = None,
 ) -> Maxima:
     """Extremes over the groups of correlated standard normals.
 
@@ -86,6 +87,8 @@ def normal_maxima(
             here = slice(done + start, done + start + len(part))
             lowest[here], highest[here] = moved.min(axis=1), moved.max(axis=1)
         done += len(z)
+        if progress is not None:
+            progress(done)
     return Maxima(lowest=lowest, highest=highest)
 
 

@@ -1,0 +1,173 @@
+"""Likelihood methods in the verbs: the band, intervals, p-values, joint tests."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import equipoise as eq
+from equipoise.findings import from_json
+from equipoise.methods.likelihood import mean_ratio, segments
+
+# the verbs return one of several findings, which each test knows
+certify_: Any = eq.certify
+flag_: Any = eq.flag
+
+TRAIL = eq.datasets.compas()
+CLAIM = eq.gap(eq.false_positive_rate, across=eq.intersections("race", "sex", "age"))
+
+
+def real_trail_table(n: int = 400, seed: int = 1) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    group = rng.choice(["a", "b", "c"], size=n, p=[0.5, 0.4, 0.1])
+    value = rng.exponential(size=n) + (group == "b") * 0.6
+    return {"group": group, "other": group, "value": value}
+
+
+def real_trail(n: int = 400, seed: int = 1) -> eq.Trail:
+    return eq.read(pl.DataFrame(real_trail_table(n, seed)))
+
+
+VALUE = eq.metric("value", "value")
+
+
+def test_the_band_is_the_default_for_counts() -> None:
+    assert certify_(TRAIL, CLAIM, rng=1).method["kind"] == "band"
+    assert certify_(TRAIL, CLAIM, rng=1) == certify_(TRAIL, CLAIM, method="band", rng=1)
+    assert certify_(real_trail(), eq.gap(VALUE, across="group"), rng=1).method["kind"] == (
+        "bootstrap"
+    )
+
+
+@pytest.mark.parametrize("side", ["lower", "upper", "both"])
+@pytest.mark.parametrize("target", [None, 0.3, eq.complement(), eq.reference(race="Caucasian")])
+def test_another_level_is_the_same_audit_at_that_level(target: Any, side: str) -> None:
+    claim = eq.gap(eq.false_positive_rate, across=eq.intersections("race", "sex"), target=target)
+    one = certify_(TRAIL, claim, level=0.9, side=side, rng=3)
+    two = certify_(TRAIL, claim, level=0.95, side=side, rng=3)
+    moved = from_json(one.to_json()).at(0.95)  # type: ignore[attr-defined]
+    assert moved.guarantee == two.guarantee
+    for a, b in zip(moved.rows, two.rows, strict=True):
+        assert (a.lower, a.upper, a.note) == (b.lower, b.upper, b.note)
+
+
+def test_bounds_stay_inside_the_possible_range() -> None:
+    found = certify_(TRAIL, eq.gap(eq.false_positive_rate, across="race", target=0.1), rng=1)
+    for row in found.rows:
+        if row.n:
+            assert -0.1 <= row.lower <= row.disparity <= row.upper <= 0.9
+
+
+def test_a_ratio_is_bounded_where_the_scaled_gap_is() -> None:
+    groups = eq.intersections("race", "sex")
+    ratio = certify_(TRAIL, eq.ratio(eq.false_positive_rate, across=groups), side="both", rng=2)
+    row = ratio.ask(race="African-American")
+    # at its lower bound r, the gap to r × everyone has zero as its own lower bound
+    scaled = eq.gap(eq.false_positive_rate, across=groups, target=row.lower * eq.overall())
+    gap = certify_(TRAIL, scaled, method=eq.Likelihood(), level=0.5)
+    critical = ratio.critical
+    moved = dataclasses.replace(gap, recipe={**gap.recipe, "calibrated": True})
+    ends = moved._ends(critical)
+    place = [r.group for r in gap.rows].index("African-American")
+    assert ends[place][0] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_the_plug_in_form_says_what_is_wrong_with_it() -> None:
+    claim = eq.gap(eq.false_positive_rate, across="race", target=eq.complement())
+    for found in (
+        certify_(TRAIL, claim, method="likelihood-plugin"),
+        flag_(TRAIL, claim, method="likelihood-plugin"),
+        eq.joint_test(TRAIL, claim, method="likelihood-plugin"),
+    ):
+        assert "taken for the truth" in found.guarantee
+        assert "taken for the truth" not in certify_(TRAIL, claim, rng=1).guarantee
+
+
+@pytest.mark.parametrize("target", [None, 1.0, eq.complement(), eq.reference(group="a")])
+@pytest.mark.parametrize("method", ["likelihood", "euclidean"])
+def test_real_metrics_have_intervals_that_match_their_p_values(method: str, target: Any) -> None:
+    trail, claim = real_trail(), eq.gap(VALUE, across="group", target=target)
+    name = {"likelihood": eq.Likelihood, "euclidean": eq.Euclidean}[method]
+    bounds = certify_(trail, claim, level=0.9, method=name(family="pointwise"))
+    flags = flag_(trail, claim, method=method)
+    for bound, test in zip(bounds.rows, flags.rows, strict=True):
+        if test.p is None:
+            assert bound.note
+        else:
+            excluded = bound.lower > 0 or bound.upper < 0
+            assert excluded == (test.p < 0.1)
+
+
+def test_likelihood_and_euclidean_agree_in_large_groups() -> None:
+    trail, claim = real_trail(4000), eq.gap(VALUE, across="group")
+    one, two = (
+        certify_(trail, claim, method=m).ask(group="b") for m in ("likelihood", "euclidean")
+    )
+    assert one.lower == pytest.approx(two.lower, abs=0.02)
+    assert one.upper == pytest.approx(two.upper, abs=0.02)
+
+
+def test_rows_of_a_likelihood_interval_keep_no_other_level() -> None:
+    found = certify_(real_trail(), eq.gap(VALUE, across="group"), method="likelihood")
+    with pytest.raises(eq.OptionError, match="no distribution"):
+        found.at(0.5)
+    moved = certify_(real_trail(), eq.gap(VALUE, across="group"), method="euclidean")
+    again = certify_(real_trail(), eq.gap(VALUE, across="group"), method="euclidean", level=0.5)
+    assert [r.lower for r in moved.at(0.5).rows] == [r.lower for r in again.rows]
+
+
+def test_three_identical_rows_are_not_evidence() -> None:
+    group = ["a"] * 60 + ["b"] * 3
+    counts = eq.read(pl.DataFrame({"group": group, "value": [0, 1] * 30 + [1] * 3}))
+    numbers = eq.read(
+        pl.DataFrame({"group": group, "value": [i / 60 for i in range(60)] + [2.5] * 3})
+    )
+    claim = eq.gap(VALUE, across="group", target=0.5)
+    row = flag_(counts, claim, method="likelihood").ask(group="b")
+    assert 0.01 < row.p < 0.5
+    assert flag_(numbers, claim, method="likelihood").ask(group="b").p is None
+    assert certify_(numbers, claim, method="likelihood").ask(group="b").lower is None
+
+
+def test_a_joint_test_counts_only_what_does_not_follow() -> None:
+    trail = real_trail()
+    one = eq.joint_test(trail, eq.gap(VALUE, across="group"))
+    two = eq.joint_test(trail, eq.gap(VALUE, across=eq.intersections("group", "other")))
+    assert (one.degrees, one.tested) == (2, 3)
+    assert two.degrees == 2
+    assert two.tested > 3
+    assert one.statistic == pytest.approx(two.statistic, rel=1e-6)
+    assert one.verdict == "disparity shown"
+    assert from_json(one.to_json()) == one
+    assert one.contains({row.group: row.disparity or 0.0 for row in one.rows})
+    assert not one.contains({"b": -0.5})
+    with pytest.raises(eq.OptionError, match="no tested group"):
+        one.contains({"z": 0.0})
+
+
+def test_known_targets_and_disjoint_groups_decouple() -> None:
+    claim = eq.gap(VALUE, across="group", target=1.2)
+    found = eq.joint_test(real_trail(), claim, method=eq.Likelihood(calibration="none"))
+    table = real_trail_table()
+    alone = [
+        mean_ratio(segments([table["value"][table["group"] == name]]), np.array([1.2]))
+        for name in ("a", "b", "c")
+    ]
+    assert found.degrees == 3
+    assert found.statistic == pytest.approx(sum(float(x.statistic[0]) for x in alone))
+
+
+def test_likelihood_refuses_what_it_cannot_do() -> None:
+    weighted = eq.read(
+        pl.DataFrame({"group": ["a", "b"] * 20, "value": [0.5, 1.5] * 20, "w": [1.0, 2.0] * 20}),
+        weight="w",
+    )
+    claim = eq.gap(VALUE, across="group", target=1.0)
+    with pytest.raises(eq.OptionError, match="weights"):
+        certify_(weighted, claim, method="likelihood")
+    with pytest.raises(eq.OptionError, match="0/1 metric"):
+        certify_(real_trail(), claim, method="band")
+    with pytest.raises(eq.OptionError, match="does not resample"):
+        certify_(real_trail(), claim, method="likelihood", resamples=100)

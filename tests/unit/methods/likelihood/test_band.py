@@ -1,0 +1,174 @@
+"""The likelihood band: against direct maximisation, at the ends of the range, and in simulation."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import bdtr, xlogy
+
+from equipoise.methods.likelihood import Comparison, Parts, band, normal_maxima, parts_of
+from equipoise.methods.likelihood.maxima import standard_errors
+from equipoise.methods.nulls import signed_root
+
+CASES: list[tuple[Any, list[float], list[float], float]] = [
+    ("complement", [40.0, 100.0], [10.0, 40.0], 1.0),
+    ("complement", [12.0, 60.0], [11.0, 20.0], 0.8),
+    ("overall", [40.0, 100.0], [10.0, 40.0], 1.0),
+    ("overall", [150.0, 30.0], [90.0, 6.0], 1.0),
+    ("overall", [15.0, 300.0], [7.0, 60.0], 0.8),
+    ("reference", [40.0, 20.0, 70.0], [10.0, 9.0, 40.0], 1.0),
+]
+
+
+def disparity(
+    against: str, rates: Any, shares: Any, scale: float, relative: bool
+) -> tuple[float, float]:
+    if against == "reference":
+        mean = (shares[:2] @ rates[:2]) / shares[:2].sum()
+        theta = (shares[1:] @ rates[1:]) / shares[1:].sum()
+    else:
+        mean = rates[0]
+        theta = rates[1] if against == "complement" else shares @ rates / shares.sum()
+    return (mean / (scale * theta) if relative else mean - scale * theta), mean
+
+
+def directly(
+    against: str, rows: Any, ones: Any, scale: float, relative: bool, cut: float, sign: float
+) -> float:
+    """The largest disparity inside the likelihood region, by a general-purpose optimiser."""
+    rows, ones = np.array(rows), np.array(ones)
+    k = rows.size
+
+    def unpack(v: Any) -> tuple[Any, Any]:
+        return 1 / (1 + np.exp(-v[:k])), np.exp(v[k:]) / np.exp(v[k:]).sum()
+
+    def lost(v: Any) -> float:
+        r, s = unpack(v)
+        m = ones / rows
+        dev = xlogy(ones, m / r) + xlogy(rows - ones, (1 - m) / (1 - r))
+        return float(2 * (dev.sum() + xlogy(rows, rows / rows.sum() / s).sum()))
+
+    start = np.concatenate([np.log((ones + 0.1) / (rows - ones + 0.1)), np.log(rows)])
+    search: Any = minimize
+    found = search(
+        lambda v: -sign * disparity(against, *unpack(v), scale, relative)[0],
+        start,
+        method="SLSQP",
+        constraints=[{"type": "ineq", "fun": lambda v: cut**2 - lost(v)}],
+        options={"maxiter": 500, "ftol": 1e-13},
+    )
+    return float(disparity(against, *unpack(found.x), scale, relative)[0])
+
+
+@pytest.mark.parametrize("relative", [False, True])
+@pytest.mark.parametrize(("against", "rows", "ones", "scale"), CASES)
+def test_bounds_are_the_extremes_of_the_likelihood_region(
+    against: Any, rows: list[float], ones: list[float], scale: float, relative: bool
+) -> None:
+    parts = Parts(
+        rows=np.array(rows)[:, None],
+        ones=np.array(ones)[:, None],
+        against=against,
+        scale=scale,
+        relative=relative,
+    )
+    ends = band(parts, 2.5, calibrated=False)
+    for end, sign in zip(ends, (-1.0, 1.0), strict=True):
+        aim = directly(against, rows, ones, scale, relative, 2.5, sign)
+        assert end[0] == pytest.approx(aim, abs=2e-5)
+
+
+def test_a_known_target_inverts_the_binomial_ratio() -> None:
+    rng = np.random.default_rng(1)
+    n = rng.integers(1, 400, 500).astype(float)
+    k = rng.binomial(n.astype(int), 0.3).astype(float)
+    parts = Parts(rows=n[None], ones=k[None], against="known", value=0.2)
+    low, high = band(parts, 3.0, calibrated=False)
+    assert np.all((low >= -0.2 - 1e-12) & (high <= 0.8 + 1e-12))
+    inner = k > 0
+    assert np.allclose(signed_root(k, n, low + 0.2)[inner], 3.0, atol=1e-8)
+    inner = k < n
+    assert np.allclose(signed_root(k, n, high + 0.2)[inner], -3.0, atol=1e-8)
+    assert np.all(low[k == 0] == -0.2)
+    assert np.allclose(high[k == n], 0.8)
+
+
+def test_no_rows_no_bounds() -> None:
+    parts = Parts(
+        rows=np.array([[0.0, 5.0], [5.0, 0.0]]),
+        ones=np.array([[0.0, 5.0], [1.0, 0.0]]),
+        against="complement",
+    )
+    low, high = band(parts, 2.0)
+    assert np.isnan(low).all()
+    assert np.isnan(high).all()
+
+
+def test_correlated_maxima_have_the_spread_they_are_divided_by() -> None:
+    rows = np.array([30.0, 50.0, 20.0, 7.0])
+    member = np.array([[1, 1, 0, 0], [0, 1, 1, 0], [1, 0, 0, 1]], dtype=float)
+    rng = np.random.default_rng(3)
+    z = np.sqrt(rows) * rng.standard_normal((200_000, 4))
+    reference = np.array([False, True, True, False])
+
+    def sums(x: Any) -> Any:
+        return x @ member.T
+
+    mean = sums(z) / sums(rows)
+    everyone = z.sum(1, keepdims=True)
+    moves = {
+        "known": mean,
+        "overall": mean - everyone / rows.sum(),
+        "complement": mean - (everyone - sums(z)) / (rows.sum() - sums(rows)),
+        "reference": mean - z[:, 1:3].sum(1, keepdims=True) / 70,
+    }
+    for kind, moved in moves.items():
+        against = Comparison(kind=kind, reference=reference if kind == "reference" else None)
+        error = standard_errors(rows, sums, against)
+        live = error > 0
+        assert np.allclose(moved.std(axis=0)[live], error[live], rtol=0.02)
+        # the reference group itself (the second) differs from itself by nothing
+        assert live.tolist() == [True, kind != "reference", True]
+
+
+def test_draws_do_not_depend_on_other_draws() -> None:
+    rows = np.array([30.0, 50.0])
+    seed = np.random.SeedSequence(4)
+    some, more = (
+        normal_maxima(rows, lambda x: x, Comparison(kind="overall"), draws=b, seed=seed)
+        for b in (64, 96)
+    )
+    assert np.array_equal(some.highest, more.highest[:64])
+
+
+@pytest.mark.parametrize("rate", [0.3, 0.05])
+def test_all_bounds_hold_at_once(rate: float) -> None:
+    """Misses of a nominal 0.05, 1000 worlds: accept what has a chance of at least 1e-4."""
+    rng = np.random.default_rng(2026)
+    member = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1], [0, 0, 0, 1]], float)
+    share = np.array([0.5, 0.3, 0.19, 0.01])
+
+    def sums(x: Any) -> Any:
+        return x @ member.T
+
+    cells = rng.multinomial(500, share, size=1000).astype(float)
+    ones = rng.binomial(cells.astype(int), rate).astype(float)
+    found = normal_maxima(
+        500 * share,
+        sums,
+        Comparison(kind="overall"),
+        draws=4000,
+        seed=np.random.SeedSequence(1),
+    )
+    cut = float(np.quantile(np.maximum(found.highest, -found.lowest), 0.95))
+    pieces = [parts_of(n, k, sums, "overall") for n, k in zip(cells, ones, strict=True)]
+    every = Parts(
+        rows=np.concatenate([x.rows for x in pieces], axis=1),
+        ones=np.concatenate([x.ones for x in pieces], axis=1),
+        against="overall",
+    )
+    low, high = (x.reshape(1000, -1) for x in band(every, cut))
+    wrong = int(((low > 1e-9) | (high < -1e-9)).any(axis=1).sum())
+    assert bdtr(wrong - 1, 1000, 0.05) < 1 - 1e-4
+    assert wrong > 10
