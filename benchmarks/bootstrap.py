@@ -20,7 +20,7 @@ _INTERVALS_OURS = """
     across = eq.intervals("x", edges=np.linspace(0, 1, 51))
     claim = eq.gap(eq.selection_rate, across=across, target=eq.constant(0.9))
     # The first call imports what it needs; the audit is what is compared.
-    eq.certify(eq.read(frame.head(200), prediction="hit"), claim, resamples=20, rng=0)
+    eq.certify(eq.read(frame.head(200), prediction="hit"), claim, method="bootstrap", resamples=20, rng=0)
 """
 _INTERVALS_THEIRS = """
     from fairaudit import Auditor, Metric
@@ -29,7 +29,7 @@ _INTERVALS_THEIRS = """
     grid = {0: np.linspace(0, 1, 51)[1:-1]}
 """
 _RUN_OURS = """
-    result = eq.certify(trail, claim, level=0.9, side="lower", resamples=500, rng=0)
+    result = eq.certify(trail, claim, level=0.9, side="lower", method="bootstrap", resamples=500, rng=0)
     answer = (len(result), round(result.critical, 6))
 """
 _RUN_THEIRS = """
@@ -115,7 +115,8 @@ def _flags() -> list[Line]:
 def _fairlearn() -> list[Line]:
     base = _PEOPLE.format(n=10_000)
     ours = measure(
-        "answer = len(eq.certify(trail, claim, resamples=500, rng=0))", base + _FLAGS_OURS
+        'answer = len(eq.certify(trail, claim, method="bootstrap", resamples=500, rng=0))',
+        base + _FLAGS_OURS,
     )
     run_theirs = """
     frame = MetricFrame(metrics=selection_rate, y_true=wrong, y_pred=wrong, sensitive_features=people[["race", "sex", "age"]],
@@ -139,12 +140,12 @@ _MADE = """
         age=np.tile(list("xyz"), 16), hit=np.tile([0, 1, 1, 0, 1, 0], 8), rows=np.full(48, {n} // 48)))
     trail = eq.read(frame, prediction="hit", count="rows")
     claim = eq.gap(eq.selection_rate, across=eq.intersections("race", "sex", "age"))
-    eq.certify(trail, claim, resamples=20, rng=0)
+    eq.certify(trail, claim, method="bootstrap", resamples=20, rng=0)
 """
 
 
 def _flat() -> list[Line]:
-    code = "answer = len(eq.certify(trail, claim, resamples=500, rng=0))"
+    code = 'answer = len(eq.certify(trail, claim, method="bootstrap", resamples=500, rng=0))'
     small, large = (measure(code, _MADE.format(n=n), repeat=5) for n in (10_000, 10_000_000))
     detail = f"{1000 * large.cpu:.0f} ms against {1000 * small.cpu:.0f} ms"
     return [
@@ -166,7 +167,11 @@ _MANY = """
 
 
 def _many_groups() -> list[Line]:
-    done = measure("answer = len(eq.certify(trail, claim, resamples=1000, rng=0))", _MANY, repeat=1)
+    done = measure(
+        'answer = len(eq.certify(trail, claim, method="bootstrap", resamples=1000, rng=0))',
+        _MANY,
+        repeat=1,
+    )
     what = f"bounds for {int(done.answer):,} groups, 1,000 resamples"
     return [at_most(f"{what}, peak memory", done.peak_mb, 2000, "MB", f"{done.cpu:.0f} CPU s")]
 
