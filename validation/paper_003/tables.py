@@ -1,8 +1,9 @@
 """Tables 1, 2 and 3: joint coverage, run time, and flags under BH.
 
 Coverage without calibration is beside the published value; with it (the default) beside 0.95.
-Table 3 does not state n; 2500 fits its figures, and its power is the share of all hypotheses that
-are rejected, true ones included.
+Table 3 does not state n. With 1000 rows its power is reproduced from tau = 0.15 on; at 0.05 and
+0.10, where one group lies on or inside the null, no single n gives the published figures, and only
+the false flagging rate is held to its limit.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ TABLE_3 = {
     0.60: (0.0, 0.9998),
 }
 TABLE_2_MINUTES = {(2, 2000): 0.5462, (5, 2000): 3.7460, (10, 2000): 16.2920}
-FLAGS_N = 2500
+FLAGS_N = 1000
 
 
 def run(full: bool = False) -> dict[str, Any]:
@@ -144,11 +145,14 @@ def power(tau: float, published: tuple[float, float], trials: int) -> dict[str, 
         false += wrong.sum() / max(flagged.sum(), 1) / trials
         unfair = truth > 0.05 + 1e-12
         rejected += float((flagged & unfair).sum()) / max(int(unfair.sum()), 1) / trials
+    controlled = false <= 0.05 + 3.5 * standard_error(0.05, trials)
+    close = abs(rejected - published[1]) <= 0.02 + 3.5 * standard_error(published[1], trials)
     return {
-        "figure": f"Table 3, tau = {tau}: false flagging rate, power (n = {FLAGS_N} assumed)",
+        "figure": f"Table 3, tau = {tau}: false flagging rate, power (n = {FLAGS_N} assumed"
+        + ("; power not judged)" if tau < 0.12 else ")"),
         "published": list(published),
         "ours": [round(false, 4), round(rejected, 4)],
-        "agrees": bool(false <= 0.05 + 3.5 * standard_error(0.05, trials)),
+        "agrees": bool(controlled and (tau < 0.12 or close)),
     }
 
 
