@@ -55,6 +55,8 @@ def directly(
         lambda v: -sign * disparity(against, *unpack(v), scale, relative)[0],
         start,
         method="SLSQP",
+        # The optimiser's trial steps must stay where the likelihood is a number.
+        bounds=[(-20.0, 20.0)] * start.size,
         constraints=[{"type": "ineq", "fun": lambda v: cut**2 - lost(v)}],
         options={"maxiter": 500, "ftol": 1e-13},
     )
