@@ -56,9 +56,26 @@ def certify_ranges(
             )
             for bound, upward in aims.get(side, [(-limit, True), (limit, False)])
         ]
+    empty = _without_rows(claim, method, cells, points, found, level=level, side=side, limit=limit)
+    empty = replace(empty, provenance=provenance_of(cells, seed.number), engine=engine.name)
+    return replace(empty, rows=_widest(empty))
+
+
+def _without_rows(
+    claim: Claim,
+    method: AllRanges,
+    cells: Cells,
+    points: tuple[float, ...],
+    found: list[bootstrap.IntervalCertificates],
+    *,
+    level: float,
+    side: Side,
+    limit: float,
+) -> RangeCertificates:
+    """The finding before its widest ranges are looked up."""
     name = claim.across.dimensions()[0].name
     bars = [f.critical(level) if f.spread > 0 else float(np.finfo(float).max) for f in found]
-    empty = RangeCertificates(
+    return RangeCertificates(
         claim=claim.to_plan(),
         question=claim.words,
         guarantee=(
@@ -69,7 +86,7 @@ def certify_ranges(
             "rows are independent draws from the population audited",
             "large-sample approximation by the bootstrap",
         ),
-        provenance=provenance_of(cells, seed.number),
+        provenance=provenance_of(cells),
         rows=(),
         metric=claim.metric.words,
         attribute=name,
@@ -78,7 +95,7 @@ def certify_ranges(
         tolerance=limit,
         side=side,
         method=to_plain(method),
-        engine=engine.name,
+        engine="",
         ranges=len(points) * (len(points) + 1) // 2,
         points=points,
         target=_theta(claim, cells),
@@ -88,7 +105,6 @@ def certify_ranges(
         evidence=tuple(tuple(f.prefix.tolist()) for f in found),
         bars=tuple(bars),
     )
-    return replace(empty, rows=_widest(empty))
 
 
 def _check(claim: Claim, tolerance: float | None) -> float:
