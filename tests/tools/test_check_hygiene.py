@@ -21,7 +21,7 @@ PLANTED = [
     (
         "mirror",
         "a.toml",
-        "url = 'http:" + "//mirror.local/root/pypi" + S + "simple'",
+        "url = 'http:" + "//mirror.local/ro" + "ot/pypi" + S + "simple'",
         "package index",
     ),
     ("index option", "requirements/a.txt", "--extra-index" + "-url x", "index option"),
@@ -31,8 +31,8 @@ PLANTED = [
     ("named pylock", "pylock" + ".dev.toml", "lock-version = '1.0'", "lock file"),
 ]
 
-INNOCENT = """\
-see https://example.org/home/page/ and ../home/page/ and docs/root/a.md
+INNOCENT = f"""\
+see https://example.org/home/page/ and ../home/page/ and docs{S}root{S}a.md
 the network/ folder; ./work/ here; a simple sentence
 """
 

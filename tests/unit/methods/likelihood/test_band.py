@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import bdtr, xlogy
 
 from equipoise.methods.likelihood import Comparison, Parts, band, normal_maxima, parts_of
+from equipoise.methods.likelihood.band import bartlett
 from equipoise.methods.likelihood.maxima import standard_errors
 from equipoise.methods.nulls import signed_root
 
@@ -174,3 +175,24 @@ def test_all_bounds_hold_at_once(rate: float) -> None:
     wrong = int(((low > 1e-9) | (high < -1e-9)).any(axis=1).sum())
     assert bdtr(wrong - 1, 1000, 0.05) < 1 - 1e-4
     assert wrong > 10
+
+
+def test_calibrated_bounds_invert_the_ratio_divided_by_its_mean() -> None:
+    n, k = np.array([12.0, 40.0, 300.0]), np.array([3.0, 20.0, 60.0])
+    parts = Parts(rows=n[None], ones=k[None], against="known", value=0.0)
+    for end, sign in zip(band(parts, 2.0), (1.0, -1.0), strict=True):
+        ratio = signed_root(k, n, end) ** 2 / bartlett(parts)
+        assert np.allclose(ratio, 2.0**2, atol=1e-7)
+        assert np.all(np.sign(k / n - end) == sign)
+
+
+def test_the_factor_is_the_mean_of_the_ratio_up_to_the_square_of_one_over_n() -> None:
+    for n in (50, 100, 200):
+        k = np.arange(n + 1.0)
+        rate = 0.3
+        chance = np.diff(np.concatenate([[0.0], bdtr(k, n, rate)]))
+        mean = float(chance @ signed_root(k, np.full(n + 1, float(n)), np.full(n + 1, rate)) ** 2)
+        # half a row of either kind is added inside, so the count is chosen to hit the rate
+        ones = rate * (n + 1) - 0.5
+        parts = Parts(rows=np.array([[float(n)]]), ones=np.array([[ones]]), against="known")
+        assert abs(mean - float(bartlett(parts)[0])) < 4 / n**2
