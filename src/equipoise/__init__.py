@@ -55,7 +55,7 @@ from equipoise.claims.metric import (
     true_positive_rate,
 )
 from equipoise.errors import ClaimError, EquipoiseError, OptionError, TrailError
-from equipoise.findings import Finding, Verdict
+from equipoise.findings import Evidence, Finding, Verdict
 from equipoise.trail import Trail, read
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ __all__ = [
     "ClaimError",
     "EquipoiseError",
     "Euclidean",
+    "Evidence",
     "Finding",
     "Groups",
     "Likelihood",

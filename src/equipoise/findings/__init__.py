@@ -4,6 +4,7 @@ from equipoise.findings.bounds import BoundedGroup, Bounds
 from equipoise.findings.certificates import CertificateList, CertifiedGroup
 from equipoise.findings.comparison import ComparedSpread, Comparison
 from equipoise.findings.describe import DescribedGroup, Description
+from equipoise.findings.evidence import Entry, Evidence
 from equipoise.findings.fair_choice import AuditedModel, FairChoice
 from equipoise.findings.finding import Finding, Provenance, from_dict, from_json
 from equipoise.findings.flags import FlaggedGroup, Flags
@@ -26,6 +27,8 @@ __all__ = [
     "Comparison",
     "DescribedGroup",
     "Description",
+    "Entry",
+    "Evidence",
     "FairChoice",
     "Finding",
     "FlaggedGroup",

@@ -150,6 +150,11 @@ class Bounds(Finding):
         every = all(verdict is Verdict.SHOWN for verdict in said) and len(said) == len(self.rows)
         return Verdict.SHOWN if every else Verdict.UNDETERMINED
 
+    @property
+    def conclusion(self) -> Verdict | None:
+        """What is shown about the tolerance; None if none was given."""
+        return self.verdict
+
     def sentences(self) -> tuple[str, ...]:
         """The guarantee, the verdict, the largest and smallest disparities, and what is missing."""
         return (

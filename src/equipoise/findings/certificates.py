@@ -79,6 +79,11 @@ class CertificateList(Finding):
         every = all(row.certified for row in self.rows)
         return Verdict.SHOWN if every and self.rows else Verdict.UNDETERMINED
 
+    @property
+    def conclusion(self) -> Verdict:
+        """Shown if every group is certified, undetermined otherwise."""
+        return self.verdict
+
     def ask(self, group: Mapping[str, Any] | str | None = None, /, **where: Any) -> CertifiedGroup:
         """The certificate of one group, named by its attributes, its range or its label."""
         row = find_row(self.rows, group, where)

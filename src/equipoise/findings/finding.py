@@ -12,6 +12,7 @@ from equipoise._codec import build, from_plain, to_plain
 from equipoise._validate import known_name, listing
 from equipoise.errors import EquipoiseError, OptionError
 from equipoise.findings.tables import html_table, text_table
+from equipoise.findings.verdict import Verdict
 
 _KINDS: dict[str, type["Finding"]] = {}
 
@@ -68,6 +69,14 @@ class Finding:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def conclusion(self) -> Verdict | None:
+        """What is shown about fairness; None if the audit sets no limit or found nothing.
+
+        An audit that can only find violations has no conclusion when it finds none.
+        """
+        return None
 
     def sentences(self) -> tuple[str, ...]:
         """The finding in plain words, most important first."""

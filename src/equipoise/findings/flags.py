@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from equipoise.findings.charts.lattice import lattice
 from equipoise.findings.finding import Finding
 from equipoise.findings.lookup import find_row
+from equipoise.findings.verdict import Verdict
 from equipoise.findings.words import amount, difference, left_out, plural
 
 
@@ -84,6 +85,11 @@ class Flags(Finding):
     def unreachable(self) -> tuple[FlaggedGroup, ...]:
         """Groups that could not be tested or could not have been flagged whatever happened."""
         return tuple(row for row in self.rows if row.note)
+
+    @property
+    def conclusion(self) -> Verdict | None:
+        """A flag shows a violation; no flag shows nothing."""
+        return Verdict.SHOWN_NOT if self.flagged else None
 
     def ask(self, group: Mapping[str, Any] | str | None = None, /, **where: Any) -> FlaggedGroup:
         """The test of one group, named by its attributes, its range or its label."""

@@ -141,6 +141,11 @@ class Individual(Finding):
         if self.verdict is not None:
             object.__setattr__(self, "verdict", Verdict(self.verdict))
 
+    @property
+    def conclusion(self) -> Verdict | None:
+        """What is shown about the tolerance; None if none was given."""
+        return self.verdict
+
     def sentences(self) -> tuple[str, ...]:
         """The value, the verdict, who is concerned, and what the answer rests on."""
         source = self.provenance

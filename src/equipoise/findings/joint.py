@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from equipoise._validate import known_name
 from equipoise.findings.finding import Finding, from_dict
 from equipoise.findings.lookup import find_row
+from equipoise.findings.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +57,17 @@ class Joint(Finding):
         """The finding of one claim, with all its numbers."""
         names = [name for name in self.parts if name != "kind"]
         return from_dict(self.parts[known_name("Part", metric, names)])
+
+    @property
+    def conclusion(self) -> Verdict | None:
+        """The worst conclusion of the parts; shown only if every part is."""
+        said = [self.part(name).conclusion for name in self.parts if name != "kind"]
+        if Verdict.SHOWN_NOT in said:
+            return Verdict.SHOWN_NOT
+        if all(conclusion is None for conclusion in said):
+            return None
+        every = all(conclusion is Verdict.SHOWN for conclusion in said)
+        return Verdict.SHOWN if every else Verdict.UNDETERMINED
 
     def ask(self, group: Mapping[str, Any] | str | None = None, /, **where: Any) -> JointGroup:
         """The worst of one group, named by its attributes, its range or its label."""

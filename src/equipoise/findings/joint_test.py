@@ -8,6 +8,7 @@ from equipoise.errors import OptionError
 from equipoise.findings.charts.forest import Line, forest
 from equipoise.findings.finding import Finding
 from equipoise.findings.lookup import find_row
+from equipoise.findings.verdict import Verdict
 from equipoise.findings.words import left_out, level_text
 
 
@@ -66,6 +67,11 @@ class JointTest(Finding):
     def verdict(self) -> str:
         """What the test shows, in the words of a certification audit."""
         return "disparity shown" if self.rejected else "no disparity shown"
+
+    @property
+    def conclusion(self) -> Verdict | None:
+        """A rejection shows that some group differs; no rejection shows nothing."""
+        return Verdict.SHOWN_NOT if self.rejected else None
 
     def contains(self, disparities: Mapping[str, float]) -> bool:
         """Whether values of some disparities lie in the joint confidence region.

@@ -1,0 +1,52 @@
+"""Files: read with a clear error, written all or nothing."""
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+from equipoise.errors import EquipoiseError
+
+
+def read_text(path: str | Path, what: str) -> str:
+    """The text of a file; ``what`` says in an error what it was expected to be."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise EquipoiseError(f"There is no file {str(path)!r} to read the {what} from.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise EquipoiseError(f"The {what} {str(path)!r} cannot be read: {error}.") from error
+
+
+def write_atomically(path: str | Path, text: str) -> Path:
+    """Write a file so that a reader finds the old one or the new one, never a part.
+
+    The text goes to a file beside it, reaches the disk, and then takes the name.
+    """
+    target = Path(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:80]}.")
+    except OSError as error:
+        raise EquipoiseError(f"{str(target)!r} cannot be written: {error}.") from error
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as out:
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+        os.chmod(beside, 0o644 & ~_mask())
+        os.replace(beside, target)
+    except OSError as error:
+        raise EquipoiseError(f"{str(target)!r} cannot be written: {error}.") from error
+    finally:
+        # after a success the name is gone, after a failure nothing may stay behind
+        with contextlib.suppress(OSError):
+            os.unlink(beside)
+    return target
+
+
+def _mask() -> int:
+    """The permissions this process withholds from new files."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

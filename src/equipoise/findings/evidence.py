@@ -1,0 +1,288 @@
+"""The evidence: every finding of an audit with all that is needed to perform it again."""
+
+import dataclasses
+import datetime
+import hashlib
+import json
+import platform
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Literal
+
+from equipoise._files import read_text, write_atomically
+from equipoise._validate import known_name, listing
+from equipoise._version import __version__
+from equipoise.errors import EquipoiseError
+from equipoise.findings.finding import Finding, from_dict
+from equipoise.findings.verdict import Verdict
+from equipoise.findings.words import plural
+
+SCHEMA = "equipoise-evidence/1"
+"""Name and version of the file format."""
+
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "narwhals", "duckdb")
+
+Asked = Literal["confirmatory", "exploratory"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One finding of the evidence, under a name."""
+
+    name: str
+    """The name under which the plan, or whoever added it, asked for it."""
+    asked: Asked
+    """Confirmatory if a plan fixed beforehand asked for it, exploratory if it was asked later."""
+    finding: Finding
+    """What was found, also where that is nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """All findings of an audit, the plan behind them, and where the numbers come from.
+
+    >>> import equipoise as eq
+    >>> found = eq.flag(eq.datasets.compas(), eq.gap("false_positive_rate", across="race"))
+    >>> evidence = eq.Evidence.of(found, title="COMPAS")
+    >>> evidence.verdict, [entry.asked for entry in evidence.entries]
+    (<Verdict.SHOWN_NOT: 'shown not'>, ['exploratory'])
+    """
+
+    title: str
+    """What was audited, in words."""
+    entries: tuple[Entry, ...]
+    """The findings, in the order they were asked for."""
+    plan: Mapping[str, Any] | None
+    """The plan in plain form; None if there was none."""
+    plan_hash: str | None
+    """Digest of the plan."""
+    versions: Mapping[str, str]
+    """Versions of the packages that computed the numbers."""
+    created: str
+    """When the evidence was made, in universal time."""
+
+    @classmethod
+    def of(cls, *findings: Finding, title: str = "Audit") -> "Evidence":
+        """Findings that were asked for one by one, as evidence to store or report."""
+        for found in findings:
+            if not isinstance(found, Finding):
+                raise EquipoiseError(
+                    f"Evidence is made of findings, such as flag(…) returns; got {found!r}."
+                )
+        named = zip(_names(findings), findings, strict=True)
+        return assemble(title, [(name, "exploratory", found) for name, found in named])
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of the data behind all findings: alike from every engine and row order."""
+        marks = sorted({entry.finding.provenance.fingerprint for entry in self.entries})
+        return hashlib.sha256("\n".join(marks).encode()).hexdigest()
+
+    @property
+    def verdict(self) -> Verdict:
+        """What all findings show together; a single violation outweighs everything else.
+
+        Audits that can only find violations, such as flags, say nothing when they find none: fair
+        is shown only by audits that could have shown otherwise.
+        """
+        return overall([entry.finding.conclusion for entry in self.entries])
+
+    def entry(self, name: str) -> Entry:
+        """The entry of that name; an error says which there are."""
+        known_name("Finding", name, [entry.name for entry in self.entries], EquipoiseError)
+        return next(entry for entry in self.entries if entry.name == name)
+
+    def add(self, finding: Finding, name: str) -> "Evidence":
+        """The evidence with one more finding, marked as asked after looking."""
+        if any(entry.name == name for entry in self.entries):
+            raise EquipoiseError(f"There is a finding {name!r} already; choose another name.")
+        later = Entry(name=name, asked="exploratory", finding=finding)
+        return dataclasses.replace(self, entries=(*self.entries, later))
+
+    def sentences(self) -> tuple[str, ...]:
+        """The verdict in plain words, and what it rests on."""
+        conclusions = [entry.finding.conclusion for entry in self.entries]
+        planned = sum(entry.asked == "confirmatory" for entry in self.entries)
+        return (
+            _VERDICTS[self.verdict],
+            f"{plural(len(conclusions), 'finding')}: "
+            f"{conclusions.count(Verdict.SHOWN_NOT)} show a violation, "
+            f"{conclusions.count(Verdict.SHOWN)} show that the limit is kept, "
+            f"{conclusions.count(Verdict.UNDETERMINED)} cannot tell, "
+            f"{conclusions.count(None)} describe or found nothing to report.",
+            f"{planned} of them were fixed in a plan beforehand."
+            if planned
+            else "None of them was fixed in a plan beforehand: read them as exploratory.",
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, which `Evidence.from_dict` reads back."""
+        return {
+            "schema": SCHEMA,
+            "title": self.title,
+            "verdict": str(self.verdict),
+            "created": self.created,
+            "plan_hash": self.plan_hash,
+            "fingerprint": self.fingerprint,
+            "versions": dict(self.versions),
+            "plan": self.plan,
+            "entries": [
+                {"name": e.name, "asked": e.asked, "finding": e.finding.to_dict()}
+                for e in self.entries
+            ],
+        }
+
+    def to_json(self) -> str:
+        """The evidence as JSON text."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, indent=1)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the evidence to a file: all of it or, if anything fails, nothing."""
+        return write_atomically(path, self.to_json() + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Evidence":
+        """Read the evidence that `save` wrote."""
+        return cls.from_json(read_text(path, "evidence"), called=str(path))
+
+    @classmethod
+    def from_json(cls, text: str, called: str = "this text") -> "Evidence":
+        """The evidence that `to_json` wrote."""
+        try:
+            data = json.loads(text, parse_constant=_no_constant)
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise EquipoiseError(f"{called} is not evidence: it is no JSON ({error}).") from error
+        return cls.from_dict(data, called=called)
+
+    @classmethod
+    def from_dict(cls, data: Any, called: str = "this") -> "Evidence":
+        """The evidence that `to_dict` wrote; what was derived must agree with what it came from."""
+        _check_shape(data, called)
+        made = cls(
+            title=data["title"],
+            entries=tuple(_entry(item, called) for item in data["entries"]),
+            plan=data["plan"],
+            plan_hash=data["plan_hash"],
+            versions=data["versions"],
+            created=data["created"],
+        )
+        derived = {"verdict": str(made.verdict), "fingerprint": made.fingerprint}
+        for name, value in derived.items():
+            if data[name] != value:
+                raise EquipoiseError(
+                    f"{called} contradicts itself: its findings give {name} {value!r}, "
+                    f"but it states {data[name]!r}. It was changed after it was written."
+                )
+        return made
+
+
+def assemble(
+    title: str,
+    found: Iterable[tuple[str, Asked, Finding]],
+    plan: Mapping[str, Any] | None = None,
+    plan_hash: str | None = None,
+) -> Evidence:
+    """Evidence made here and now, with the versions of this environment."""
+    return Evidence(
+        title=title,
+        entries=tuple(Entry(name=n, asked=asked, finding=f) for n, asked, f in found),
+        plan=plan,
+        plan_hash=plan_hash,
+        versions=_versions(),
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    )
+
+
+def overall(conclusions: Iterable[Verdict | None]) -> Verdict:
+    """One verdict for several findings.
+
+    >>> overall([Verdict.SHOWN, None]), overall([None])
+    (<Verdict.SHOWN: 'shown'>, <Verdict.UNDETERMINED: 'undetermined'>)
+    """
+    said = {conclusion for conclusion in conclusions if conclusion is not None}
+    if Verdict.SHOWN_NOT in said:
+        return Verdict.SHOWN_NOT
+    return Verdict.SHOWN if said == {Verdict.SHOWN} else Verdict.UNDETERMINED
+
+
+_VERDICTS = {
+    Verdict.SHOWN_NOT: "A violation is shown: at least one finding exceeds its limit.",
+    Verdict.SHOWN: "Within the limits: every audit that set one shows that it is kept.",
+    Verdict.UNDETERMINED: "Undetermined: no violation is shown, and the data do not show that "
+    "there is none.",
+}
+
+_FIELDS = (
+    "schema",
+    "title",
+    "verdict",
+    "created",
+    "plan_hash",
+    "fingerprint",
+    "versions",
+    "plan",
+    "entries",
+)
+
+
+def _check_shape(data: Any, called: str) -> None:
+    if not isinstance(data, Mapping) or "schema" not in data:
+        raise EquipoiseError(f"{called} is not evidence: it does not name its schema.")
+    if data["schema"] != SCHEMA:
+        raise EquipoiseError(
+            f"{called} follows {data['schema']!r}; this version of equipoise reads {SCHEMA!r}."
+        )
+    missing = [name for name in _FIELDS if name not in data]
+    strange = [name for name in data if name not in _FIELDS]
+    if missing or strange:
+        raise EquipoiseError(
+            f"{called} is not whole: it lacks {listing(missing)}"
+            f" and has the unknown fields {listing(strange)}."
+        )
+    texts = {name: data[name] for name in ("title", "verdict", "created", "fingerprint")}
+    wrong = [name for name, value in texts.items() if not isinstance(value, str)]
+    wrong += [name for name, value in data.items() if name == "entries" and not _is_list(value)]
+    wrong += [n for n in ("versions", "plan") if not isinstance(data[n], Mapping | None)]
+    if wrong:
+        raise EquipoiseError(f"{called} has fields of the wrong type: {listing(wrong)}.")
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple)
+
+
+def _entry(item: Any, called: str) -> Entry:
+    if not isinstance(item, Mapping) or set(item) != {"name", "asked", "finding"}:
+        raise EquipoiseError(f"An entry of {called} needs name, asked and finding.")
+    known_name("asked", item["asked"], ("confirmatory", "exploratory"), EquipoiseError)
+    try:
+        found = from_dict(item["finding"])
+    except EquipoiseError as error:
+        raise EquipoiseError(f"In {called}, finding {item['name']!r}: {error}") from error
+    return Entry(name=str(item["name"]), asked=item["asked"], finding=found)
+
+
+def _names(findings: Iterable[Finding]) -> list[str]:
+    """A name for each finding: its kind, numbered where there are several."""
+    names: list[str] = []
+    for found in findings:
+        base = found.kind.replace("_", " ")
+        taken = sum(name == base or name.startswith(f"{base} ") for name in names)
+        names.append(f"{base} {taken + 1}" if taken else base)
+    return names
+
+
+def _versions() -> dict[str, str]:
+    found = {"equipoise": __version__, "python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:  # an engine that is not installed computed nothing
+            continue
+    return found
+
+
+def _no_constant(word: str) -> float:
+    raise EquipoiseError(f"Evidence holds no {word}; this file was not written by equipoise.")
