@@ -22,7 +22,7 @@ help: ## list the targets
 setup: $(VENV)/.test ## create .venv with everything the tests need
 
 demo: $(VENV)/.core ## audit the bundled COMPAS counts
-	@$(RUN) -m equipoise.demo
+	@$(RUN) -m equipoise demo
 
 test: lint pytest ## all checks, then all tests
 

@@ -25,3 +25,7 @@ class ClaimError(EquipoiseError):
 
 class OptionError(EquipoiseError):
     """An option was misspelt, or given a value it does not take."""
+
+
+class PlanError(EquipoiseError):
+    """An audit plan is not written as a plan must be; the message names the line."""

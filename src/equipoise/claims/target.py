@@ -2,7 +2,7 @@
 
 import dataclasses
 import numbers
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -176,9 +176,11 @@ def custom(estimate: float, influence: str) -> Custom:
 
 
 def as_target(value: Any) -> Target:
-    """A target given as a value or as a number."""
+    """A target given as a value, as a number, or by the word for one without options."""
     if isinstance(value, Target):
         return value
+    if isinstance(value, str) and value in _BY_WORD:
+        return _BY_WORD[value]()
     if isinstance(value, Mapping):
         return as_target(from_plain(value))
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
@@ -187,6 +189,9 @@ def as_target(value: Any) -> Target:
         "A target is a number, overall(), complement(), reference(attribute=value) or "
         f"custom(…); got {value!r}."
     )
+
+
+_BY_WORD: dict[str, Callable[[], Target]] = {"overall": overall, "complement": complement}
 
 
 def _plain_where(where: Mapping[str, Any]) -> dict[str, Any]:

@@ -62,6 +62,8 @@ class Evidence:
     """Versions of the packages that computed the numbers."""
     created: str
     """When the evidence was made, in universal time."""
+    stated: Mapping[str, str] = dataclasses.field(default_factory=dict, compare=False, repr=False)
+    """What the file it was read from states of itself; empty if it was made here."""
 
     @classmethod
     def of(cls, *findings: Finding, title: str = "Audit") -> "Evidence":
@@ -79,6 +81,21 @@ class Evidence:
         """Digest of the data behind all findings: alike from every engine and row order."""
         marks = sorted({entry.finding.provenance.fingerprint for entry in self.entries})
         return hashlib.sha256("\n".join(marks).encode()).hexdigest()
+
+    @property
+    def seal(self) -> str:
+        """Digest of everything in the evidence, which shows any later change."""
+        plain = json.dumps(self._content(), sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(plain.encode()).hexdigest()
+
+    def contradictions(self) -> tuple[tuple[str, str, str], ...]:
+        """What the file states of itself but its content does not give: name, stated, given."""
+        given = {"verdict": str(self.verdict), "fingerprint": self.fingerprint, "seal": self.seal}
+        return tuple(
+            (name, self.stated[name], value)
+            for name, value in given.items()
+            if name in self.stated and self.stated[name] != value
+        )
 
     @property
     def verdict(self) -> Verdict:
@@ -119,6 +136,9 @@ class Evidence:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, which `Evidence.from_dict` reads back."""
+        return {**self._content(), "seal": self.seal}
+
+    def _content(self) -> dict[str, Any]:
         return {
             "schema": SCHEMA,
             "title": self.title,
@@ -143,22 +163,22 @@ class Evidence:
         return write_atomically(path, self.to_json() + "\n")
 
     @classmethod
-    def load(cls, path: str | Path) -> "Evidence":
-        """Read the evidence that `save` wrote."""
-        return cls.from_json(read_text(path, "evidence"), called=str(path))
+    def load(cls, path: str | Path, *, strict: bool = True) -> "Evidence":
+        """Read the evidence that `save` wrote; ``strict=False`` lets changed files through."""
+        return cls.from_json(read_text(path, "evidence"), called=Path(path).name, strict=strict)
 
     @classmethod
-    def from_json(cls, text: str, called: str = "this text") -> "Evidence":
+    def from_json(cls, text: str, *, called: str = "this text", strict: bool = True) -> "Evidence":
         """The evidence that `to_json` wrote."""
         try:
             data = json.loads(text, parse_constant=_no_constant)
         except (json.JSONDecodeError, RecursionError) as error:
             raise EquipoiseError(f"{called} is not evidence: it is no JSON ({error}).") from error
-        return cls.from_dict(data, called=called)
+        return cls.from_dict(data, called=called, strict=strict)
 
     @classmethod
-    def from_dict(cls, data: Any, called: str = "this") -> "Evidence":
-        """The evidence that `to_dict` wrote; what was derived must agree with what it came from."""
+    def from_dict(cls, data: Any, *, called: str = "this", strict: bool = True) -> "Evidence":
+        """The evidence that `to_dict` wrote; it must not contradict itself if ``strict``."""
         _check_shape(data, called)
         made = cls(
             title=data["title"],
@@ -167,14 +187,13 @@ class Evidence:
             plan_hash=data["plan_hash"],
             versions=data["versions"],
             created=data["created"],
+            stated={name: data[name] for name in ("verdict", "fingerprint", "seal")},
         )
-        derived = {"verdict": str(made.verdict), "fingerprint": made.fingerprint}
-        for name, value in derived.items():
-            if data[name] != value:
-                raise EquipoiseError(
-                    f"{called} contradicts itself: its findings give {name} {value!r}, "
-                    f"but it states {data[name]!r}. It was changed after it was written."
-                )
+        for name, stated, given in made.contradictions() if strict else ():
+            raise EquipoiseError(
+                f"{called} was changed after it was written: its {name} is stated as {stated!r}, "
+                f"but its content gives {given!r}. `equipoise verify` says which numbers differ."
+            )
         return made
 
 
@@ -224,6 +243,7 @@ _FIELDS = (
     "versions",
     "plan",
     "entries",
+    "seal",
 )
 
 
@@ -241,7 +261,7 @@ def _check_shape(data: Any, called: str) -> None:
             f"{called} is not whole: it lacks {listing(missing)}"
             f" and has the unknown fields {listing(strange)}."
         )
-    texts = {name: data[name] for name in ("title", "verdict", "created", "fingerprint")}
+    texts = {name: data[name] for name in ("title", "verdict", "created", "fingerprint", "seal")}
     wrong = [name for name, value in texts.items() if not isinstance(value, str)]
     wrong += [name for name, value in data.items() if name == "entries" and not _is_list(value)]
     wrong += [n for n in ("versions", "plan") if not isinstance(data[n], Mapping | None)]

@@ -1,0 +1,219 @@
+"""Commands that audit: demo, audit, run, check."""
+
+import enum
+import os
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from equipoise.cli import options
+from equipoise.cli.leave import Leave
+from equipoise.cli.show import Steps, say, show_evidence, show_files
+from equipoise.errors import OptionError
+from equipoise.findings.evidence import Asked, Evidence
+from equipoise.plan import Plan, gate
+from equipoise.plan import run as perform
+from equipoise.report import report as make_report
+
+
+class Undetermined(enum.StrEnum):
+    """What absence of evidence means for a release."""
+
+    PASS = "pass"
+    FAIL = "fail"
+
+
+PlanFile = Annotated[Path, typer.Argument(help="The plan, a YAML file.", metavar="PLAN")]
+
+
+def demo(out: options.Out = Path("out"), quiet: options.Quiet = False) -> None:
+    """Audit the bundled COMPAS counts and write a report: a first look in half a minute."""
+    bundled = files("equipoise.plan") / "demo.yaml"
+    plan = Plan.parse(bundled.read_text(encoding="utf-8"), bundled.name)
+    # the bundled counts are well known: nothing about them was fixed before looking
+    evidence = _perform(plan, asked="exploratory", quiet=quiet)
+    written = _write(evidence, out, None)
+    if not quiet:
+        show_evidence(evidence)
+        show_files(written)
+        say(f"Open {written[1]} in a browser.", style="bold")
+
+
+def audit(
+    data: Annotated[str, typer.Argument(help="CSV or Parquet file, folder or glob.")],
+    across: Annotated[str, typer.Option(help="Attributes that form groups: race,sex.")],
+    label: options.Label = None,
+    prediction: options.Prediction = None,
+    score: options.Score = None,
+    weight: options.Weight = None,
+    count: options.Count = None,
+    cluster: options.Cluster = None,
+    positive: options.Positive = None,
+    metric: Annotated[
+        list[str] | None, typer.Option(help="Metric; may be given several times.")
+    ] = None,
+    tolerance: Annotated[float, typer.Option(help="Disparity that is tolerated.")] = 0.10,
+    level: Annotated[float, typer.Option(help="Confidence of bounds.")] = 0.95,
+    fdr: Annotated[float, typer.Option(help="Share of flags that may be false.")] = 0.10,
+    seed: Annotated[int, typer.Option(min=0, help="Start of all randomness.")] = 7,
+    title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
+    out: options.Out = Path("out"),
+    suppress: options.Suppress = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Audit a table without a plan: flags and bounds for each metric, and a report.
+
+    The results count as exploratory; write a plan (`equipoise plan init DATA`) to fix the questions
+    before looking.
+    """
+    roles = options.given(
+        label=label,
+        prediction=prediction,
+        score=score,
+        weight=weight,
+        count=count,
+        cluster=cluster,
+        positive=_number_or_word(positive),
+    )
+    audits = _usual_audits(
+        across=options.names(across),
+        metrics=metric or _usual_metrics(roles),
+        tolerance=tolerance,
+        level=level,
+        fdr=fdr,
+    )
+    plan = Plan.from_plain(
+        {
+            "equipoise": 1,
+            "title": title or f"Audit of {Path(data).name}",
+            "seed": seed,
+            "trail": {"source": data, **roles},
+            "audits": audits,
+        },
+        "this command",
+    )
+    evidence = _perform(plan, asked="exploratory", quiet=quiet or json)
+    written = _write(evidence, out, suppress)
+    _tell(evidence, written, json, quiet)
+
+
+def run(
+    plan: PlanFile,
+    data: options.Data = None,
+    hash: Annotated[
+        str | None, typer.Option(help="Refuse to run unless the plan has this hash.")
+    ] = None,
+    out: options.Out = Path("out"),
+    suppress: options.Suppress = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Run a plan and write evidence.json and report.html."""
+    read = _registered(plan, hash)
+    evidence = _perform(read, folder=plan.parent, data=data, quiet=quiet or json)
+    written = _write(evidence, out, suppress)
+    _tell(evidence, written, json, quiet)
+
+
+def check(
+    plan: PlanFile,
+    data: options.Data = None,
+    hash: Annotated[
+        str | None, typer.Option(help="Refuse to run unless the plan has this hash.")
+    ] = None,
+    undetermined: Annotated[
+        Undetermined | None,
+        typer.Option(help="What undetermined means: pass (exit 0) or fail (exit 1)."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for evidence and report; none if not given.")
+    ] = None,
+    suppress: options.Suppress = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Gate a release: run a plan and leave with an exit code.
+
+    0: all limits are shown to be kept. 1: a violation is shown. 2: undetermined. 3: error.
+    """
+    read = _registered(plan, hash)
+    evidence = _perform(read, folder=plan.parent, data=data, quiet=quiet or json)
+    written = [] if out is None else _write(evidence, out, suppress)
+    judged = gate(evidence, None if undetermined is None else undetermined.value)
+    _tell(evidence, written, json, quiet)
+    if not (json or quiet):
+        say(f"exit {int(judged.code)}: {judged.words}", style="bold")
+    raise Leave(judged.code)
+
+
+def _registered(plan: Path, hash: str | None) -> Plan:
+    read = Plan.load(plan)
+    if hash is not None and (len(hash) < 8 or not read.hash.startswith(hash.lower())):
+        raise OptionError(
+            f"The plan {plan.name} has the hash {read.hash}, not {hash}: it is not the one that "
+            "was registered. (At least 8 characters are compared.)"
+        )
+    return read
+
+
+def _perform(
+    plan: Plan,
+    *,
+    folder: Path = Path(),
+    data: str | None = None,
+    asked: Asked = "confirmatory",
+    quiet: bool = False,
+) -> Evidence:
+    with Steps(quiet) as tell:
+        progress = False if quiet else None
+        return perform(plan, folder=folder, data=data, asked=asked, tell=tell, progress=progress)
+
+
+def _write(evidence: Evidence, out: Path, suppress: int | None) -> list[Path]:
+    # made before anything is written, so that a failure leaves no half of the two
+    page = make_report(evidence, suppress=suppress)
+    return [evidence.save(out / "evidence.json"), page.save(out / "report.html")]
+
+
+def _tell(evidence: Evidence, written: list[Path], json: bool, quiet: bool) -> None:
+    if json:
+        typer.echo(evidence.to_json())
+    elif not quiet:
+        show_evidence(evidence)
+        show_files(Path(os.path.relpath(path)) for path in written)
+
+
+def _usual_metrics(roles: dict[str, Any]) -> list[str]:
+    if "label" in roles and "prediction" in roles:
+        return ["false_positive_rate", "false_negative_rate", "selection_rate"]
+    if "label" in roles and "score" in roles:
+        return ["brier", "residual"]
+    if "prediction" in roles:
+        return ["selection_rate"]
+    raise OptionError("Name the columns: --prediction, and --label if the truth is known.")
+
+
+def _usual_audits(
+    *, across: list[str], metrics: list[str], tolerance: float, level: float, fdr: float
+) -> list[dict[str, Any]]:
+    if not across:
+        raise OptionError("--across needs at least one attribute, such as --across race,sex.")
+    made: list[dict[str, Any]] = []
+    for metric in metrics:
+        words = metric.replace("_", " ")
+        claim = {"kind": "gap", "metric": metric, "across": across}
+        limits = {"outside": [-tolerance, tolerance], "fdr": fdr}
+        bounds = {"tolerance": tolerance, "level": level}
+        made.append({"audit": "flag", "name": f"flags: {words}", "claim": claim, **limits})
+        made.append({"audit": "certify", "name": f"bounds: {words}", "claim": claim, **bounds})
+    return made
+
+
+def _number_or_word(text: str | None) -> str | int | None:
+    """A value of the label as typed: whole numbers are numbers."""
+    if text is None:
+        return None
+    return int(text) if text.lstrip("-").isdigit() else text

@@ -1,0 +1,85 @@
+"""The entry point: commands in, exit codes out, no tracebacks."""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated, NoReturn
+
+import typer
+
+from equipoise._version import __version__
+from equipoise.cli import auditing, keeping, planning
+from equipoise.cli.leave import Leave
+from equipoise.cli.show import complain
+from equipoise.errors import EquipoiseError
+from equipoise.plan.gate import Exit
+
+app = typer.Typer(
+    name="equipoise",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Audit black-box models for unfairness, with statistical guarantees.\n\n"
+    "Exit codes: 0 done, or shown to keep the limits; 1 a violation is shown; 2 undetermined; "
+    "3 error.",
+)
+app.add_typer(planning.app, name="plan")
+for command in (
+    auditing.demo,
+    auditing.audit,
+    auditing.run,
+    auditing.check,
+    keeping.verify,
+    keeping.report,
+    keeping.explain,
+):
+    app.command()(command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"equipoise {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def equipoise(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print version."),
+    ] = False,
+) -> None:
+    """Audit black-box models for unfairness, with statistical guarantees."""
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run a command and leave with its exit code."""
+    code = execute(sys.argv[1:] if arguments is None else list(arguments))
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:  # the reader of a pipe has gone away
+            code = code or int(Exit.ERROR)
+    # At a normal exit DuckDB's bindings complain about objects of their own on standard error.
+    os._exit(code)
+
+
+def execute(arguments: list[str]) -> int:
+    """Run a command; the exit code says how it went."""
+    try:
+        app(arguments, prog_name="equipoise")
+    except Leave as leaving:
+        return int(leaving.code)
+    except SystemExit as leaving:
+        # a mistake in the arguments has code 2 there, which here means "undetermined"
+        return int(Exit.SHOWN if not leaving.code else Exit.ERROR)
+    except EquipoiseError as error:
+        complain(str(error))
+        return int(Exit.ERROR)
+    except KeyboardInterrupt:
+        complain("Interrupted.")
+        return 130
+    except BrokenPipeError:
+        return int(Exit.ERROR)
+    return int(Exit.SHOWN)

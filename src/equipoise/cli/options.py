@@ -1,0 +1,38 @@
+"""Options that several commands share, and how they are read."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+Label = Annotated[str | None, typer.Option(help="Column with what really happened.")]
+Prediction = Annotated[str | None, typer.Option(help="Column with what the model decided.")]
+Score = Annotated[str | None, typer.Option(help="Column with the model's number.")]
+Weight = Annotated[str | None, typer.Option(help="Column with sampling weights.")]
+Count = Annotated[str | None, typer.Option(help="Column with numbers of identical rows.")]
+Cluster = Annotated[str | None, typer.Option(help="Rows alike here are not independent.")]
+Positive = Annotated[
+    str | None, typer.Option(help="Value of label and prediction that counts as 1, if a word.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the evidence as JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Suppress = Annotated[
+    int | None,
+    typer.Option(min=2, help="Leave groups with fewer rows than this out of the report."),
+]
+Data = Annotated[str | None, typer.Option(help="The rows, if they are not where the plan says.")]
+Out = Annotated[Path, typer.Option(help="Folder for evidence.json and report.html.")]
+
+
+def names(text: str | None) -> list[str]:
+    """Names separated by commas.
+
+    >>> names("race, sex")
+    ['race', 'sex']
+    """
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
+
+
+def given(**roles: Any) -> dict[str, Any]:
+    """The options that were given."""
+    return {name: value for name, value in roles.items() if value is not None}

@@ -1,0 +1,143 @@
+"""What the commands print: verdict, sentences, tables that fit the terminal."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from equipoise.findings.evidence import Entry, Evidence
+from equipoise.findings.finding import Finding
+from equipoise.findings.tables import cell_text
+from equipoise.findings.verdict import Verdict
+
+#: Rows of a finding that are printed; the report has all of them.
+ROWS = 12
+
+_SIGNS = {
+    Verdict.SHOWN: ("✓ shown", "green"),
+    Verdict.SHOWN_NOT: ("✗ violation shown", "red"),
+    Verdict.UNDETERMINED: ("? undetermined", "yellow"),
+    None: ("· no limit judged", "dim"),
+}
+
+
+def console() -> Console:
+    """Standard output, as wide as it is."""
+    return Console(highlight=False)
+
+
+def complain(message: str) -> None:
+    """An error, on standard error."""
+    Console(stderr=True, highlight=False).print(
+        Text("error: ", style="bold red") + Text(printable(message)), soft_wrap=True
+    )
+
+
+def say(message: str, style: str = "") -> None:
+    """One line on standard output."""
+    console().print(Text(printable(message), style=style), soft_wrap=True)
+
+
+def printable(text: str) -> str:
+    """Text without characters that would steer the terminal.
+
+    >>> printable("a" + chr(27) + "[2Jb")
+    'a�[2Jb'
+    """
+    return "".join(c if c.isprintable() or c in "\n\t" else "�" for c in text)
+
+
+def show_evidence(evidence: Evidence) -> None:
+    """The verdict, then every finding in short."""
+    out = console()
+    sign, style = _SIGNS[evidence.verdict]
+    out.print(Text(printable(evidence.title), style="bold"))
+    out.print(Text(sign, style=f"bold {style}"))
+    for sentence in evidence.sentences():
+        out.print(Padding(Text(sentence), (0, 0, 0, 2)))
+    for entry in evidence.entries:
+        _show_entry(out, entry)
+
+
+def _show_entry(out: Console, entry: Entry) -> None:
+    finding = entry.finding
+    sign, style = _SIGNS[finding.conclusion]
+    out.print()
+    heading = Text(printable(entry.name), style="bold") + Text(f"  {sign}", style=style)
+    out.print(heading + Text(f"  ({entry.asked})", style="dim"))
+    for sentence in finding.sentences()[:3]:
+        out.print(Padding(Text(printable(sentence)), (0, 0, 0, 2)))
+    rows = telling(finding)
+    if rows:
+        out.print(Padding(table(rows, finding.columns), (0, 0, 0, 2)))
+    if len(rows) < len(finding):
+        out.print(Padding(Text(f"{len(rows)} of {len(finding):,} rows", style="dim"), (0, 0, 0, 2)))
+
+
+def telling(finding: Finding) -> list[Any]:
+    """The rows that say most: violations first, then the largest disparities."""
+    return sorted(finding.rows, key=_weight)[:ROWS]
+
+
+def _weight(row: Any) -> tuple[bool, float]:
+    violates = getattr(row, "flagged", False) or (
+        getattr(row, "verdict", None) is Verdict.SHOWN_NOT
+    )
+    return not violates, -abs(getattr(row, "disparity", None) or 0.0)
+
+
+def table(rows: Sequence[Any], columns: Iterable[str]) -> Table:
+    """Rows of a finding as a table that fits the terminal."""
+    made = Table(box=None, pad_edge=False, header_style="dim")
+    shown = [c for c in columns if any(getattr(row, c) not in (None, "") for row in rows)]
+    for column in shown:
+        numeric = all(isinstance(getattr(row, column), int | float | None) for row in rows)
+        made.add_column(
+            column.replace("_", " "),
+            justify="right" if numeric else "left",
+            no_wrap=numeric,
+            overflow="ellipsis",
+            max_width=None if numeric else 44,
+        )
+    for row in rows:
+        made.add_row(*(Text(printable(_one_line(getattr(row, column)))) for column in shown))
+    return made
+
+
+def _one_line(value: Any) -> str:
+    text = " ".join(cell_text(value).split())
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
+def show_files(paths: Iterable[Path]) -> None:
+    """Where things were written."""
+    for path in paths:
+        say(f"wrote {path}", style="dim")
+
+
+class Steps:
+    """Says on standard error which audit is running, where someone is watching."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._status: Any = None
+        if not quiet and sys.stderr.isatty():
+            self._status = Console(stderr=True).status("")
+
+    def __enter__(self) -> "Steps":
+        if self._status:
+            self._status.start()
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        if self._status:
+            self._status.stop()
+
+    def __call__(self, name: str, number: int, total: int) -> None:
+        """Take note that an audit begins."""
+        if self._status:
+            self._status.update(Text(f"{number + 1} of {total}: {printable(name)}"))

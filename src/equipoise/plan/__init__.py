@@ -1,0 +1,22 @@
+"""The audit plan: read, run, judged and performed again."""
+
+from equipoise.plan.draft import draft
+from equipoise.plan.gate import Exit, Gate, gate
+from equipoise.plan.plan import AuditPlan, Plan, TrailPlan, plan_schema
+from equipoise.plan.run import run
+from equipoise.plan.verify import Difference, Verification, verify
+
+__all__ = [
+    "AuditPlan",
+    "Difference",
+    "Exit",
+    "Gate",
+    "Plan",
+    "TrailPlan",
+    "Verification",
+    "draft",
+    "gate",
+    "plan_schema",
+    "run",
+    "verify",
+]

@@ -1,0 +1,187 @@
+"""A first plan from a table: what its columns seem to be, with comments on what to decide."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+
+from equipoise.errors import PlanError
+from equipoise.trail import Trail, read
+from equipoise.trail.engine import fetch
+from equipoise.trail.roles import is_text
+
+#: Attributes with more levels than this are not proposed for groups.
+MOST_LEVELS = 20
+
+_USUAL = {
+    "label": ("label", "y_true", "y", "outcome", "target", "actual", "truth", "observed"),
+    "prediction": ("prediction", "y_pred", "pred", "predicted", "decision", "decided"),
+    "score": ("score", "y_score", "probability", "prob", "y_prob", "risk", "proba"),
+    "weight": ("weight", "sample_weight", "weights"),
+    "count": ("count", "n"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """What a column of the table looks like."""
+
+    name: str
+    """Its name."""
+    type: str
+    """Its type, in the engine's words."""
+    levels: int
+    """How many different values it holds."""
+    text: bool
+    """Whether it holds text."""
+
+
+def draft(source: str, *, to: str | Path = "audit.yaml", **roles: str | None) -> str:
+    r"""The text of a commented plan for a table, to be edited before it is run.
+
+    Roles that are not given are guessed from usual column names, and marked as guesses.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "d.csv"
+    >>> _ = path.write_text("label,prediction,sex\n0,1,f\n1,1,m\n")
+    >>> "prediction: prediction" in draft(str(path))
+    True
+    """
+    trail = read(source, **roles)
+    columns = _columns(trail)
+    played = {role: column for role, column in roles.items() if column is not None}
+    guessed = _guess(columns, played)
+    return _text(_relative(source, Path(to).parent), columns, played, guessed)
+
+
+def _columns(trail: Trail) -> list[Column]:
+    names = list(trail.schema)
+    if not names:
+        raise PlanError(f"{trail.source} has no columns to plan an audit of.")
+    plain = [name for name in names if not trail.schema[name].is_nested()]
+    counts: dict[str, Any] = {}
+    for i, name in enumerate(plain):
+        # one column at a time: engines differ in how they name several aggregates at once
+        levels = nw.col(name).n_unique().alias(f"levels_{i}")
+        found = fetch(trail.frame.select(levels), trail.source)
+        counts[name] = int(next(iter(found.values()))[0])
+    return [
+        Column(
+            name=name,
+            type=str(trail.schema[name]),
+            levels=counts.get(name, 0),
+            text=is_text(trail.schema[name]),
+        )
+        for name in names
+    ]
+
+
+def _guess(columns: list[Column], played: Mapping[str, str]) -> dict[str, str]:
+    """Roles by usual names, for columns that have none yet."""
+    taken, found = set(played.values()), {}
+    by_name = {column.name.lower(): column for column in columns}
+    for role, names in _USUAL.items():
+        fitting = [by_name[n].name for n in names if n in by_name and by_name[n].name not in taken]
+        if role not in played and fitting:
+            found[role] = fitting[0]
+            taken.add(fitting[0])
+    return found
+
+
+def _attributes(columns: list[Column], taken: set[str]) -> list[str]:
+    """Columns by which people may be told apart: text, or few different values."""
+    free = [column for column in columns if column.name not in taken and column.levels > 1]
+    words = [column.name for column in free if column.text and column.levels <= MOST_LEVELS]
+    few = [column.name for column in free if not column.text and column.levels <= 10]
+    return (words + few)[:3]
+
+
+def _text(
+    source: str, columns: list[Column], played: Mapping[str, str], guessed: Mapping[str, str]
+) -> str:
+    roles = {**played, **guessed}
+    across = _attributes(columns, set(roles.values()))
+    lines = [
+        "# Audit plan. Fix it before looking at outcomes by group: results of `equipoise run` then",
+        "# count as confirmatory. Check it with `equipoise plan check`.",
+        "equipoise: 1",
+        f"title: {_quoted(f'Audit of {Path(source).name}')}",
+        "seed: 7            # the same seed gives the same numbers",
+        "",
+        "# The columns of the table:",
+        *(f"#   {_flat(c.name)}: {c.type}, {c.levels:,} different values" for c in columns),
+        "trail:",
+        f"  source: {_quoted(source)}",
+        *(_role_line(role, roles, guessed) for role in ("label", "prediction", "score")),
+        *(_role_line(role, roles, guessed) for role in ("weight", "count") if role in roles),
+        '  # positive: "yes"  # the value that counts as 1, if the columns hold words',
+        "",
+        "audits:",
+        *_audits(roles, across),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _role_line(role: str, roles: Mapping[str, str], guessed: Mapping[str, str]) -> str:
+    if role not in roles:
+        return f"  # {role}: COLUMN"
+    note = "  # a guess by name; check it" if role in guessed else ""
+    return f"  {role}: {_quoted(roles[role])}{note}"
+
+
+def _audits(roles: Mapping[str, str], across: list[str]) -> list[str]:
+    metric = _metric(roles)
+    groups = f"[{', '.join(map(_quoted, across))}]" if across else "[ATTRIBUTE]"
+    claim = [
+        "    claim:",
+        "      kind: gap",
+        f"      metric: {metric}",
+        f"      across: {groups}      # every combination of these is a group",
+        "      target: overall       # or complement, or {kind: reference, where: {sex: Male}}",
+    ]
+    return [
+        "  # Which groups differ by more than 5 points? At most a tenth of the flags is false.",
+        "  - audit: flag",
+        f"    name: flags of {metric.replace('_', ' ')}",
+        *claim,
+        "    outside: [-0.05, 0.05]",
+        "    fdr: 0.10",
+        "",
+        "  # Bounds that hold for every group at once, judged against a tolerance.",
+        "  - audit: certify",
+        f"    name: bounds of {metric.replace('_', ' ')}",
+        *claim,
+        "    level: 0.95",
+        "    tolerance: 0.10",
+    ]
+
+
+def _metric(roles: Mapping[str, str]) -> str:
+    if "label" in roles and "prediction" in roles:
+        return "false_positive_rate"
+    if "label" in roles and "score" in roles:
+        return "brier"
+    return "selection_rate"
+
+
+def _relative(source: str, folder: Path) -> str:
+    """The source as seen from the plan's folder, with forward slashes."""
+    if "://" in source or source.startswith("equipoise:") or Path(source).is_absolute():
+        return source
+    return Path(os.path.relpath(source, folder)).as_posix()
+
+
+def _quoted(word: str) -> str:
+    """A word as YAML text; JSON's quotation is YAML's."""
+    plain = word.replace("_", "").isalnum() and word.isascii() and not word.isdigit()
+    reserved = word.lower() in ("true", "false", "null", "yes", "no", "on", "off")
+    return word if plain and not reserved else json.dumps(word, ensure_ascii=False)
+
+
+def _flat(name: str) -> str:
+    """A column name that cannot break out of its comment line."""
+    return json.dumps(name, ensure_ascii=False).replace("\x85", "").replace("\u2028", "")[:120]
