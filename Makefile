@@ -26,7 +26,7 @@ demo: $(VENV)/.core ## audit the bundled COMPAS counts
 
 test: lint pytest ## all checks, then all tests
 
-pytest: $(VENV)/.test ## the tests alone (ARGS="-k name" to choose)
+pytest: $(VENV)/.test $(VENV)/.browser ## the tests alone (ARGS="-k name" to choose)
 	$(RUN) -m pytest -n $(WORKERS) $(ARGS)
 
 lint: $(VENV)/.test ## style, types, import order, hygiene
@@ -90,6 +90,19 @@ $(VENV)/.test: $(VENV)/.core requirements/test.txt
 
 $(VENV)/.docs: $(VENV)/.test requirements/docs.txt
 	$(INSTALL) --require-hashes -r requirements/docs.txt
+	@touch $@
+
+# Debian's own packages, where they are missing and we may install them; nothing else is tried.
+define debian
+command -v $(1) >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+	--no-install-recommends $(2) >/dev/null; } || true
+@command -v $(1) >/dev/null || echo "SKIPPED: $(1) is missing and could not be installed ($(2))," \
+	"so $(3) are skipped" >&2
+endef
+
+$(VENV)/.browser: $(VENV)/.test
+	@$(call debian,chromium,chromium fonts-dejavu-core,the tests of the report in a browser)
 	@touch $@
 
 # --- pinned and hashed requirements; they name no registry ---------------------------------

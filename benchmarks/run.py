@@ -9,7 +9,15 @@ from pathlib import Path
 from measure import Line, machine
 
 HERE = Path(__file__).parent
-BENCHMARKS = ("foundation", "bootstrap", "summaries", "likelihood", "transport")
+BENCHMARKS = (
+    "foundation",
+    "bootstrap",
+    "summaries",
+    "likelihood",
+    "tilts",
+    "transport",
+    "calibration",
+)
 
 
 def main(names: list[str]) -> int:

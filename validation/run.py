@@ -19,6 +19,7 @@ from typing import Any
 HERE = Path(__file__).parent
 PAPERS = {
     "paper_000": "Cherian and Candès, Statistical inference for fairness auditing",
+    "paper_001": "Feng et al., Is this model reliable for everyone? Testing for strong calibration",
     "paper_002": "Xue, Yurochkin and Sun, Auditing ML models for individual bias and unfairness",
     "paper_003": "Empirical likelihood for fairness auditing",
     "paper_004": "Disparity summaries (meta-metrics) and their bias",

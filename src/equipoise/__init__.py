@@ -36,6 +36,7 @@ from equipoise.claims import (
     ratio,
     reference,
     thresholds,
+    tilts,
 )
 from equipoise.claims.metric import (
     absolute_error,
@@ -54,9 +55,10 @@ from equipoise.claims.metric import (
     true_negative_rate,
     true_positive_rate,
 )
-from equipoise.errors import ClaimError, EquipoiseError, OptionError, TrailError
+from equipoise.errors import ClaimError, EquipoiseError, OptionError, PlanError, TrailError
 from equipoise.findings import Evidence, Finding, Verdict
-from equipoise.trail import Trail, read
+from equipoise.report import Report, report
+from equipoise.trail import Trail, from_arrays, read
 
 if TYPE_CHECKING:
     from equipoise.audits import (
@@ -68,14 +70,19 @@ if TYPE_CHECKING:
         Euclidean,
         Likelihood,
         UnderNull,
+        calibration,
         certify,
         compare,
         describe,
         discover,
         flag,
+        gaussian,
         individual,
         joint_test,
+        kernel,
+        laplace,
         select_fair,
+        shift,
         summarize,
     )
 
@@ -95,6 +102,8 @@ __all__ = [
     "Likelihood",
     "Metric",
     "OptionError",
+    "PlanError",
+    "Report",
     "Target",
     "Trail",
     "TrailError",
@@ -107,6 +116,7 @@ __all__ = [
     "bins",
     "boxes",
     "brier",
+    "calibration",
     "certify",
     "compare",
     "complement",
@@ -121,12 +131,16 @@ __all__ = [
     "false_negative_rate",
     "false_positive_rate",
     "flag",
+    "from_arrays",
     "from_plan",
     "gap",
+    "gaussian",
     "individual",
     "intersections",
     "intervals",
     "joint_test",
+    "kernel",
+    "laplace",
     "leaves",
     "log_loss",
     "masks",
@@ -138,12 +152,15 @@ __all__ = [
     "ratio",
     "read",
     "reference",
+    "report",
     "residual",
     "select_fair",
     "selection_rate",
+    "shift",
     "squared_error",
     "summarize",
     "thresholds",
+    "tilts",
     "true_negative_rate",
     "true_positive_rate",
 ]
@@ -158,14 +175,19 @@ _VERBS = (
     "Euclidean",
     "Likelihood",
     "UnderNull",
+    "calibration",
     "certify",
     "compare",
     "describe",
     "discover",
     "flag",
+    "gaussian",
     "individual",
     "joint_test",
+    "kernel",
+    "laplace",
     "select_fair",
+    "shift",
     "summarize",
 )
 

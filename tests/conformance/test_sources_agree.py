@@ -79,6 +79,18 @@ CASES: dict[str, tuple[dict[str, Any], eq.Claim]] = {
             ),
         ),
     ),
+    "tilts": (
+        BASIC,
+        eq.gap(
+            "accuracy",
+            across=eq.tilts(
+                "days late",
+                older="exp(age / 10) / (1 + amount ** 2)",
+                members="member",
+                rich="sqrt(income) * score",
+            ),
+        ),
+    ),
     "bins": (BASIC, eq.multicalibration(across="sex", number=4)),
     "reference elsewhere": (
         BASIC,
@@ -143,6 +155,25 @@ def test_describe_agrees_and_counts_every_row(source: str, read_everywhere: dict
             (r.group, r.where, r.n) for r in wanted.rows
         ]
         assert [r.value for r in found.rows] == pytest.approx([r.value for r in wanted.rows])
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_tilts_agree_to_the_last_digit(source: str, read_everywhere: dict[str, Any]) -> None:
+    across = eq.tilts(
+        "days late",
+        late="exp(0 - column('days late') / 3)",
+        members="member",
+        odd=lambda columns: np.where(columns["hours"] == 40, 2.0, 1.0),
+        columns=["hours"],
+    )
+    claim = eq.gap("accuracy", across=across)
+    for method in (None, "bootstrap-published"):
+        found, wanted = (
+            eq.certify(eq.read(table, **BASIC), claim, method=method, resamples=60, rng=3)
+            for table in (read_everywhere[source], TABLE)
+        )
+        assert found.rows == wanted.rows
+        assert found.provenance.fingerprint == wanted.provenance.fingerprint
 
 
 def test_several_claims_share_one_scan_and_do_not_disturb_each_other() -> None:

@@ -174,6 +174,43 @@ def test_masks_are_brute_force(table: list[Row], metric: str) -> None:
 
 
 @law
+@given(rows, st.sampled_from(["accuracy", "brier", "false_positive_rate"]), st.integers(0, 9))
+def test_indicator_tilts_are_masks(table: list[Row], metric: str, seed: int) -> None:
+    formulas = {name: formula for name, (formula, _) in MASKS.items()}
+    trail = trail_of(table)
+    certify: Any = eq.certify
+    masks, tilts = (
+        certify(trail, eq.gap(metric, across=across), resamples=20, rng=seed)
+        for across in (eq.masks(formulas), eq.tilts(formulas))
+    )
+    names = ("group", "n", "value", "target", "disparity", "lower", "upper", "reach")
+    for a, b in zip(masks.rows, tilts.rows, strict=True):
+        assert [getattr(a, name) for name in names] == [getattr(b, name) for name in names]
+
+
+@law
+@given(rows, st.sampled_from(["accuracy", "brier"]))
+def test_tilts_are_weighted_means(table: list[Row], metric: str) -> None:
+    trail, across = trail_of(table, count="times"), eq.tilts("w", twice="2 * p + (h == 'u') * w")
+    weights: dict[str, Callable[[Row], float]] = {
+        "w": lambda r: r["w"],
+        "twice": lambda r: 2 * r["p"] + (r["h"] == "u") * r["w"],
+    }
+    certify: Any = eq.certify
+    found = certify(trail, eq.gap(metric, across=across), resamples=20, rng=1)
+    known = [r for r in table if r["y"] is not None]
+    if metric == "brier":
+        known = [r for r in known if not oracle.missing(r["s"])]
+    for row in found.rows:
+        h = [r["times"] * weights[row.group](r) for r in known]
+        if metric == "accuracy":
+            x = [float(r["y"] == r["p"]) for r in known]
+        else:
+            x = [(r["y"] - r["s"]) ** 2 for r in known]
+        assert row.value == pytest.approx(np.dot(h, x) / sum(h), rel=1e-9, abs=1e-9)
+
+
+@law
 @given(rows, metrics, st.sampled_from(["intersections", "masks", "thresholds"]))
 def test_bins_are_brute_force(table: list[Row], metric: str, kind: str) -> None:
     inner: dict[str, Groups] = {

@@ -43,8 +43,15 @@ plain_groups: st.SearchStrategy[Groups] = st.one_of(
     st.lists(names, min_size=2, max_size=2, unique=True).map(lambda two: eq.boxes(*two, grid=3)),
     st.dictionaries(names.filter(str.strip), formulas, min_size=1, max_size=3).map(eq.masks),
 )
+tilts = st.one_of(
+    st.dictionaries(names.filter(str.strip), formulas, min_size=1, max_size=3).map(eq.tilts),
+    st.lists(names.filter(str.strip), min_size=1, max_size=3, unique=True).map(
+        lambda columns: eq.tilts(*columns)
+    ),
+)
 groups = st.one_of(
     plain_groups,
+    tilts,
     st.builds(
         lambda inner, ends: eq.bins(inner, edges=ends),
         st.just(eq.intersections("sex")),

@@ -1,13 +1,18 @@
-"""Every Python block of the documentation runs, block after block in each page."""
+"""Every block of the documentation runs, one after the other in each page."""
 
 import re
+import shlex
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
+from equipoise.cli.main import execute
+
 ROOT = Path(__file__).parents[2]
+BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+TITLED = re.compile(r"yaml title=\"(.*)\"")
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
 
@@ -17,8 +22,21 @@ def test_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     write_decisions(tmp_path / "decisions.csv")
     names: dict[str, object] = {}
-    for block in re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
-        exec(compile(block, str(page), "exec"), names)
+    for opening, block in BLOCK.findall(page.read_text()):
+        if opening == "python":
+            exec(compile(block, str(page), "exec"), names)
+        elif opening == "console":
+            run_commands(block)
+        elif written := TITLED.fullmatch(opening):
+            Path(written[1]).write_text(block)
+
+
+def run_commands(block: str) -> None:
+    """Run the lines that call the command line; each must do what it should."""
+    for line in block.splitlines():
+        if line.startswith("$ equipoise "):
+            code = execute(shlex.split(line.removeprefix("$ equipoise ")))
+            assert code in (0, 1, 2) if " check " in line else code == 0, line
 
 
 def write_decisions(path: Path) -> None:

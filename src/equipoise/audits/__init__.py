@@ -1,5 +1,6 @@
 """The verbs: each takes a trail and a claim, and returns a finding."""
 
+from equipoise.audits.calibration import calibration
 from equipoise.audits.certify import certify
 from equipoise.audits.compare import compare
 from equipoise.audits.describe import describe
@@ -7,6 +8,7 @@ from equipoise.audits.discover import discover
 from equipoise.audits.flag import flag
 from equipoise.audits.individual import individual
 from equipoise.audits.joint_test import joint_test
+from equipoise.audits.kernels import gaussian, kernel, laplace
 from equipoise.audits.methods import (
     AllRanges,
     Band,
@@ -18,6 +20,7 @@ from equipoise.audits.methods import (
     UnderNull,
 )
 from equipoise.audits.select_fair import select_fair
+from equipoise.audits.shift import shift
 from equipoise.audits.summarize import summarize
 
 __all__ = [
@@ -29,13 +32,18 @@ __all__ = [
     "Euclidean",
     "Likelihood",
     "UnderNull",
+    "calibration",
     "certify",
     "compare",
     "describe",
     "discover",
     "flag",
+    "gaussian",
     "individual",
     "joint_test",
+    "kernel",
+    "laplace",
     "select_fair",
+    "shift",
     "summarize",
 ]

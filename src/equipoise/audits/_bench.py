@@ -1,12 +1,13 @@
 """The workbench of group audits: cells, groups and target in the form the mathematics takes."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from equipoise._validate import listing
 from equipoise.cells import Cells, Collection, form_groups, gather
 from equipoise.cells.rows import pull_rows
 from equipoise.cells.targets import reference_cells
@@ -20,6 +21,8 @@ from equipoise.trail import Trail
 
 #: Rows × resamples up to which rows of a real-valued metric are resampled one by one.
 EXACT_LIMIT = 200_000_000
+# A multinomial costs about eight row draws per category, and a cell has two of them.
+_ROWS_PER_CELL = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +44,16 @@ class Bench:
         """Whether disparities are ratios."""
         return isinstance(self.claim, Ratio)
 
+    @property
+    def tilted(self) -> bool:
+        """Whether rows count with weights of their own, so that counts do not say everything."""
+        return is_tilted(self.collection)
+
+    @property
+    def noun(self) -> str:
+        """What the members of the collection are called."""
+        return "tilt" if self.claim.across.weighs else "group"
+
 
 def set_up(trail: Trail, claim: Claim) -> Bench:
     """Scan the rows once, form the groups, and estimate their disparities."""
@@ -56,6 +69,7 @@ def assemble(
 ) -> Bench:
     """A bench from cells that exist already."""
     collection = form_groups(claim.across, cells)
+    _check_outside(claim, collection)
     moments = cell_moments(cells)
     target = method_target(claim.target, cells, influence)
     estimate = bootstrap.estimate_ratios if isinstance(claim, Ratio) else bootstrap.estimate_gaps
@@ -69,6 +83,28 @@ def assemble(
         influence=influence,
         rows=rows,
     )
+
+
+def _check_outside(claim: Claim, collection: Collection) -> None:
+    if isinstance(claim.target, targets.Complement) and is_tilted(collection):
+        raise ClaimError(
+            "A tilt has no outside: rows count more or less, and complement() needs groups. "
+            "Use overall(), reference(…), custom(…) or a constant as the target."
+        )
+
+
+def is_tilted(collection: Collection) -> bool:
+    """Whether a collection weighs rows by more than 0 and 1."""
+    return isinstance(collection.sums, bootstrap.TiltSums)
+
+
+def groups_only(collection: Collection, verb: str) -> None:
+    """Refuse tilts where counts of rows are needed."""
+    if is_tilted(collection):
+        raise OptionError(
+            f"{verb} takes groups, or tilts that weigh by 0 and 1. For other tilts there are "
+            "certify and flag."
+        )
 
 
 def cell_moments(cells: Cells) -> bootstrap.CellMoments:
@@ -145,12 +181,19 @@ def make_engine(bench: Bench, engine: str, resamples: int) -> bootstrap.Engine:
         if engine == "moments":
             raise OptionError("engine='moments' cannot resample clusters; use engine='auto'.")
         return bootstrap.ClusterEngine(cluster_data(bench), len(cells), float(cells.counted))
-    if bench.moments.binary and engine != "moments":
+    if bench.moments.binary and engine != "moments" and not _scattered(bench):
         return bootstrap.BinaryEngine(bench.moments, bench.influence)
     affordable = cells.counted * resamples <= EXACT_LIMIT
     if engine == "exact" or (engine == "auto" and affordable):
-        return bootstrap.RowEngine(bench.rows(), len(cells))
+        counted = bench.moments.binary and bench.influence is None
+        rows = bootstrap.counted_rows(bench.moments) if counted else bench.rows()
+        return bootstrap.RowEngine(rows, len(cells))
     return bootstrap.MomentsEngine(bench.moments, bench.influence)
+
+
+def _scattered(bench: Bench) -> bool:
+    """Whether tilts cut so finely that drawing rows is cheaper than drawing counts of cells."""
+    return bench.tilted and bench.cells.counted < _ROWS_PER_CELL * len(bench.cells)
 
 
 def _row_data(trail: Trail, claim: Claim, cells: Cells) -> bootstrap.RowData:
@@ -245,7 +288,19 @@ def group_fields(bench: Bench) -> list[dict[str, Any]]:
 
 def status_note(bench: Bench, group: int) -> str:
     """Why a group has no answer, in words; empty if it has one."""
-    return _NOTES.get(bootstrap.Status(int(bench.estimates.status[group])), "")
+    status = bootstrap.Status(int(bench.estimates.status[group]))
+    if status is bootstrap.Status.EMPTY and bench.noun == "tilt":
+        return "weight 0 on every row on which the metric counts"
+    return _NOTES.get(status, "")
+
+
+def check_method(bench: Bench, method: object, usable: Mapping[str, type]) -> None:
+    """Refuse a method that counts rows where tilts weigh them; ``usable`` are those that do not."""
+    if bench.tilted and not isinstance(method, tuple(usable.values())):
+        raise OptionError(
+            f"{type(method).__name__} counts rows, and a tilt weighs them. Tilts other than 0 and "
+            f"1 take method= {listing(usable)}."
+        )
 
 
 SELF_TARGET = "the group is its own target"

@@ -41,7 +41,7 @@ class Found:
 
 def band_applies(bench: Bench) -> bool:
     """Whether counts say all there is to say: a 0/1 metric without weights or clusters."""
-    counted = bench.moments.binary and bench.cells.clusters is None
+    counted = bench.moments.binary and bench.cells.clusters is None and not bench.tilted
     return counted and not isinstance(bench.claim.target, targets.Custom)
 
 

@@ -50,6 +50,8 @@ def p_values(
     tell: Any,
 ) -> Tested:
     """p-values of every group by the method."""
+    if isinstance(method, UnderNull) and bench.tilted:
+        return _tilted(bench, method, null)
     if isinstance(method, UnderNull):
         return _under_null(bench, method, null)
     if isinstance(method, Likelihood | Euclidean):
@@ -79,6 +81,17 @@ def _clustered(bench: Bench, null: nulls.Null) -> Tested:
         null,
     )
     return Tested(found.p, "no resampling; clusters left out one at a time")
+
+
+def _tilted(bench: Bench, method: UnderNull, null: nulls.Null) -> Tested:
+    if method.test not in ("auto", "score"):
+        raise OptionError(
+            f"test={method.test!r} counts rows, and a tilt weighs them. Use test='score'."
+        )
+    found = bootstrap.score_p_values(
+        bench.moments, bench.estimates, bench.target, bench.collection.sums, null
+    )
+    return Tested(found.p, "no resampling")
 
 
 def _under_null(bench: Bench, method: UnderNull, null: nulls.Null) -> Tested:

@@ -22,7 +22,7 @@ def jointly(
     parts = {claim.metric.words: audit(claim, share) for claim in together.claims}
     first = next(iter(parts.values()))
     return Joint(
-        claim=together.to_plan(),
+        claim=together.quoted(),
         question=together.name,
         guarantee=promise,
         assumptions=first.assumptions,

@@ -6,9 +6,11 @@ from typing import Any, Literal
 from equipoise._codec import to_plain
 from equipoise._rng import Rng, Seed, seed_of
 from equipoise._validate import fraction, known_keywords, known_name, real, whole
+from equipoise.audits._atoms import atoms_of
 from equipoise.audits._bench import (
     SELF_TARGET,
     Bench,
+    check_method,
     finite,
     group_fields,
     make_engine,
@@ -79,9 +81,9 @@ def certify(
         then gets a verdict. For a ratio, ``"both"`` means between the tolerance and its inverse.
     method
         As a value or by name: `Band` (bounds by likelihood; the default for 0/1 metrics without
-        weights, clusters or a custom target), `Bootstrap` (bounds; the default for all others),
-        `Likelihood` and `Euclidean` (intervals group by group), `Certificates` (yes or no for each
-        group, needs a tolerance) or `AllRanges` (the same for all ranges of a number).
+        weights, clusters, tilts or a custom target), `Bootstrap` (bounds; the default for all
+        others), `Likelihood` and `Euclidean` (intervals group by group), `Certificates` (yes or no
+        for each group, needs a tolerance) or `AllRanges` (the same for all ranges of a number).
     resamples
         Shorthand for the method's number of resamples or draws.
     rng
@@ -139,6 +141,7 @@ def certify(
     bench = set_up(trail, asked)
     if chosen is None:
         chosen = _shortened(default_method(bench), resamples)
+    check_method(bench, chosen, _TILTABLE)
     if isinstance(chosen, Band | Likelihood | Euclidean):
         found = likelihood_bounds(bench, chosen, level, side, seed, progress)
         return _assembled(bench, chosen, level, side, tolerance, seed, found)
@@ -148,6 +151,7 @@ def certify(
 
 
 _METHODS = (Bootstrap, Certificates, AllRanges, Band, Likelihood, Euclidean)
+_TILTABLE = {"bootstrap": Bootstrap, "certificates": Certificates}
 
 
 def default_method(bench: Bench) -> Band | Bootstrap:
@@ -226,7 +230,7 @@ def _assembled(
         f"{_every(bench)}"
     )
     draft = Bounds(
-        claim=bench.claim.to_plan(),
+        claim=bench.claim.quoted(),
         question=bench.claim.words,
         guarantee=found.guarantee or words,
         assumptions=(*_assumptions(bench), found.assumption),
@@ -245,6 +249,7 @@ def _assembled(
         critical=finite(found.critical),
         draws=found.draws,
         recipe=found.recipe,
+        atoms=atoms_of(bench) if _is_band(found) else None,
     )
     ends = zip(found.lower.tolist(), found.upper.tolist(), found.reach.tolist(), strict=True)
     rows = tuple(
@@ -252,6 +257,10 @@ def _assembled(
         for i, (fields, three) in enumerate(zip(group_fields(bench), ends, strict=True))
     )
     return dataclasses.replace(draft, rows=rows)
+
+
+def _is_band(found: Found) -> bool:
+    return found.recipe is not None and found.recipe["kind"] == "band"
 
 
 def _bounded(
@@ -310,7 +319,7 @@ def _certificates(
     certified = bootstrap.combine(results, level)
     worst = [max(float(r.exceedances[i]) for r in results) for i in range(len(certified))]
     return CertificateList(
-        claim=bench.claim.to_plan(),
+        claim=bench.claim.quoted(),
         question=bench.claim.words,
         guarantee=(
             f"With {level_text(level)} confidence not one certificate is false, for {_every(bench)}"
@@ -361,12 +370,13 @@ def _scaling(
 
 def _every(bench: Bench) -> str:
     number = len(bench.collection)
-    return f"every one of the {number:,} groups" if number > 1 else "the one group"
+    noun = bench.noun
+    return f"every one of the {number:,} {noun}s" if number > 1 else f"the one {noun}"
 
 
 def _assumptions(bench: Bench) -> tuple[str, ...]:
     unit = "clusters" if bench.cells.clusters is not None else "rows"
     return (
         f"{unit} are independent draws from the population audited",
-        "the collection of groups was fixed before looking at the outcomes",
+        f"the collection of {bench.noun}s was fixed before looking at the outcomes",
     )

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from equipoise._validate import fraction, known_keywords, known_name, whole
+from equipoise.audits._bench import groups_only
 from equipoise.audits._provenance import provenance_of
 from equipoise.cells import Cells, Collection, form_groups, gather
 from equipoise.cells.targets import group_means, overall_mean, target_values
@@ -60,6 +61,7 @@ def describe(
     asked = as_claim(claim)
     (cells,) = gather(trail, [asked])
     collection = form_groups(asked.across, cells)
+    groups_only(collection, "describe")
     method, lower, upper = _intervals(cells, collection, level, interval)
     return Description(
         claim=asked.quoted(),

@@ -11,6 +11,7 @@ from equipoise._rng import Rng, Seed, seed_of
 from equipoise._validate import fraction, known_keywords, known_name, real, whole
 from equipoise.audits._bench import (
     Bench,
+    check_method,
     finite,
     group_fields,
     method_target,
@@ -104,8 +105,8 @@ def flag(
     method
         How p-values are computed, as a value or by name. The default takes the spread under the
         null, which is right in groups of any size: `UnderNull` for 0/1 metrics, `BootstrapT` for
-        others. `Bootstrap` is the published form, whose p-values are too small in small groups;
-        `Likelihood` and `Euclidean` are the empirical likelihoods.
+        others. `Bootstrap` is the published form, whose p-values are too small in
+        small groups; `Likelihood` and `Euclidean` are the empirical likelihoods.
     min_rows
         Leave out groups with fewer rows; the default method needs no minimum.
     resamples, rng, progress
@@ -164,7 +165,7 @@ def flag_bench(bench: Bench, options: FlagOptions, seed: Seed, progress: Progres
         p = np.where(small, np.nan, tested.p)
         adjusted = adjust(tested_bench, p, null, options.control, chosen, seed)
     return Flags(
-        claim=bench.claim.to_plan(),
+        claim=bench.claim.quoted(),
         question=bench.claim.words,
         guarantee=_guarantee(options, chosen, bench),
         assumptions=_assumptions(bench, options.control),
@@ -182,12 +183,16 @@ def flag_bench(bench: Bench, options: FlagOptions, seed: Seed, progress: Progres
     )
 
 
+_TILTABLE = {"score": UnderNull, "bootstrap-t": BootstrapT, "bootstrap": Bootstrap}
+
+
 def _method(bench: Bench, options: FlagOptions) -> Test:
     counted = bench.moments.binary and bench.cells.clusters is None
     known = not isinstance(bench.claim.target, targets.Custom)
     default = UnderNull() if counted and known else BootstrapT()
     allowed = (Bootstrap, UnderNull, BootstrapT, Likelihood, Euclidean)
     chosen: Test = as_method(default if options.method is None else options.method, allowed, "flag")
+    check_method(bench, chosen, _TILTABLE)
     if isinstance(chosen, UnderNull) and not (counted and known):
         raise OptionError(
             "Tests under the null need a 0/1 metric without weights or clusters and a target that "
@@ -325,13 +330,14 @@ def _reachable(reach: nulls.Reachable | None, i: int) -> float | None:
 def _guarantee(options: FlagOptions, method: Test, bench: Bench) -> str:
     rate = level_text(options.fdr)
     number = len(bench.collection)
-    groups = f"all {number:,} groups" if number > 1 else "the one group"
+    groups = f"all {number:,} {bench.noun}s" if number > 1 else f"the one {bench.noun}"
     if options.control in ("bh", "by"):
         first = f"On average at most {rate} of the flags are false, over {groups}"
     else:
         first = f"The chance of any false flag is at most {rate}, over {groups}"
     if isinstance(method, Bootstrap):
-        return f"{first}; in small groups these p-values are too small, and this does not hold"
+        small = f"in small {bench.noun}s these p-values are too small"
+        return f"{first}; {small}, and this does not hold"
     if isinstance(method, Likelihood) and method.target == "plug-in":
         return f"{first}; {WRONG}, and this does not hold"
     return first
@@ -341,8 +347,9 @@ def _assumptions(bench: Bench, control: Control) -> tuple[str, ...]:
     unit = "clusters" if bench.cells.clusters is not None else "rows"
     said = [
         f"{unit} are independent draws from the population audited",
-        "the collection of groups was fixed before looking at the outcomes",
+        f"the collection of {bench.noun}s was fixed before looking at the outcomes",
     ]
     if control == "bh":
-        said.append("the groups' estimates are positively dependent or nearly so (use 'by' if not)")
+        estimates = f"the {bench.noun}s' estimates"
+        said.append(f"{estimates} are positively dependent or nearly so (use 'by' if not)")
     return tuple(said)

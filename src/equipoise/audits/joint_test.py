@@ -7,7 +7,7 @@ from scipy.special import chdtri
 
 from equipoise._codec import to_plain
 from equipoise._validate import fraction, known_keywords
-from equipoise.audits._bench import Bench, group_fields, set_up, status_note
+from equipoise.audits._bench import Bench, group_fields, groups_only, set_up, status_note
 from equipoise.audits._likelihood import WRONG
 from equipoise.audits._provenance import provenance_of
 from equipoise.audits._samples import influence, membership, null_scores, rows_of
@@ -54,6 +54,7 @@ def joint_test(
     if isinstance(asked, Ratio):
         raise OptionError("A joint test is for gaps; a ratio of one is a gap of zero.")
     bench = set_up(trail, asked)
+    groups_only(bench.collection, "joint_test")
     used = _tested(bench)
     if used.size * bench.cells.rows.size > _LIMIT:
         raise OptionError(f"A joint test of {used.size:,} groups is too large.")
@@ -140,7 +141,7 @@ def _finding(
         f"If every disparity is zero, the test says otherwise with chance {level_text(1 - level)}"
     )
     return JointTest(
-        claim=bench.claim.to_plan(),
+        claim=bench.claim.quoted(),
         question=bench.claim.words,
         guarantee=f"{said}; {WRONG}, and this does not hold" if plugged else said,
         assumptions=(

@@ -124,7 +124,7 @@ class UnderNull:
     test: Test = "auto"
     """``auto`` is mid-p for a known target and, for an estimated one, profile likelihood but no
     smaller than mid-p; ``exact`` never errs but needs a known target; ``score`` uses the
-    restricted variance."""
+    restricted variance. Tilts have ``auto`` and ``score``, which are the same there."""
 
     def __post_init__(self) -> None:
         known_name("test", self.test, ("auto", "mid-p", "exact", "likelihood", "score"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.claims.dimension import Dimension
+from equipoise.claims.dimension import Dimension, Tilt
 from equipoise.claims.metric import Metric
 from equipoise.methods.arrays import FloatArray, IntArray
 
@@ -101,8 +101,8 @@ class Cells:
         return self.scanned - self.counted - sum(self.excluded.values())
 
     def axis(self, name: str) -> int:
-        """Position of the axis called ``name``, or -1."""
-        names = [axis.name for axis in self.axes]
+        """Position of the attribute called ``name``, or -1; a tilt is none, however called."""
+        names = [None if isinstance(a.dimension, Tilt) else a.name for a in self.axes]
         return names.index(name) if name in names else -1
 
     def fingerprint(self) -> str:

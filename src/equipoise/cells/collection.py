@@ -54,7 +54,7 @@ class Collection:
         return found
 
     def _labels(self, choices: IntArray) -> list[str]:
-        shared = self._shared_levels()
+        shared = self.shared_levels()
         found: list[list[str]] = [[] for _ in range(len(choices))]
         for view, column in zip(self.views, choices.T, strict=True):
             texts: dict[int, str] = {}
@@ -115,7 +115,8 @@ class Collection:
                     f"{view.axis.name} has no level {value!r}.{hint} There is: {listing(levels)}."
                 )
 
-    def _shared_levels(self) -> frozenset[str]:
+    def shared_levels(self) -> frozenset[str]:
+        """Texts that are levels of more than one attribute, and so need its name beside them."""
         seen: set[str] = set()
         shared: set[str] = set()
         for view in self.views:

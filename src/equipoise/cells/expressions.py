@@ -8,7 +8,15 @@ from typing import Any
 import narwhals as nw
 
 from equipoise.claims.arithmetic import Term, as_number, as_truth
-from equipoise.claims.dimension import Binned, Condition, Dimension, Levels, Ordered
+from equipoise.claims.dimension import (
+    Binned,
+    Condition,
+    Dimension,
+    Levels,
+    Ordered,
+    Tilt,
+    Values,
+)
 from equipoise.claims.formula import Formula, Reference, parse
 from equipoise.claims.metric import Metric
 from equipoise.errors import ClaimError
@@ -19,8 +27,10 @@ from equipoise.trail.trail import not_nan
 
 def key_of(trail: Trail, dimension: Dimension) -> nw.Expr:
     """The expression whose values are the levels of a dimension."""
-    if isinstance(dimension, Levels):
+    if isinstance(dimension, Levels | Values):
         return trail.key(trail.attribute(dimension.column))
+    if isinstance(dimension, Tilt):
+        return weight_of(trail, dimension)
     if isinstance(dimension, Condition):
         return condition_of(trail, dimension.formula, None, guarded=True).cast(nw.Int64)
     if isinstance(dimension, Binned):
@@ -96,6 +106,27 @@ def condition_of(
         value = all_of([value, *(trail.present(column) for column in columns)])
     held: nw.Expr = value.fill_null(False)
     return held
+
+
+def weight_of(trail: Trail, tilt: Tilt) -> nw.Expr:
+    """A tilt's weight per row; null where it has none.
+
+    A formula that holds or not weighs by 1 and 0 like a group of that formula, so a row with a
+    missing value weighs nothing; one that gives a number has no weight there.
+    """
+    formula = parse(tilt.formula)
+    term = _evaluate(trail, formula, None)
+    if term.sort == "truth":
+        held = condition_of(trail, tilt.formula, None, guarded=True)
+        return held.cast(nw.Int64).cast(nw.Float64)
+    if term.sort != "number":
+        raise ClaimError(
+            f"Tilt {tilt.name!r} must give a number; {formula.text!r} gives {term.sort}."
+        )
+    columns = dict.fromkeys(column_of(trail, reference) for reference in formula.references)
+    value = term.value.cast(nw.Float64)
+    known = all_of([*(trail.present(column) for column in columns), not_nan(value)])
+    return nw.when(known).then(value)
 
 
 def all_of(expressions: Iterable[nw.Expr]) -> nw.Expr:

@@ -10,6 +10,7 @@ import numpy as np
 from equipoise.cells.cells import Axis, Cells
 from equipoise.cells.collection import Collection, observed
 from equipoise.cells.operators import BinnedSums, product_sums, sparse_sums
+from equipoise.cells.tilts import form_tilts
 from equipoise.cells.views import EachBin, EveryLevel, View, all_ranges, half_lines
 from equipoise.claims.dimension import Dimension
 from equipoise.claims.groups import (
@@ -21,6 +22,7 @@ from equipoise.claims.groups import (
     Masks,
     Thresholds,
 )
+from equipoise.claims.tilts import Tilts
 from equipoise.errors import ClaimError
 from equipoise.methods.arrays import IntArray
 
@@ -84,6 +86,11 @@ def _(groups: Masks, cells: Cells) -> Collection:
     choices = np.full((len(where), len(where)), 2, dtype=np.int64)
     np.fill_diagonal(choices, 1)
     return Collection(groups=groups, views=views, choices=choices, sums=sums)
+
+
+@_form.register
+def _(groups: Tilts, cells: Cells) -> Collection:
+    return form_tilts(groups, cells)
 
 
 @_form.register

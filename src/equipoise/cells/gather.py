@@ -16,8 +16,17 @@ from equipoise.cells.levels import encode
 from equipoise.cells.merge import cluster_codes, cluster_table, merge
 from equipoise.cells.query import Query
 from equipoise.cells.tally import Columns, Tally, floats, tally, total
+from equipoise.cells.tilts import steady_weights
 from equipoise.claims.claim import Claim
-from equipoise.claims.dimension import Binned, Condition, Dimension, Levels, Ordered
+from equipoise.claims.dimension import (
+    Binned,
+    Condition,
+    Dimension,
+    Levels,
+    Ordered,
+    Tilt,
+    Values,
+)
 from equipoise.claims.metric import Metric
 from equipoise.errors import ClaimError, TrailError
 from equipoise.methods.arrays import AnyArray, FloatArray, IntArray
@@ -105,6 +114,10 @@ def _levels(dimension: Dimension, column: AnyArray) -> tuple[tuple[Any, ...], In
         return encode(column, name, advice)
     if isinstance(dimension, Condition):
         return (False, True), column.astype(np.int64)
+    if isinstance(dimension, Values):
+        return encode(column, dimension.column, "", most=MAX_CELLS)
+    if isinstance(dimension, Tilt):
+        return encode(steady_weights(column), dimension.name, "", most=MAX_CELLS)
     if isinstance(dimension, Ordered) and dimension.edges is None:
         levels, codes = encode(column, dimension.column, "Pass edges=… or a number as grid=….")
         # Missing is no point of the line: it takes the position after the last one.
@@ -223,7 +236,10 @@ def _too_fine(query: Query) -> str:
             number = column.select(nw.col("__equipoise_key").n_unique().alias("n"))
         sizes[called.get(key, key)] = int(fetch(number, query.trail.source)["n"][0])
     worst = max(sizes, key=lambda name: sizes[name])
+    advice = "Leave it out, or cut it into ranges with binned(…)."
+    if any(isinstance(dimension, Tilt | Values) for dimension in query.dimensions):
+        advice = "Round the weights, such as (x - x % 5) / 100, or audit a sample."
     return (
         f"The attributes cut the table into more than {MAX_CELLS:,} cells; {worst!r} alone has "
-        f"{sizes[worst]:,} levels. Leave it out, or cut it into ranges with binned(…)."
+        f"{sizes[worst]:,} levels. {advice}"
     )

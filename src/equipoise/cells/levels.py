@@ -13,16 +13,18 @@ from equipoise.methods.arrays import AnyArray, IntArray
 MAX_LEVELS = 10_000
 
 
-def encode(column: AnyArray, called: str, advice: str) -> tuple[tuple[Any, ...], IntArray]:
+def encode(
+    column: AnyArray, called: str, advice: str, most: int = MAX_LEVELS
+) -> tuple[tuple[Any, ...], IntArray]:
     """The levels of a column in a fixed order (missing last) and each row's position among them.
 
-    ``advice`` tells what to do when there are too many.
+    ``advice`` tells what to do when there are too many, which is more than ``most``.
     """
     values = [canonical(value) for value in column.tolist()]
     found = set(values)
-    if len(found) > MAX_LEVELS:
+    if len(found) > most:
         raise ClaimError(
-            f"Attribute {called!r} has {len(found):,} levels, more than {MAX_LEVELS:,}. {advice}"
+            f"Attribute {called!r} has {len(found):,} levels, more than {most:,}. {advice}"
         )
     levels = sort_levels(found, called)
     position = {level: i for i, level in enumerate(levels)}

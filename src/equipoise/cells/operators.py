@@ -81,9 +81,11 @@ def product_sums(index: IntArray, views: tuple[View, ...], take: IntArray) -> Pr
     return ProductSums(order, starts.astype(np.int64), place, views, take, same)
 
 
-def sparse_sums(group: IntArray, cell: IntArray, groups: int, cells: int) -> SparseSums:
-    """The operator for the given (group, cell) pairs."""
+def sparse_sums(
+    group: IntArray, cell: IntArray, groups: int, cells: int, weight: FloatArray | None = None
+) -> SparseSums:
+    """The operator for the given (group, cell) pairs, each cell weighing one unless said."""
     from scipy.sparse import csr_array
 
-    ones = np.ones(len(group))
-    return SparseSums(csr_array((ones, (group, cell)), shape=(groups, cells)))
+    entries = np.ones(len(group)) if weight is None else weight
+    return SparseSums(csr_array((entries, (group, cell)), shape=(groups, cells)))

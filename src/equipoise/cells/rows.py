@@ -8,7 +8,8 @@ from equipoise._codec import canonical
 from equipoise.cells.cells import Axis, Cells
 from equipoise.cells.expressions import value_of
 from equipoise.cells.query import Query
-from equipoise.claims.dimension import Levels, Ordered
+from equipoise.cells.tilts import steady_weights
+from equipoise.claims.dimension import Levels, Ordered, Tilt, Values
 from equipoise.claims.metric import Metric
 from equipoise.errors import TrailError
 from equipoise.methods.arrays import AnyArray, FloatArray, IntArray
@@ -46,6 +47,9 @@ def pull_rows(trail: Trail, metric: Metric, cells: Cells, extra: str | None = No
     query = Query(trail, dimensions, (metric,))
     further = {} if extra is None else {"extra": value_of(trail, _formula(extra))}
     table = fetch(query.rows(further), trail.source)
+    if "count" in table:
+        # A row that stands for nobody has no cell.
+        table = {name: column[table["count"] > 0] for name, column in table.items()}
     codes = [level_codes(axis, table[f"key{i}"]) for i, axis in enumerate(cells.axes)]
     index = np.stack(codes, axis=1) if codes else np.zeros((len(table["value"]), 0), dtype=np.int64)
     return Rows(
@@ -64,7 +68,9 @@ def _formula(text: str) -> Metric:
 def level_codes(axis: Axis, column: AnyArray) -> IntArray:
     """Level positions of raw key values; missing ones come after the last level of a line."""
     dimension = axis.dimension
-    by_value = isinstance(dimension, Levels) or (
+    if isinstance(dimension, Tilt):
+        column = steady_weights(column)
+    by_value = isinstance(dimension, Levels | Values | Tilt) or (
         isinstance(dimension, Ordered) and dimension.edges is None
     )
     if by_value:

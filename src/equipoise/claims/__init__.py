@@ -25,6 +25,7 @@ from equipoise.claims.groups import (
 )
 from equipoise.claims.metric import METRICS, Metric, metric
 from equipoise.claims.target import Target, complement, constant, custom, overall, reference
+from equipoise.claims.tilts import tilts
 
 __all__ = [
     "METRICS",
@@ -55,4 +56,5 @@ __all__ = [
     "ratio",
     "reference",
     "thresholds",
+    "tilts",
 ]

@@ -6,8 +6,8 @@ from typing import Any
 
 from equipoise._codec import from_plain, kind, to_plain
 from equipoise._validate import known_keywords
-from equipoise.claims.dimension import Dimension, Levels
-from equipoise.claims.groups import Groups, as_groups, bins
+from equipoise.claims.dimension import Dimension, Levels, Tilt
+from equipoise.claims.groups import Groups, as_groups, bins, everyone
 from equipoise.claims.metric import (
     METRICS,
     Metric,
@@ -26,7 +26,8 @@ class Claim:
 
     metric: Metric
     across: Groups
-    target: Target
+    # a plan file may leave it out, as `gap` may
+    target: Target = None  # type: ignore[assignment]
 
     @property
     def words(self) -> str:
@@ -37,13 +38,14 @@ class Claim:
         # A plan file may name these by a word; the claim always holds the values.
         object.__setattr__(self, "metric", as_metric(self.metric))
         object.__setattr__(self, "across", as_groups(self.across))
-        object.__setattr__(self, "target", as_target(self.target))
+        object.__setattr__(self, "target", _target(self.target))
 
     def dimensions(self) -> tuple[Dimension, ...]:
         """The dimensions of the groups, and of the reference group if it needs others."""
         needed = list(self.across.dimensions())
         if isinstance(self.target, Reference):
-            cut_by = {dimension.name for dimension in needed}
+            # A tilt may be called like a column, but it does not cut by it.
+            cut_by = {dimension.name for dimension in needed if not isinstance(dimension, Tilt)}
             needed += [Levels(name) for name in self.target.where if name not in cut_by]
         return tuple(dict.fromkeys(needed))
 
@@ -53,8 +55,8 @@ class Claim:
         return plain
 
     def quoted(self) -> dict[str, Any]:
-        """Plain form to quote in a result: a narwhals expression is named, not written out."""
-        plain: dict[str, Any] = to_plain(self, other=lambda value: f"a {type(value).__name__}")
+        """Plain form to quote in a result: what has none is named, not written out."""
+        plain: dict[str, Any] = to_plain(self, other=_named)
         return plain
 
 
@@ -104,16 +106,24 @@ class Together:
         plain: dict[str, Any] = to_plain(self)
         return plain
 
+    def quoted(self) -> dict[str, Any]:
+        """Plain form to quote in a result: what has none is named, not written out."""
+        plain: dict[str, Any] = to_plain(self, other=_named)
+        return plain
+
 
 @known_keywords
-def gap(metric: Metric | str, *, across: Any, target: Any = None) -> Gap:
+def gap(metric: Metric | str, *, across: Any = None, target: Any = None) -> Gap:
     """How far each group's metric lies from the target (everyone, unless said otherwise).
+
+    Without ``across`` there is one group, everyone, which is what `equipoise.shift` starts from.
 
     >>> import equipoise as eq
     >>> eq.gap(eq.false_positive_rate, across=eq.intersections("race", "sex")).words
     'false positive rate against everyone'
     """
-    return Gap(metric=as_metric(metric), across=as_groups(across), target=_target(target))
+    groups = everyone() if across is None else as_groups(across)
+    return Gap(metric=as_metric(metric), across=groups, target=_target(target))
 
 
 @known_keywords
@@ -182,6 +192,11 @@ def from_plan(data: Any) -> Any:
             f"got {data!r}."
         )
     return from_plain(data)
+
+
+def _named(value: object) -> str:
+    """A narwhals expression or a function as a finding speaks of it."""
+    return f"a {type(value).__name__}"
 
 
 def _target(value: Any) -> Target:

@@ -93,7 +93,34 @@ class Condition:
         parse(self.formula)
 
 
-Dimension = Levels | Binned | Ordered | Condition
+@kind("tilt")
+@dataclass(frozen=True, slots=True)
+class Tilt:
+    """A weight of at least zero for each row; each distinct weight is a level."""
+
+    name: str
+    formula: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise ClaimError(f"A tilt needs a name; got {self.name!r}.")
+        parse(self.formula)
+
+
+@kind("values")
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Each distinct value of a column, however many there are: what a function can be asked for."""
+
+    column: str
+
+    @property
+    def name(self) -> str:
+        """What the dimension is called."""
+        return self.column
+
+
+Dimension = Levels | Binned | Ordered | Condition | Tilt | Values
 
 
 @known_keywords

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from equipoise._codec import Plain, from_plain, kind, to_plain
 from equipoise._validate import known_keywords, listing, whole
@@ -25,6 +25,9 @@ MAX_GROUPS = 250_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Groups:
     """A collection of groups; every guarantee holds over the whole of it."""
+
+    weighs: ClassVar[bool] = False
+    """Whether rows are weighed rather than told inside from outside."""
 
     max_groups: int = MAX_GROUPS
     """Refuse to form more groups than this."""
@@ -156,7 +159,7 @@ class Bins(Groups):
         Groups.__post_init__(self)
         object.__setattr__(self, "groups", as_groups(self.groups))
         object.__setattr__(self, "by", as_ordered(self.by))
-        if self.by.edges is None or isinstance(self.groups, Bins):
+        if self.by.edges is None or isinstance(self.groups, Bins) or self.groups.weighs:
             raise ClaimError("bins cuts a plain collection of groups once, at given edges.")
         _refuse_repeated("bins", self.dimensions())
 
@@ -298,6 +301,15 @@ def bins(
     chosen = [i / number for i in range(number + 1)] if edges is None else edges
     score = Ordered("score", edges=increasing("edges", chosen, least=2), role=True)
     return Bins(groups=as_groups(groups), by=score, max_groups=max_groups)
+
+
+def everyone() -> Masks:
+    """The collection of one group that holds every row.
+
+    >>> everyone().dimensions()[0].name
+    'everyone'
+    """
+    return masks(everyone="1 == 1")
 
 
 def as_groups(value: Any) -> Groups:

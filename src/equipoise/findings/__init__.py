@@ -1,6 +1,7 @@
 """What an audit says: frozen results, plain words, provenance."""
 
 from equipoise.findings.bounds import BoundedGroup, Bounds
+from equipoise.findings.calibration import CalibratedGroup, Calibration
 from equipoise.findings.certificates import CertificateList, CertifiedGroup
 from equipoise.findings.comparison import ComparedSpread, Comparison
 from equipoise.findings.describe import DescribedGroup, Description
@@ -12,14 +13,19 @@ from equipoise.findings.individual import AuditedCell, Individual, MovedPeople
 from equipoise.findings.joint import Joint, JointGroup
 from equipoise.findings.joint_test import JointlyTested, JointTest
 from equipoise.findings.ranges import CertifiedRange, RangeCertificates
+from equipoise.findings.shift import Shift
+from equipoise.findings.shift_rows import AskedTilt, Tilted
 from equipoise.findings.summary import MeasuredSpread, SummarizedGroup, Summary
 from equipoise.findings.verdict import Verdict
 
 __all__ = [
+    "AskedTilt",
     "AuditedCell",
     "AuditedModel",
     "BoundedGroup",
     "Bounds",
+    "CalibratedGroup",
+    "Calibration",
     "CertificateList",
     "CertifiedGroup",
     "CertifiedRange",
@@ -42,8 +48,10 @@ __all__ = [
     "MovedPeople",
     "Provenance",
     "RangeCertificates",
+    "Shift",
     "SummarizedGroup",
     "Summary",
+    "Tilted",
     "Verdict",
     "from_dict",
     "from_json",

@@ -8,11 +8,13 @@ from typing import Any, ClassVar, Literal
 
 from equipoise._validate import fraction
 from equipoise.errors import OptionError
+from equipoise.findings.atoms import Atoms
 from equipoise.findings.charts.forest import Line, forest, reading
 from equipoise.findings.charts.width import width_curve
 from equipoise.findings.finding import Finding
 from equipoise.findings.lookup import find_row, range_width
 from equipoise.findings.recipes import Ends, cook, family_critical
+from equipoise.findings.summary import restored
 from equipoise.findings.verdict import Verdict
 from equipoise.findings.words import difference, left_out, level_text, plural
 
@@ -28,7 +30,7 @@ class BoundedGroup:
     where: Mapping[str, Any]
     """The group as data: attribute → value, or → ends of a range."""
     n: int
-    """Rows of the group on which the metric counts."""
+    """Rows of the group on which the metric counts; how many rows a tilt's weights are worth."""
     value: float | None
     """The group's metric."""
     target: float | None
@@ -104,6 +106,13 @@ class Bounds(Finding):
     """Lowest and highest value of the process in each resample: any level can be read off."""
     recipe: Mapping[str, Any] | None = dataclasses.field(default=None, repr=False)
     """What bounds that are not estimate ± reach are made from, so that any level can be had."""
+    atoms: Atoms | None = dataclasses.field(default=None, repr=False)
+    """The cells from which any group of the collection can be made again; None if unknown."""
+
+    def __post_init__(self) -> None:
+        if self.atoms is not None:
+            # Read back from JSON they are a plain mapping.
+            object.__setattr__(self, "atoms", restored(Atoms, self.atoms))
 
     def ask(self, group: Mapping[str, Any] | str | None = None, /, **where: Any) -> BoundedGroup:
         """The bounds of one group of the collection; asking more never costs confidence.
@@ -121,7 +130,7 @@ class Bounds(Finding):
         if not self.draws and self.recipe is None:
             raise OptionError("These bounds keep no distribution from which to read another level.")
         if self.draws:
-            critical = _quantile(sorted(self._statistics()), level)
+            critical = _quantile(sorted(self.statistics()), level)
         else:
             critical = family_critical(self.recipe or {}, level, self.side)
         rows = tuple(map(self._rebound, self.rows, self._ends(critical)))
@@ -237,7 +246,8 @@ class Bounds(Finding):
         ends = tolerated(self.tolerance, self.side, self.relative)
         return [end for end in ends if end is not None]
 
-    def _statistics(self) -> Iterator[float]:
+    def statistics(self) -> Iterator[float]:
+        """The largest deviation of each resample, on the sides that were asked for."""
         for low, high in self.draws:
             yield {"lower": high, "upper": -low, "both": max(high, -low)}[self.side]
 
@@ -259,8 +269,8 @@ class Bounds(Finding):
         counts = {v: sum(row.verdict is v for row in self.rows) for v in Verdict}
         claim = tolerance_words(self.tolerance, self.side, self.relative, self.share)
         return [
-            f"That every group's disparity is {claim} is {self.verdict}: shown for "
-            f"{counts[Verdict.SHOWN]:,} of {plural(len(self), 'group')}, shown not to hold for "
+            f"That every {self.noun}'s disparity is {claim} is {self.verdict}: shown for "
+            f"{counts[Verdict.SHOWN]:,} of {plural(len(self), self.noun)}, shown not to hold for "
             f"{counts[Verdict.SHOWN_NOT]:,}, undetermined for {counts[Verdict.UNDETERMINED]:,}."
         ]
 
@@ -275,7 +285,7 @@ class Bounds(Finding):
         if below:
             row = min(below, key=lambda r: r.upper)
             said.append(f"Furthest below: {self._one(row)}, at most {self._say(row.upper)}.")
-        return said or [f"No group is told apart from {self.against}."]
+        return said or [f"No {self.noun} is told apart from {self.against}."]
 
     def _one(self, row: BoundedGroup) -> str:
         return f"{row.group} (n = {row.n:,}), estimated {self._say(row.disparity or 0.0)}"
@@ -289,7 +299,7 @@ class Bounds(Finding):
             reason = _TOO_SMALL if row.note.endswith(_TOO_SMALL) else row.note
             reasons.setdefault(reason, []).append(row.group)
         return [
-            f"Nothing is said about {plural(len(names), 'group')} ({reason}): "
+            f"Nothing is said about {plural(len(names), self.noun)} ({reason}): "
             f"{'; '.join(names[:3])}{f'; and {len(names) - 3} more' if len(names) > 3 else ''}."
             for reason, names in reasons.items()
         ]

@@ -20,7 +20,7 @@ class CertifiedGroup:
     where: Mapping[str, Any]
     """The group as data: attribute → value, or → ends of a range."""
     n: int
-    """Rows of the group on which the metric counts."""
+    """Rows of the group on which the metric counts; how many rows a tilt's weights are worth."""
     value: float | None
     """The group's metric."""
     target: float | None
@@ -119,9 +119,9 @@ class CertificateList(Finding):
         """How many groups are certified, the guarantee, and the rows left out."""
         done = self.certified
         return (
-            f"{plural(len(done), 'group')} of {len(self):,} {'is' if len(done) == 1 else 'are'} "
+            f"{plural(len(done), self.noun)} of {len(self):,} {'is' if len(done) == 1 else 'are'} "
             f"certified to have a disparity {self.claimed}.",
             f"{self.guarantee}.",
-            "A group without a certificate may meet the claim all the same.",
+            f"A {self.noun} without a certificate may meet the claim all the same.",
             left_out(self.provenance.excluded, self.provenance.ineligible),
         )

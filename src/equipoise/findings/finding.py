@@ -71,6 +71,12 @@ class Finding:
         return len(self.rows)
 
     @property
+    def noun(self) -> str:
+        """What a row is about: a group, or a tilt."""
+        across = self.claim.get("across")
+        return "tilt" if isinstance(across, Mapping) and across.get("kind") == "tilts" else "group"
+
+    @property
     def conclusion(self) -> Verdict | None:
         """What is shown about fairness; None if the audit sets no limit or found nothing.
 

@@ -20,7 +20,7 @@ class FlaggedGroup:
     where: Mapping[str, Any]
     """The group as data: attribute → value, or → ends of a range."""
     n: int
-    """Rows of the group on which the metric counts."""
+    """Rows of the group on which the metric counts; how many rows a tilt's weights are worth."""
     value: float | None
     """The group's metric."""
     target: float | None
@@ -100,13 +100,13 @@ class Flags(Finding):
 
     def sentences(self) -> tuple[str, ...]:
         """How many are flagged, which, under what guarantee, and who could not have been."""
-        found = self.flagged
+        found, are = self.flagged, "is" if len(self.flagged) == 1 else "are"
         first = (
-            f"{plural(len(found), 'group')} of {len(self):,} {'is' if len(found) == 1 else 'are'} "
-            f"flagged: {self.metric} {self.null} {self.against}."
+            f"{plural(len(found), self.noun)} of {len(self):,} {are} flagged: {self.metric} "
+            f"{self.null} {self.against}."
             if found
-            else f"No group of {len(self):,} is flagged: {self.metric} {self.null} {self.against} "
-            "is shown for none. That is not evidence that there is none."
+            else f"No {self.noun} of {len(self):,} is flagged: {self.metric} {self.null} "
+            f"{self.against} is shown for none. That is not evidence that there is none."
         )
         return (
             first,
@@ -142,6 +142,6 @@ class Flags(Finding):
             return []
         most = max(row.n for row in silent)
         return [
-            f"{plural(len(silent), 'group')} of at most {plural(most, 'row')} could not be tested, "
-            "or not have been flagged whatever the outcome; nothing is known about them."
+            f"{plural(len(silent), self.noun)} of at most {plural(most, 'row')} could not be "
+            "tested, or not have been flagged whatever the outcome; nothing is known about them."
         ]

@@ -65,7 +65,7 @@ def test_claims_that_make_no_sense(make: Any, says: str) -> None:
     ("make", "says"),
     [
         (lambda: lib.gap("accuracy", acros="g"), "gap\\(\\) option 'acros'.*Did you mean 'across'"),
-        (lambda: lib.gap("accuracy"), "missing a required argument: 'across'"),
+        (lambda: lib.ratio("accuracy"), "missing a required argument: 'across'"),
         (lambda: lib.gap("accuracy", "g"), "too many positional arguments"),
         (lambda: lib.intervals("a", gird=4), "option 'gird'.*Did you mean 'grid'"),
         (lambda: lib.intersections("a", dept=1), "Did you mean 'depth'"),
@@ -101,7 +101,7 @@ def test_options_that_do_not_exist_or_fit(make: Any, says: str) -> None:
         ("acuracy", "Did you mean 'accuracy'"),
         ({"kind": "gapp"}, "Kind 'gapp' does not exist. Did you mean 'gap'"),
         ({"kind": ["gap"]}, "does not exist"),
-        ({"kind": "gap"}, "gap needs 'metric', 'across', 'target'; got none"),
+        ({"kind": "gap"}, "gap needs 'metric', 'across'; got none"),
         ({"kind": "overall", "zz": 1}, "overall field 'zz' does not exist. There is: 'scale'"),
         ({"kind": "intersections", "attributes": 5}, "cannot be made from"),
         ({"kind": "intervals", "attribute": 5}, "column name; got 5"),

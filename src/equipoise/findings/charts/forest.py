@@ -15,6 +15,8 @@ _COLOURS = {
     "below zero": CALM,
     "not told apart": UNSURE,
 }
+# what colour says, shape says too
+_SHAPES = {ALERT: "diamond", CALM: "circle", UNSURE: "square"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,15 +57,17 @@ def forest(
         for line in shown
     ]
     kinds = [kind for kind in _COLOURS if any(r["reading"] == kind for r in records)]
+    colours = [_COLOURS[kind] for kind in kinds]
     base = alt.Chart(data(records)).encode(
         y=alt.Y("group:N", sort=None, title=None),
-        color=alt.Color(
-            "reading:N", scale=alt.Scale(domain=kinds, range=[_COLOURS[kind] for kind in kinds])
-        ),
+        color=alt.Color("reading:N", scale=alt.Scale(domain=kinds, range=colours)),
         tooltip=["group:N", "estimate:Q", "lower:Q", "upper:Q", "reading:N"],
     )
     spans = base.mark_rule(strokeWidth=2).encode(x=alt.X("lower:Q", title=axis), x2="upper:Q")
-    points = base.mark_point(filled=True, size=45).encode(x="estimate:Q")
+    shapes = alt.Scale(domain=kinds, range=[_SHAPES[colour] for colour in colours])
+    points = base.mark_point(filled=True, size=45, opacity=1).encode(
+        x="estimate:Q", shape=alt.Shape("reading:N", scale=shapes)
+    )
     rules = alt.Chart(data([{"at": value} for value in reference]))
     lined = rules.mark_rule(strokeDash=[4, 3], color="#777777").encode(x="at:Q")
     chart = (lined + spans + points).properties(width=WIDTH, height=ROW * max(len(records), 1))

@@ -21,7 +21,12 @@ def heat_map(records: Sequence[Mapping[str, Any]], *, title: str, subtitle: str)
     largest = max([abs(float(record["change"])) for record in records] or [1.0]) or 1.0
     scale = alt.Scale(domain=[-largest, 0, largest], range=[CALM, "#f7f7f7", ALERT])
     cells = base.mark_rect().encode(color=alt.Color("change:Q", scale=scale, legend=None))
-    texts = base.mark_text(color=INK).encode(text=alt.Text("change:Q", format="+,.0f"))
+    # dark type on light cells, light type on dark ones
+    dark = f"abs(datum.change) > {0.45 * largest}"
+    texts = base.mark_text().encode(
+        text=alt.Text("change:Q", format="+,.0f"),
+        color=alt.condition(dark, alt.value("white"), alt.value(INK)),
+    )
     panel = alt.layer(cells, texts, data=data([dict(record) for record in records]))
     header = alt.Header(title=None, labelFontSize=12)
     drawn = panel.properties(width=alt.Step(46), height=alt.Step(30))

@@ -16,6 +16,7 @@ from equipoise.methods.bootstrap.data import (
     RowData,
     Totals,
     canonical_rows,
+    counted_rows,
     observed_totals,
     unweighted_moments,
 )
@@ -42,6 +43,7 @@ from equipoise.methods.bootstrap.intervals import IntervalCertificates, certify_
 from equipoise.methods.bootstrap.process import Audit
 from equipoise.methods.bootstrap.quantiles import quantile
 from equipoise.methods.bootstrap.scaling import Scaling, Unscaled
+from equipoise.methods.bootstrap.scores import score_p_values
 from equipoise.methods.bootstrap.status import Status
 from equipoise.methods.bootstrap.streams import CHUNK, Engine, Progress, resampled
 from equipoise.methods.bootstrap.targets import (
@@ -52,6 +54,7 @@ from equipoise.methods.bootstrap.targets import (
     Reference,
     Target,
 )
+from equipoise.methods.bootstrap.tilted import TiltSums
 
 __all__ = [
     "CHUNK",
@@ -82,6 +85,7 @@ __all__ = [
     "Side",
     "Status",
     "Target",
+    "TiltSums",
     "Totals",
     "Unscaled",
     "algorithm_4",
@@ -92,6 +96,7 @@ __all__ = [
     "certify_intervals",
     "cluster_t",
     "combine",
+    "counted_rows",
     "critical_value",
     "estimate_gaps",
     "estimate_ratios",
@@ -100,6 +105,7 @@ __all__ = [
     "pooled_moments",
     "quantile",
     "resampled",
+    "score_p_values",
     "simultaneous_bounds",
     "standardized_blocks",
     "unweighted_moments",

@@ -85,6 +85,21 @@ def canonical_rows(
     )
 
 
+def counted_rows(moments: CellMoments) -> RowData:
+    """The rows behind a 0/1 metric without weights: each cell's zeros, then its ones.
+
+    >>> counted_rows(unweighted_moments(np.array([4.0, 2.0]), np.array([1.0, 2.0]))).count.tolist()
+    [3, 1, 2]
+    """
+    if not moments.binary:
+        raise ValueError("counts say everything only of an unweighted 0/1 metric")
+    count = np.rint(np.stack([moments.rows - moments.total, moments.total], axis=1)).astype(int)
+    cell, value = np.nonzero(count)
+    return RowData(
+        cell=cell.astype(np.int64), value=value.astype(np.float64), count=count[cell, value]
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterData:
     """Sparse table of cluster × cell sums, one entry per pair that has rows.

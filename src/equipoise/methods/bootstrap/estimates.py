@@ -9,6 +9,7 @@ from equipoise.methods.bootstrap.data import CellMoments, observed_totals
 from equipoise.methods.bootstrap.status import Status
 from equipoise.methods.bootstrap.sums import GroupTotals, group_totals, quotient, second
 from equipoise.methods.bootstrap.targets import Target
+from equipoise.methods.bootstrap.tilted import worth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +17,7 @@ class GroupEstimates:
     """What the data say of each group, arrays of shape ``(G,)``; NaN where undefined."""
 
     rows: FloatArray
-    """Rows in the group."""
+    """Rows in the group; for a tilt, how many rows of equal weight it is worth."""
     share: FloatArray
     """Weighted share p̂ of the group."""
     mean: FloatArray
@@ -100,7 +101,7 @@ def _compare(moments: CellMoments, target: Target, sums: GroupSums) -> _Compared
     theta = np.broadcast_to(target.estimate(cells, groups), groups.weight.shape)
     return _Compared(
         moments=moments,
-        rows=sums(moments.rows),
+        rows=worth(sums, moments.rows),
         share=groups.weight[0] / max(float(moments.weight.sum()), np.finfo(float).tiny),
         mean=quotient(groups.total, groups.weight)[0],
         theta=theta[0].copy(),
@@ -156,7 +157,7 @@ def _status(
     status = from_target.astype(np.int64)
     if spread == 0:
         status[:] = Status.CONSTANT
-    status[(rows == 1) & (status == Status.OK)] = Status.SINGLE
+    status[(np.rint(rows) == 1) & (status == Status.OK)] = Status.SINGLE
     status[np.isnan(theta)] = Status.NO_TARGET
     status[rows == 0] = Status.EMPTY
     return status

@@ -7,6 +7,7 @@ import numpy as np
 
 from equipoise.methods.arrays import FloatArray, GroupSums, IntArray
 from equipoise.methods.bootstrap.data import Totals
+from equipoise.methods.bootstrap.tilted import TiltSums, squared
 
 Second = tuple[FloatArray, FloatArray, FloatArray]
 """Sums of w², w²L and w²L²."""
@@ -21,7 +22,8 @@ class GroupTotals:
     total: FloatArray
     """Sum of w L."""
     second_groups: Second
-    """Second-order sums of the groups; empty arrays when not asked for."""
+    """Second-order sums of the groups, with the squares of a tilt's weights; empty arrays when not
+    asked for."""
     second_cells: Second
     """Second-order sums of the cells; empty arrays when not asked for."""
 
@@ -30,15 +32,29 @@ def group_totals(cells: Totals, sums: GroupSums, *, spread: bool = False) -> Gro
     """Sum cell totals over the groups, with the second-order sums when ``spread`` is asked for."""
     none = (np.zeros((1, 0)),) * 3
     inside = second_order(cells) if spread else none
-    weight, total, *second_groups = sum_each(
-        sums, [cells.weight, cells.total, *(inside if spread else ())]
-    )
+    first = [cells.weight, cells.total]
+    if isinstance(sums, TiltSums):
+        weight, total = sum_each(sums, first)
+        second_groups = sum_each(squared(sums), inside) if spread else []
+    else:
+        weight, total, *second_groups = sum_each(sums, [*first, *(inside if spread else ())])
     return GroupTotals(
         weight=weight,
         total=total,
         second_groups=(second_groups[0], second_groups[1], second_groups[2]) if spread else none,
         second_cells=inside,
     )
+
+
+def second_shared(groups: GroupTotals, sums: GroupSums) -> Second:
+    """Second-order sums over what each group shares with everybody.
+
+    For groups they are the group's own; a tilt's weight enters once, not squared.
+    """
+    if not isinstance(sums, TiltSums):
+        return groups.second_groups
+    a, b, c = sum_each(sums, groups.second_cells)
+    return a, b, c
 
 
 def sum_each(sums: GroupSums, arrays: Sequence[FloatArray]) -> list[FloatArray]:

@@ -13,9 +13,11 @@ from equipoise.methods.bootstrap.sums import (
     Second,
     quotient,
     second,
+    second_shared,
     sum_each,
     take_sum,
 )
+from equipoise.methods.bootstrap.tilted import members, weighs_alike
 
 
 class Target(Protocol):
@@ -77,11 +79,12 @@ class Overall:
     ) -> tuple[FloatArray, FloatArray]:
         """Every row moves the overall mean, the group's own rows included."""
         everything = BoolMask(np.ones(cells.weight.shape[-1], dtype=bool))
-        return everything.covariance(cells, groups, groups.second_groups, self.scale)
+        return everything.covariance(cells, groups, second_shared(groups, sums), self.scale)
 
     def status(self, rows: FloatArray, sums: GroupSums) -> FloatArray:
         """The group of everybody is its own target."""
-        same = (sums(rows) == rows.sum()) & (self.scale == 1.0)
+        everyone = (members(sums)(rows) == rows.sum()) & weighs_alike(sums)
+        same = everyone & (self.scale == 1.0)
         return np.where(same, float(Status.IDENTICAL), float(Status.OK))
 
 
@@ -109,16 +112,16 @@ class Reference:
     def status(self, rows: FloatArray, sums: GroupSums) -> FloatArray:
         """An empty reference is no target; R compared with itself is zero by definition."""
         inside = np.where(self.cells, rows, 0.0)
-        here, both, whole = sums(rows), sums(inside), inside.sum()
+        here, both, whole = members(sums)(rows), members(sums)(inside), inside.sum()
         if whole == 0:
             return np.full(here.shape, float(Status.NO_TARGET))
-        same = (here == both) & (both == whole) & (self.scale == 1.0)
+        same = (here == both) & (both == whole) & weighs_alike(sums) & (self.scale == 1.0)
         return np.where(same, float(Status.IDENTICAL), float(Status.OK))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Complement:
-    """The mean of all rows outside the group."""
+    """The mean of all rows outside the group; a tilt has no outside."""
 
     scale: float = 1.0
     """Factor on the mean."""

@@ -1,0 +1,189 @@
+"""Kernels as values: by which covariates tilts may vary, and how smoothly."""
+
+import math
+import numbers
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from equipoise._codec import kind, to_plain
+from equipoise._validate import columns_named, known_keywords, known_name, listing
+from equipoise.errors import ClaimError, OptionError
+
+Bandwidth = float | tuple[float, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TiltKernel:
+    """How alike two people are by some covariates; ``*`` multiplies kernels."""
+
+    columns: tuple[str, ...]
+    """The covariates."""
+
+    def __post_init__(self) -> None:
+        if not self.columns:
+            raise OptionError('A kernel needs at least one covariate, such as gaussian("age").')
+        object.__setattr__(self, "columns", columns_named("A kernel", self.columns))
+
+    def __mul__(self, other: "TiltKernel") -> "ProductKernel":
+        """Alike only if alike by both."""
+        if not isinstance(other, TiltKernel):
+            return NotImplemented
+        return ProductKernel(columns=(*self.columns, *other.columns), factors=(self, other))
+
+    def factors_of(self) -> tuple["TiltKernel", ...]:
+        """The kernels that are multiplied."""
+        return (self,)
+
+    def to_plan(self) -> dict[str, Any]:
+        """Plain form; a function of your own is named, not written out."""
+        plain: dict[str, Any] = to_plain(self, other=lambda value: f"a {type(value).__name__}")
+        return plain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Smooth(TiltKernel):
+    """A kernel with a bandwidth for each number."""
+
+    bandwidth: Bandwidth = None
+    """Distance over which tilts may change, in the units of each covariate; None for the median
+    distance between people."""
+
+    def __post_init__(self) -> None:
+        TiltKernel.__post_init__(self)
+        width = self.bandwidth
+        if isinstance(width, list):
+            width = tuple(width)
+            object.__setattr__(self, "bandwidth", width)
+        if isinstance(width, tuple) and len(width) != len(self.columns):
+            raise OptionError(
+                f"bandwidth= takes one number, or one for each of {listing(self.columns)}; "
+                f"got {len(width)}."
+            )
+        for each in width if isinstance(width, tuple) else () if width is None else (width,):
+            _check_bandwidth(each)
+
+
+@kind("gaussian")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GaussianKernel(_Smooth):
+    """exp(−½ Σ ((x − y) / bandwidth)²) over numbers, times "equal or not" over categories."""
+
+
+@kind("laplace")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaplaceKernel(_Smooth):
+    """exp(−Σ |x − y| / bandwidth) over numbers, times "equal or not" over categories."""
+
+
+@kind("kernel")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherKernel(TiltKernel):
+    """A pairwise kernel of scikit-learn by name, or a function of two matrices."""
+
+    function: str | Callable[..., Any]
+    """The name or the function."""
+    options: Mapping[str, Any] | None = None
+    """Options of a kernel given by name."""
+
+    def __post_init__(self) -> None:
+        TiltKernel.__post_init__(self)
+        if isinstance(self.function, str):
+            known_name("Kernel", self.function, _named_kernels())
+        elif not callable(self.function):
+            raise OptionError(
+                "A kernel is the name of one in scikit-learn, or a function of two matrices; "
+                f"got {self.function!r}."
+            )
+
+
+@kind("product_kernel")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProductKernel(TiltKernel):
+    """Several kernels multiplied, each on covariates of its own."""
+
+    factors: tuple[TiltKernel, ...]
+
+    def factors_of(self) -> tuple[TiltKernel, ...]:
+        """The kernels that are multiplied."""
+        return tuple(each for factor in self.factors for each in factor.factors_of())
+
+
+@known_keywords
+def gaussian(*columns: str, bandwidth: Any = None) -> GaussianKernel:
+    """Smooth tilts over covariates; categories among them are told apart entirely.
+
+    ``bandwidth`` is the distance over which a tilt may change: one number, one for each covariate,
+    or None for the median distance between people, which the finding records.
+
+    >>> gaussian("age", "priors", bandwidth=(5, 2)).columns
+    ('age', 'priors')
+    """
+    return GaussianKernel(columns=columns, bandwidth=bandwidth)
+
+
+@known_keywords
+def laplace(*columns: str, bandwidth: Any = None) -> LaplaceKernel:
+    """Rougher tilts than `gaussian` of the same bandwidth.
+
+    >>> (laplace("age", bandwidth=5) * gaussian("priors")).columns
+    ('age', 'priors')
+    """
+    return LaplaceKernel(columns=columns, bandwidth=bandwidth)
+
+
+@known_keywords
+def kernel(function: str | Callable[..., Any], *columns: str, **options: Any) -> OtherKernel:
+    """Any kernel: a pairwise kernel of scikit-learn by name, or a function of two matrices.
+
+    A function takes two matrices with the covariates as columns and returns the matrix of its
+    values. It must be symmetric and positive semi-definite, which is checked on the data.
+
+    >>> kernel("polynomial", "age", degree=2).options
+    {'degree': 2}
+    """
+    if options and not isinstance(function, str):
+        raise OptionError("Options go with a kernel given by name; bind them in your function.")
+    return OtherKernel(columns=columns, function=function, options=options or None)
+
+
+def as_kernel(value: Any) -> TiltKernel:
+    """A kernel given as a value, as plain data, or as covariate names (Gaussian)."""
+    from equipoise._codec import from_plain
+
+    if isinstance(value, Mapping):
+        value = from_plain(value)
+    if isinstance(value, str):
+        return gaussian(value)
+    if isinstance(value, list | tuple) and value and all(isinstance(v, str) for v in value):
+        return gaussian(*value)
+    if not isinstance(value, TiltKernel):
+        raise ClaimError(
+            f'over= takes a kernel such as gaussian("age"), or covariate names; got {value!r}.'
+        )
+    return value
+
+
+def bandwidths_of(factor: TiltKernel) -> dict[str, float]:
+    """The bandwidths that were given, by covariate."""
+    if not isinstance(factor, _Smooth) or factor.bandwidth is None:
+        return {}
+    width = factor.bandwidth
+    every = width if isinstance(width, tuple) else (width,) * len(factor.columns)
+    return {name: float(each) for name, each in zip(factor.columns, every, strict=True)}
+
+
+def _check_bandwidth(value: Any) -> None:
+    good = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if good and value == math.inf:
+        raise OptionError(
+            "An infinite bandwidth makes every tilt constant along the covariate; leave it out."
+        )
+    if not good or not math.isfinite(value) or value <= 0:
+        raise OptionError(f"bandwidth must be a positive number; got {value!r}.")
+
+
+def _named_kernels() -> Iterable[str]:
+    from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
+
+    return sorted(PAIRWISE_KERNEL_FUNCTIONS)

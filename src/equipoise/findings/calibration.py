@@ -1,0 +1,290 @@
+"""Strong calibration: whether a model is reliable for everyone, and where it is not."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from equipoise.findings.charts.calibration import (
+    calibration_curves,
+    control_chart,
+    importance_chart,
+)
+from equipoise.findings.finding import Finding
+from equipoise.findings.summary import restored
+from equipoise.findings.verdict import Verdict
+from equipoise.findings.words import amount, difference, left_out, percent, plural, unsigned
+
+_UNITS = {
+    "raw": "mean over rows",
+    "standard": "standard deviations",
+    "multiscale": "standard deviations less penalty",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibratedGroup:
+    """Predicted against observed outcomes of some rows."""
+
+    group: str
+    """Who they are."""
+    where: Mapping[str, Any]
+    """Empty: the subgroup is described by rules."""
+    n: int
+    """Rows."""
+    share: float
+    """Their share of the rows tested."""
+    value: float
+    """Mean observed outcome."""
+    target: float
+    """Mean score."""
+    disparity: float
+    """Observed minus predicted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A readable approximation of the detected subgroup: one leaf of a shallow tree."""
+
+    words: str
+    """At most three conditions."""
+    direction: str
+    """``under`` if risk is thought under-estimated there, ``over`` if over-estimated."""
+    n: int
+    """Rows it holds on."""
+    inside: float
+    """Share of these that belong to the subgroup."""
+    covers: float
+    """Share of the subgroup (of this direction) that it holds on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileLine:
+    """One column among the worst members and among everybody."""
+
+    feature: str
+    """The column."""
+    level: str | None
+    """For text, the level that is most over-represented among the worst; None for numbers."""
+    worst: float
+    """Mean (for text: share with that level) among the worst members."""
+    everyone: float
+    """The same among all rows."""
+    n: int
+    """How many worst members these are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlPath:
+    """One residual model's line in the control chart."""
+
+    model: str
+    """The residual model."""
+    share: tuple[float, ...]
+    """Share of the rows taken so far, the worst predicted violations first."""
+    value: tuple[float, ...]
+    """The sum of scores so far, scaled as the statistic is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportantColumn:
+    """What the statistic owes to a column."""
+
+    column: str
+    """The column."""
+    drop: float
+    """How far the statistic drops when the column is permuted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurvePoint:
+    """One bin of a calibration curve."""
+
+    group: str
+    """The subgroup or the rest."""
+    n: int
+    """Rows of the bin."""
+    predicted: float
+    """Their mean score."""
+    observed: float
+    """Their mean outcome."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration(Finding):
+    """Whether some subgroup is miscalibrated by more than the tolerance, and which one."""
+
+    kind: ClassVar[str] = "calibration"
+    row_type: ClassVar[type] = CalibratedGroup
+    columns: ClassVar[tuple[str, ...]] = ("group", "n", "share", "target", "value", "disparity")
+
+    tolerance: float
+    """How far expected outcome and score may be apart."""
+    side: str
+    """Which violations were looked for: both, under or over."""
+    level: float
+    """Confidence level of the test."""
+    verdict: Verdict
+    """``shown not`` if a violation is declared, ``undetermined`` otherwise: no number of rows shows
+    calibration for everyone."""
+    p: float
+    """p-value of "nobody's expected outcome is further from the score than the tolerance"."""
+    statistic: float
+    """The largest scaled sum of scores."""
+    critical: float | None
+    """The value it must exceed; None if there are too few draws for this level."""
+    reason: str
+    """What the p-value rests on, or why it is 1."""
+    method: str
+    """The method's name."""
+    method_words: str
+    """The method in words."""
+    scale: str
+    """``raw`` (mean scores), ``standard`` (standard deviations) or ``multiscale`` (the same, less a
+    penalty for small subgroups)."""
+    min_prevalence: float
+    """Subgroups up to this share of the rows were not looked at."""
+    folds: int | None
+    """Number of folds, if folds were used."""
+    split: float | None
+    """Share of the rows models were fitted on, if there was one split."""
+    draws: int
+    """Monte-Carlo draws."""
+    tested: int
+    """Rows on which the statistic was computed."""
+    share: bool
+    """Whether outcomes are 0 or 1, so that means read as risks."""
+    models: tuple[str, ...]
+    """The residual models."""
+    model: str | None
+    """The one that found the subgroup; None if there is none."""
+    rules: tuple[Rule, ...]
+    """The detected subgroup in words."""
+    profile: tuple[ProfileLine, ...]
+    """Its worst members beside everybody."""
+    paths: tuple[ControlPath, ...]
+    """The lines of the control chart."""
+    importance: tuple[ImportantColumn, ...]
+    """What the statistic owes to each column, the most important first."""
+    curves: tuple[CurvePoint, ...]
+    """Calibration curves of the subgroup and the rest."""
+
+    def __post_init__(self) -> None:
+        # Read back from JSON these are plain mappings and text.
+        for name, kind in (
+            ("rules", Rule),
+            ("profile", ProfileLine),
+            ("paths", ControlPath),
+            ("importance", ImportantColumn),
+            ("curves", CurvePoint),
+        ):
+            object.__setattr__(self, name, tuple(restored(kind, x) for x in getattr(self, name)))
+        object.__setattr__(self, "verdict", Verdict(self.verdict))
+
+    @property
+    def subgroup(self) -> CalibratedGroup | None:
+        """The detected subgroup; None if no sum of scores is positive."""
+        return self.rows[0] if self.model is not None else None
+
+    def sentences(self) -> tuple[str, ...]:
+        """The verdict, the subgroup, what it owes to, and what the answer rests on."""
+        source = self.provenance
+        return (
+            self._verdict_sentence(),
+            *self._subgroup_sentences(),
+            *self._importance_sentence(),
+            self._method_sentence(),
+            f"{self.guarantee}.",
+            f"Based on {plural(source.counted, 'row')} of {source.source}.",
+            left_out(source.excluded, source.ineligible),
+        )
+
+    def plot(self) -> Any:
+        """The control chart: sums of scores from the worst predicted violations on."""
+        return control_chart(
+            [
+                {"model": path.model, "share": x, "value": y}
+                for path in self.paths
+                for x, y in zip(path.share, path.value, strict=True)
+            ],
+            self.critical,
+            self.model,
+            unit=_UNITS[self.scale],
+            title=f"Control chart: is the model off by more than {self._limit()} somewhere?",
+            subtitle=f"above the dashed line, p is below {1 - self.level:.2g} (p = {self.p:.2g})",
+        )
+
+    def plot_importance(self) -> Any:
+        """How far the statistic drops when each column is permuted."""
+        return importance_chart(
+            [{"column": line.column, "drop": line.drop} for line in self.importance],
+            title="What the detected subgroup owes to each column",
+            subtitle="drop of the test statistic when the column is permuted",
+        )
+
+    def plot_calibration(self) -> Any:
+        """Observed against predicted outcomes, in the detected subgroup and outside it."""
+        return calibration_curves(
+            [
+                {"group": x.group, "n": x.n, "predicted": x.predicted, "observed": x.observed}
+                for x in self.curves
+            ],
+            self.tolerance,
+            title="Predicted and observed outcomes",
+            subtitle="the subgroup was chosen on these rows, which exaggerates its distance",
+        )
+
+    def _limit(self) -> str:
+        return unsigned(self.tolerance, self.share)
+
+    def _verdict_sentence(self) -> str:
+        what = "risk" if self.share else "outcome"
+        way = {"both": "off by", "under": "under-estimated by", "over": "over-estimated by"}
+        says = f"the {what} is {way[self.side]} more than {self._limit()}"
+        if self.verdict is Verdict.SHOWN_NOT:
+            found = f"in some subgroup {says} (p = {self.p:.2g})"
+            return f"The model is not reliable for everyone: {found}."
+        return (
+            f"It is not shown that {says} in any subgroup (p = {self.p:.2g}); nor is it shown "
+            "that the model is reliable for everyone."
+        )
+
+    def _subgroup_sentences(self) -> list[str]:
+        group = self.subgroup
+        if group is None:
+            return []
+        declared = self.verdict is Verdict.SHOWN_NOT
+        name = "The subgroup detected" if declared else "The most suspicious subgroup"
+        said = [
+            f"{name} holds {plural(group.n, 'row')} ({percent(group.share)} of those tested): "
+            f"predicted {amount(group.target, self.share)}, observed "
+            f"{amount(group.value, self.share)} "
+            f"({difference(group.disparity, self.share)}, exaggerated by the search)."
+        ]
+        parts = self.rows[1:3] if len(self.rows) > 3 else ()
+        said += [
+            f"Of these, {plural(part.n, 'row')} {part.group.removeprefix('its members ')}: "
+            f"predicted {amount(part.target, self.share)}, "
+            f"observed {amount(part.value, self.share)}."
+            for part in parts
+        ]
+        return said + [self._rule_sentence(rule) for rule in self.rules[:4]]
+
+    def _rule_sentence(self, rule: Rule) -> str:
+        return (
+            f"Roughly, {rule.direction}-estimated where {rule.words} "
+            f"({plural(rule.n, 'row')}; {percent(rule.inside, 0)} of them belong to the subgroup, "
+            f"{percent(rule.covers, 0)} of this part of it is described)."
+        )
+
+    def _importance_sentence(self) -> list[str]:
+        top = [line.column for line in self.importance if line.drop > 0][:3]
+        return [f"It is told apart mostly by {', '.join(top)}."] if top else []
+
+    def _method_sentence(self) -> str:
+        how = "no residual model"
+        if self.models:
+            part = (
+                f"{self.folds} folds" if self.folds else f"a split at {percent(self.split or 0, 0)}"
+            )
+            how = f"{plural(len(self.models), 'residual model')}, {part}"
+        return f"Tested by the {self.method_words} ({how}; {self.reason})."

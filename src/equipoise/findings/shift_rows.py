@@ -1,0 +1,77 @@
+"""One tilt and its bounds: a row of a finding, and the answer to a question."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from equipoise.methods import tilts
+
+Side = Literal["lower", "upper", "both"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tilted:
+    """One tilt of the population with its simultaneous bounds."""
+
+    group: str
+    """The tilt in words."""
+    where: Mapping[str, Any]
+    """Where the tilt leans, if it can be said by covariates."""
+    n: int
+    """Rows audited."""
+    effective: float | None
+    """Effective sample size: as many rows would tell as much about the tilted population."""
+    value: float | None
+    """The metric in the tilted population."""
+    target: float
+    """What it is compared with."""
+    disparity: float | None
+    """Value minus target."""
+    lower: float | None
+    """Lower bound on the disparity; None if there is none."""
+    upper: float | None
+    """Upper bound on the disparity; None if there is none."""
+    note: str = ""
+    """Why a bound is missing, or what to keep in mind."""
+    reach: float | None = None
+    """Half-width of the bounds per unit of the critical value."""
+    inside: bool = True
+    """Whether the tilt lies in the span of the kept kernel sections."""
+
+    def __str__(self) -> str:
+        ends = [
+            f"at least {self.lower:+.3f}" if self.lower is not None else "",
+            f"at most {self.upper:+.3f}" if self.upper is not None else "",
+        ]
+        said = " and ".join(end for end in ends if end) or self.note
+        estimate = "unknown" if self.disparity is None else f"{self.disparity:+.3f}"
+        about = "" if self.effective is None else f" (effective n = {self.effective:,.0f})"
+        return f"{self.group}: {estimate}, {said}{about}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedTilt(Tilted):
+    """The answer to a question about a tilt."""
+
+    distance: float | None = None
+    """Share of the tilted population that lies elsewhere than the one asked about: 0 if the tilt
+    is what was asked about, 1 if they have nothing in common."""
+    mismatch: float | None = None
+    """For a population: what remains of the kernel's distance to it; 1 if the tilt does nothing."""
+    uncovered: float | None = None
+    """For a population: share of it that is unlike every row audited."""
+    penalty: float | None = None
+    """Penalty on the norm with which the closest tilt was found."""
+    profile: tuple[Mapping[str, Any], ...] = dataclasses.field(default=(), repr=False)
+    """The population along each covariate, before and after the tilt."""
+
+
+def critical_values(draws: Any, whole: Any, level: float, side: Side) -> tuple[float, float]:
+    """The critical value on the span, and what is to be added outside it."""
+    critical = tilts.critical_value(np.array(draws), level, side)
+    if not len(whole):
+        return critical, 0.0
+    return critical, max(tilts.critical_value(np.array(whole), level, side) - critical, 0.0)

@@ -1,0 +1,112 @@
+"""What is left of each outcome beyond the tolerance, and how it varies at the edge of the null."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from equipoise.methods.arrays import FloatArray
+
+Draw = Callable[[np.random.Generator, int], FloatArray]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Null:
+    """Residuals of n rows in both directions, and draws of them under the null hypothesis.
+
+    Arrays of length 2n hold first the residuals from the upper end of what is tolerated, which
+    count where the outcome is thought too high for its prediction, then those from the lower end.
+    """
+
+    predicted: FloatArray
+    """The prediction of each row."""
+    low: FloatArray
+    """Lowest expected outcome that is tolerated."""
+    high: FloatArray
+    """Highest expected outcome that is tolerated."""
+    observed: FloatArray
+    """Outcome minus upper end, then outcome minus lower end."""
+    variance: FloatArray
+    """Variance of the same at the edge of the null hypothesis."""
+    draw: Draw
+    """Residuals of ``size`` draws, one draw to a line. Both ends share their randomness, so that
+    they bound every outcome the null hypothesis allows."""
+    exact: bool
+    """Whether the draws have the distribution of the edge itself, and not only its limit."""
+
+    def __len__(self) -> int:
+        return len(self.predicted)
+
+
+def bernoulli_null(outcome: FloatArray, predicted: FloatArray, *, tolerance: float) -> Null:
+    """Outcomes 0 or 1 and predicted risks: the edge is a coin with risk ± tolerance.
+
+    >>> null = bernoulli_null(np.array([1.0, 0.0]), np.array([0.5, 0.98]), tolerance=0.05)
+    >>> null.observed.round(2).tolist()
+    [0.45, -1.0, 0.55, -0.93]
+    """
+    y, p = _aligned(outcome, predicted, tolerance)
+    if not np.isin(y, (0.0, 1.0)).all() or p.min(initial=0.0) < 0 or p.max(initial=0.0) > 1:
+        raise ValueError("outcomes must be 0 or 1, and predicted risks lie between 0 and 1")
+    low, high = np.clip(p - tolerance, 0.0, 1.0), np.clip(p + tolerance, 0.0, 1.0)
+    ends = np.concatenate([high, low])
+
+    def draw(rng: np.random.Generator, size: int) -> FloatArray:
+        uniform = rng.random((size, p.size))
+        drawn = np.empty((size, 2 * p.size))
+        # one uniform for both ends: every outcome in between lies between the two
+        np.less(uniform, high, out=drawn[:, : p.size], casting="unsafe")
+        np.less(uniform, low, out=drawn[:, p.size :], casting="unsafe")
+        drawn -= ends
+        return drawn
+
+    return Null(
+        predicted=p,
+        low=low,
+        high=high,
+        observed=np.tile(y, 2) - ends,
+        variance=ends * (1 - ends),
+        draw=draw,
+        exact=True,
+    )
+
+
+def sign_flip_null(outcome: FloatArray, predicted: FloatArray, *, tolerance: float) -> Null:
+    """Real outcomes: at the edge a residual is as likely as the same with its sign changed.
+
+    Exact for symmetric errors, right for large samples for others.
+
+    >>> null = sign_flip_null(np.array([3.0, 0.0]), np.array([1.0, 1.0]), tolerance=0.5)
+    >>> null.observed.tolist()
+    [1.5, -1.5, 2.5, -0.5]
+    """
+    y, f = _aligned(outcome, predicted, tolerance)
+    observed = np.concatenate([y - f - tolerance, y - f + tolerance])
+
+    def draw(rng: np.random.Generator, size: int) -> FloatArray:
+        signs = 2.0 * rng.integers(0, 2, (size, f.size), dtype=np.int8) - 1
+        return np.asarray(np.tile(signs, 2) * observed, dtype=np.float64)
+
+    return Null(
+        predicted=f,
+        low=f - tolerance,
+        high=f + tolerance,
+        observed=observed,
+        # flipping a sign leaves the square alone, so the scale is the same in every draw
+        variance=observed**2,
+        draw=draw,
+        exact=False,
+    )
+
+
+def _aligned(
+    outcome: FloatArray, predicted: FloatArray, tolerance: float
+) -> tuple[FloatArray, FloatArray]:
+    y, p = np.asarray(outcome, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
+    if y.shape != p.shape or y.ndim != 1:
+        raise ValueError(f"outcomes and predictions differ in shape: {y.shape} and {p.shape}")
+    if not np.isfinite(y).all() or not np.isfinite(p).all():
+        raise ValueError("outcomes and predictions must be finite")
+    if not 0 <= tolerance < np.inf:
+        raise ValueError(f"the tolerance must be at least 0; got {tolerance}")
+    return y, p

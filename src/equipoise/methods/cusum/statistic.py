@@ -1,0 +1,157 @@
+"""The score-based cumulative sum: the largest total score over models and thresholds."""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from equipoise.methods.arrays import FloatArray, IntArray
+from equipoise.methods.cusum.null import Null
+
+
+class Scale(StrEnum):
+    """How sums over subgroups of different sizes, from different models, are made comparable."""
+
+    RAW = "raw"
+    """Divided by the number of rows, as published: the model with the largest residuals wins."""
+    STANDARD = "standard"
+    """Divided by their standard deviation at the edge of the null hypothesis."""
+    MULTISCALE = "multiscale"
+    """The same, less √(2 log(rows / subgroup)): there are more small subgroups than large ones to
+    be misled by, and this makes up for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Path:
+    """One residual model's walk through the rows, from the worst predicted violation on."""
+
+    model: int
+    """Position of the model."""
+    order: IntArray
+    """Rows with a predicted violation, the largest first."""
+    place: IntArray
+    """Where each one's residual stands among the 2n of the null."""
+    weight: FloatArray
+    """Signed weight of each."""
+    ends: IntArray
+    """Positions at which a threshold may lie: the last row of each tie that is large enough."""
+    factor: FloatArray
+    """What the sum at each of these is multiplied by."""
+    penalty: FloatArray
+    """What is then taken off."""
+
+    def sums(self, residuals: FloatArray) -> FloatArray:
+        """Scaled sums at every threshold; residuals have the 2n on their last axis."""
+        scores = residuals.take(self.place, axis=-1)
+        scores *= self.weight
+        np.cumsum(scores, axis=-1, out=scores)
+        if self.ends.size < self.order.size:
+            scores = scores.take(self.ends, axis=-1)
+        scores *= self.factor
+        scores -= self.penalty
+        return scores
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Best:
+    """The subgroup with the largest score."""
+
+    model: int
+    """Position of the residual model that found it."""
+    members: IntArray
+    """Its rows, the worst predicted violation first."""
+    threshold: float
+    """Smallest predicted violation among them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Cusum:
+    """The statistic: never below zero, which is the score of looking at nobody."""
+
+    paths: tuple[Path, ...]
+    """One for each model that predicts a violation in enough rows."""
+    weights: FloatArray
+    """Signed weights: models × rows."""
+
+    def values(self, residuals: FloatArray) -> FloatArray:
+        """The statistic of each line of residuals."""
+        largest = np.zeros(len(residuals))
+        for path in self.paths:
+            np.maximum(largest, path.sums(residuals).max(axis=1), out=largest)
+        return largest
+
+    def best(self, null: Null) -> Best | None:
+        """The subgroup with the largest scaled sum; None if outcomes bear no suspicion out."""
+        found: tuple[float, Path, int] | None = None
+        for path in self.paths:
+            sums = path.sums(null.observed)
+            at = int(np.argmax(sums))
+            borne_out = sums[at] + path.penalty[at] > 0
+            if borne_out and (found is None or sums[at] > found[0]):
+                found = (float(sums[at]), path, int(path.ends[at]))
+        if found is None:
+            return None
+        _, path, last = found
+        threshold = float(np.abs(path.weight[last]))
+        return Best(model=path.model, members=path.order[: last + 1], threshold=threshold)
+
+
+def cusum(
+    weights: FloatArray,
+    null: Null,
+    *,
+    scale: Scale = Scale.MULTISCALE,
+    prevalence: float = 0.0,
+    thresholds: bool = True,
+) -> Cusum:
+    """The statistic for signed weights, such as `violations` gives.
+
+    Parameters
+    ----------
+    weights
+        Models × rows; the sign says which end of the tolerance the row is measured from.
+    null
+        The residuals.
+    scale
+        How sums are made comparable.
+    prevalence
+        Only subgroups that hold more than this share of the rows are looked at.
+    thresholds
+        Whether every threshold is tried, or only all rows with a predicted violation together.
+    """
+    weights = np.atleast_2d(weights)
+    paths = (_path(m, line, null, scale, prevalence) for m, line in enumerate(weights))
+    kept = [path for path in paths if path.ends.size]
+    chosen: Sequence[Path] = kept if thresholds else [_last(path) for path in kept]
+    return Cusum(paths=tuple(chosen), weights=weights)
+
+
+def _path(model: int, line: FloatArray, null: Null, scale: Scale, prevalence: float) -> Path:
+    size, n = np.abs(line), len(null)
+    chosen = np.flatnonzero(size)
+    order = chosen[np.argsort(-size[chosen], kind="stable")].astype(np.int64)
+    weight = line[order]
+    place = order + n * (weight < 0)
+    # rows with the same predicted violation enter together or not at all
+    ends = np.flatnonzero(np.diff(np.abs(weight), append=-1.0))
+    spread = np.sqrt(np.cumsum(null.variance[place] * weight**2))[ends]
+    usable = (ends + 1 > prevalence * n) & ((spread > 0) | (scale is Scale.RAW))
+    ends, spread = ends[usable].astype(np.int64), spread[usable]
+    small = np.sqrt(2 * np.log(n / (ends + 1)))
+    return Path(
+        model=model,
+        order=order,
+        place=place,
+        weight=weight,
+        ends=ends,
+        factor=np.full(ends.size, 1 / n) if scale is Scale.RAW else 1 / spread,
+        penalty=small if scale is Scale.MULTISCALE else np.zeros(ends.size),
+    )
+
+
+def _last(path: Path) -> Path:
+    return dataclasses.replace(
+        path, ends=path.ends[-1:], factor=path.factor[-1:], penalty=path.penalty[-1:]
+    )

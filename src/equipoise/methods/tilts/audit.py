@@ -1,0 +1,137 @@
+"""The tilt audit on arrays: resample, take suprema, keep their distribution."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from equipoise.methods.arrays import FloatArray
+from equipoise.methods.bootstrap.quantiles import quantile
+from equipoise.methods.bootstrap.streams import Progress
+from equipoise.methods.tilts.allowance import Outside, outside_of, widened
+from equipoise.methods.tilts.draws import Deviations, TiltEngine, deviations, joined
+from equipoise.methods.tilts.process import unscaled_extremes
+from equipoise.methods.tilts.rescaled import reach_of, rescaled_extremes
+from equipoise.methods.tilts.sample import TiltMoments, TiltSample, moments_of
+from equipoise.methods.tilts.scale import ScaleGrid, make_grid
+from equipoise.methods.tilts.signed import signed_extremes
+
+
+class Method(StrEnum):
+    """In which units tilts are compared."""
+
+    RESCALED = "rescaled"
+    SIGNED = "signed"
+    UNSCALED = "unscaled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TiltAudit:
+    """The distribution of the suprema, and the averages from which tilts are estimated."""
+
+    method: Method
+    """In which units tilts are compared."""
+    floor: float | None
+    """What the squared norm counts in the scale; None without a scale."""
+    moments: TiltMoments
+    """Averages over the rows."""
+    reach: tuple[float, float]
+    """Between which values the average metric lies under non-negative tilts of the span."""
+    inside: FloatArray
+    """Lowest and highest value over tilts in the span, for each resample."""
+    whole: FloatArray
+    """The same over the whole unit ball of the kernel, what F leaves out allowed for."""
+    engine: str
+    """How resamples were drawn."""
+
+
+def audit_tilts(
+    sample: TiltSample,
+    engine: TiltEngine,
+    *,
+    method: Method,
+    floor: float,
+    resamples: int,
+    seed: np.random.SeedSequence,
+    progress: Progress | None = None,
+) -> TiltAudit:
+    """Resample and keep the extremes of the process.
+
+    >>> from equipoise.methods.tilts.draws import RowTilts
+    >>> rng = np.random.default_rng(1)
+    >>> values = rng.standard_normal(50)
+    >>> sample = TiltSample(
+    ...     features=np.ones((50, 1)), values=values - values.mean(), influence=np.zeros(50),
+    ...     counts=np.ones(50),
+    ... )
+    >>> found = audit_tilts(
+    ...     sample, RowTilts(sample), method=Method.UNSCALED, floor=0.001, resamples=200,
+    ...     seed=np.random.SeedSequence(1),
+    ... )
+    >>> 0.1 < critical_value(found.inside, 0.9, "lower") < 0.3
+    True
+    """
+    moments = moments_of(sample)
+    # Only the rescaled process needs the range; it costs a pass over the rows.
+    reach = reach_of(sample, moments) if method is Method.RESCALED else (0.0, 0.0)
+    grid = None if method is Method.UNSCALED else make_grid(moments, floor)
+    outside = outside_of(sample, moments)
+    scale = None if grid is None else floor
+    inside, whole = [], []
+    chunks = deviations(engine, resamples=resamples, seed=seed, progress=progress)
+    for drawn in joined(chunks):
+        found = _extremes(method, grid, moments, reach, drawn)
+        inside.append(found)
+        whole.append(_on_the_ball(found, outside, moments, reach, drawn, scale))
+    return TiltAudit(
+        method=method,
+        floor=scale,
+        moments=moments,
+        reach=reach,
+        inside=np.concatenate(inside),
+        whole=np.concatenate(whole),
+        engine=engine.name,
+    )
+
+
+def _extremes(
+    method: Method,
+    grid: ScaleGrid | None,
+    moments: TiltMoments,
+    reach: tuple[float, float],
+    drawn: Deviations,
+) -> FloatArray:
+    if grid is None:
+        return unscaled_extremes(moments, drawn)
+    if method is Method.SIGNED:
+        return signed_extremes(grid, moments, drawn)
+    return rescaled_extremes(grid, moments, reach, drawn)
+
+
+def _on_the_ball(
+    found: FloatArray,
+    outside: Outside | None,
+    moments: TiltMoments,
+    reach: tuple[float, float],
+    drawn: Deviations,
+    floor: float | None,
+) -> FloatArray:
+    if outside is None:
+        return found
+    x, y = outside.terms(moments, drawn, reach)
+    ends = widened(np.abs(found), outside, x[:, None], y[:, None], floor)
+    return np.asarray(ends * np.array([-1.0, 1.0]))
+
+
+def critical_value(draws: FloatArray, level: float, side: str) -> float:
+    """The quantile that bounds need: of the highest, the lowest, or the larger of both.
+
+    >>> critical_value(np.array([[-3.0, 1.0], [-1.0, 2.0]]), 0.5, "both")
+    2.0
+    """
+    values = {
+        "lower": draws[:, 1],
+        "upper": -draws[:, 0],
+        "both": np.maximum(draws[:, 1], -draws[:, 0]),
+    }[side]
+    return quantile(values, level)

@@ -1,0 +1,151 @@
+"""Resampled deviations of the averages behind every tilt: by rows, by clusters, or normal."""
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from equipoise.methods.arrays import FloatArray
+from equipoise.methods.bootstrap.streams import CHUNK, Progress
+from equipoise.methods.tilts.sample import TiltSample, row_blocks
+
+#: Rows beyond so many times the atoms are drawn atom by atom.
+_MANY = 8
+#: Chunks whose suprema are taken together.
+_JOINED = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Deviations:
+    """Resampled averages minus the observed ones, one line per resample."""
+
+    mean: FloatArray
+    """Of the features."""
+    cross: FloatArray
+    """Of features times the metric."""
+    target: FloatArray
+    """Of the target."""
+
+
+class TiltEngine(Protocol):
+    """Draws deviations."""
+
+    @property
+    def name(self) -> str:
+        """How the result names the engine: exact, moments or clusters."""
+        ...
+
+    def draw(self, rng: np.random.Generator, size: int) -> Deviations:
+        """Deviations of ``size`` resamples."""
+        ...
+
+
+def deviations(
+    engine: TiltEngine,
+    *,
+    resamples: int,
+    seed: np.random.SeedSequence,
+    progress: Progress | None = None,
+) -> Iterator[Deviations]:
+    """Draws in fixed chunks, one random stream each; the seed is copied, not consumed."""
+    for start in range(0, resamples, CHUNK):
+        key = (*seed.spawn_key, start // CHUNK)
+        stream = np.random.SeedSequence(seed.entropy, spawn_key=key, pool_size=seed.pool_size)
+        size = min(CHUNK, resamples - start)
+        yield engine.draw(np.random.default_rng(stream), size)
+        if progress is not None:
+            progress(start + size)
+
+
+def joined(drawn: Iterable[Deviations], number: int = _JOINED) -> Iterator[Deviations]:
+    """The same deviations, several chunks at a time: fewer and larger products of matrices."""
+    chunks = iter(drawn)
+    while part := list(itertools.islice(chunks, number)):
+        yield Deviations(
+            mean=np.concatenate([each.mean for each in part]),
+            cross=np.concatenate([each.cross for each in part]),
+            target=np.concatenate([each.target for each in part]),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowTilts:
+    """Rows, or whole clusters of rows, drawn with replacement."""
+
+    sample: TiltSample
+
+    @property
+    def name(self) -> str:
+        """Clusters if there are any."""
+        return "exact" if self.sample.clusters is None else "clusters"
+
+    def draw(self, rng: np.random.Generator, size: int) -> Deviations:
+        """Deviations of ``size`` resamples."""
+        sample = self.sample
+        share = self._frequencies(rng, size) / sample.n
+        both = np.concatenate([share, share * sample.values]) @ sample.features
+        return Deviations(mean=both[:size], cross=both[size:], target=share @ sample.influence)
+
+    def _frequencies(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """How often each row was drawn, minus how often it is there."""
+        counts, clusters = self.sample.counts, self.sample.clusters
+        if clusters is None:
+            return _drawn(rng, counts, size) - counts
+        number = int(clusters.max()) + 1
+        times = _drawn(rng, np.ones(number), size) - 1.0
+        return np.asarray(times[:, clusters] * counts)
+
+
+def _drawn(rng: np.random.Generator, counts: FloatArray, size: int) -> FloatArray:
+    """Multinomial frequencies of as many draws as there are rows."""
+    n, atoms = int(counts.sum()), len(counts)
+    if n > _MANY * atoms:
+        return rng.multinomial(n, counts / counts.sum(), size).astype(np.float64)
+    of_row = np.repeat(np.arange(atoms), counts.astype(np.int64))
+    drawn = np.empty((size, atoms))
+    for line in drawn:
+        line[:] = np.bincount(of_row[rng.integers(0, n, n)], minlength=atoms)
+    return drawn
+
+
+class NormalTilts:
+    """The same averages drawn from the normal with their exact covariance: no row is touched."""
+
+    name = "moments"
+
+    def __init__(self, sample: TiltSample) -> None:
+        self._rank = sample.rank
+        self._root = _root(_covariance(sample) / sample.n)
+
+    def draw(self, rng: np.random.Generator, size: int) -> Deviations:
+        """Deviations of ``size`` resamples."""
+        drawn = rng.standard_normal((size, self._root.shape[1])) @ self._root.T
+        rank = self._rank
+        return Deviations(
+            mean=drawn[:, :rank], cross=drawn[:, rank : 2 * rank], target=drawn[:, 2 * rank]
+        )
+
+
+def _covariance(sample: TiltSample) -> FloatArray:
+    """Covariance between rows of (features, features × metric, influence)."""
+    width = 2 * sample.rank + 1
+    total, square = np.zeros(width), np.zeros((width, width))
+    share = sample.counts / sample.n
+    for rows in row_blocks(len(share), max(64, (1 << 22) // width)):
+        part = sample.features[rows]
+        joined = np.concatenate(
+            [part, part * sample.values[rows, None], sample.influence[rows, None]], axis=1
+        )
+        weighed = joined * share[rows, None]
+        total += weighed.sum(axis=0)
+        square += joined.T @ weighed
+    return np.asarray(square - np.outer(total, total))
+
+
+def _root(covariance: FloatArray) -> FloatArray:
+    """R with R Rᵀ the covariance, the directions without variance left out."""
+    size, axes = np.linalg.eigh(covariance)
+    kept = size > 1e-15 * max(float(size[-1]), 0.0)
+    return np.asarray(axes[:, kept] * np.sqrt(size[kept]))

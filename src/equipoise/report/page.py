@@ -1,0 +1,134 @@
+"""The page: templates filled, styles, scripts and data embedded, everything else forbidden."""
+
+import base64
+import functools
+import hashlib
+import json
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+from equipoise._version import __version__
+from equipoise.findings import Evidence, Verdict
+from equipoise.report.suppress import Kept
+from equipoise.report.text import clipped, tidy
+from equipoise.report.view import CONCLUSIONS, left_out_words, section_of
+
+_SCRIPTS = ("page.js", "tables.js", "charts.js", "band.js", "ask.js")
+
+
+def render(evidence: Evidence, kept: Sequence[Kept], least: int | None) -> str:
+    """The whole page as text."""
+    sections = [
+        section_of(number, entry, one, least)
+        for number, (entry, one) in enumerate(zip(evidence.entries, kept, strict=True), start=1)
+    ]
+    scripts = [*([_bundle()] if any(s.chart for s in sections) else []), _own_scripts()]
+    page: str = (
+        _templates()
+        .get_template("report.html")
+        .render(
+            title=tidy(evidence.title),
+            verdict=CONCLUSIONS[evidence.verdict],
+            tone=_TONES[evidence.verdict],
+            sentences=[tidy(sentence) for sentence in evidence.sentences()],
+            facts=_facts(evidence, sum(one.removed for one in kept), least),
+            sections=sections,
+            style=_static("report.css"),
+            scripts=scripts,
+            policy=_policy(scripts),
+            version=__version__,
+        )
+    )
+    # no table may smuggle in what UTF-8 cannot hold
+    return page.encode("utf-8", "replace").decode("utf-8")
+
+
+_TONES = {Verdict.SHOWN_NOT: "alert", Verdict.SHOWN: "calm", Verdict.UNDETERMINED: "unsure"}
+
+
+def _facts(evidence: Evidence, removed: int, least: int | None) -> list[tuple[str, str]]:
+    """What was audited, as names and values."""
+    sources = [entry.finding.provenance for entry in evidence.entries]
+    several = dict.fromkeys(
+        f"{source.source}: {source.scanned:,} rows looked at; "
+        f"left out: {left_out_words(source.excluded)}"
+        for source in sources
+    )
+    facts = [
+        ("Rows", "; ".join(several) or "none"),
+        ("Plan", evidence.plan_hash or "none: nothing was fixed beforehand"),
+        ("Data fingerprint", evidence.fingerprint),
+        ("Made", evidence.created),
+        ("With", ", ".join(f"{name} {number}" for name, number in evidence.versions.items())),
+    ]
+    if least is not None:
+        facts.append(
+            ("Suppression", f"groups of fewer than {least} rows: {removed:,} groups left out")
+        )
+    return [(name, tidy(text)) for name, text in facts]
+
+
+@functools.cache
+def _templates() -> Any:
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    made = Environment(
+        loader=FunctionLoader(lambda name: _read("templates", name)),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(json=embedded, clipped=clipped)
+    return made
+
+
+def embedded(data: Any) -> Any:
+    """Data as JSON that stands safely inside a script element.
+
+    >>> print(embedded(["<b>"]).replace(chr(92), "|"))
+    ["|u003cb|u003e"]
+    """
+    from markupsafe import Markup
+
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(text)
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    """Only these scripts may run, and nothing may be fetched from anywhere."""
+    digests = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
+    return (
+        f"default-src 'none'; script-src {digests}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+@functools.cache
+def _bundle() -> str:
+    """The chart libraries, from the wheel that has them; two seconds the first time."""
+    import vl_convert
+
+    # the page's own copy must not end the element that holds it
+    return str(vl_convert.javascript_bundle(snippet=None)).replace("</script", "<\\/script")
+
+
+@functools.cache
+def _own_scripts() -> str:
+    return "\n".join(_static(name) for name in _SCRIPTS)
+
+
+@functools.cache
+def _static(name: str) -> str:
+    return _read("static", name)
+
+
+def _read(folder: str, name: str) -> str:
+    return (files("equipoise.report") / folder / name).read_text(encoding="utf-8")

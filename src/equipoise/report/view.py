@@ -1,0 +1,155 @@
+"""What the page shows of each finding, in the order it shows it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from equipoise.findings import Entry, Finding, Verdict
+from equipoise.findings.joint import Joint
+from equipoise.findings.notes import NOTES, Note
+from equipoise.findings.words import plural
+from equipoise.report.ask import Ask, ask_of
+from equipoise.report.charts import Chart, chart_of
+from equipoise.report.suppress import Kept
+from equipoise.report.tables import Table, tables_of
+from equipoise.report.text import tidy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Badge:
+    """A short word with a sign, so that nothing is said by colour alone."""
+
+    sign: str
+    text: str
+    tone: str
+    """Which colours it takes: alert, calm, unsure or quiet."""
+
+
+CONCLUSIONS = {
+    Verdict.SHOWN_NOT: Badge(sign="✕", text="Violation shown", tone="alert"),
+    Verdict.SHOWN: Badge(sign="✓", text="Limit shown to be kept", tone="calm"),
+    Verdict.UNDETERMINED: Badge(sign="?", text="Undetermined", tone="unsure"),
+    None: Badge(sign="–", text="No conclusion drawn", tone="quiet"),
+}
+ASKED = {
+    "confirmatory": Badge(sign="●", text="Confirmatory: fixed in the plan", tone="quiet"),
+    "exploratory": Badge(sign="○", text="Exploratory: asked after looking", tone="quiet"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One of the claims of a joint finding: its numbers and its questions."""
+
+    id: str
+    name: str
+    tables: tuple[Table, ...]
+    ask: Ask | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One finding on the page."""
+
+    id: str
+    """Anchor on the page."""
+    name: str
+    """The name under which it was asked for."""
+    title: str
+    """Its kind in plain words."""
+    heading: str
+    """The question."""
+    conclusion: Badge
+    asked: Badge
+    sentences: tuple[str, ...]
+    chart: Chart | None
+    tables: tuple[Table, ...]
+    ask: Ask | None
+    parts: tuple[Part, ...]
+    guarantee: str
+    assumptions: tuple[str, ...]
+    note: Note | None
+    provenance: tuple[tuple[str, str], ...]
+
+
+def section_of(number: int, entry: Entry, kept: Kept, least: int | None) -> Section:
+    """Everything the page shows of one finding."""
+    finding, note = kept.finding, NOTES.get(kept.finding.kind)
+    return Section(
+        id=f"finding-{number}",
+        name=tidy(entry.name),
+        title=note.title if note else finding.kind.replace("_", " ").capitalize(),
+        heading=_capital(tidy(finding.question)) or tidy(entry.name),
+        conclusion=CONCLUSIONS[kept.conclusion],
+        asked=ASKED[entry.asked],
+        sentences=(*map(tidy, finding.sentences()), *_suppression(kept, least)),
+        chart=chart_of(finding),
+        tables=tables_of(finding),
+        ask=ask_of(finding),
+        parts=_parts(f"finding-{number}", finding),
+        guarantee=_capital(tidy(finding.guarantee)),
+        assumptions=tuple(map(tidy, finding.assumptions)),
+        note=note,
+        provenance=_provenance(finding),
+    )
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _suppression(kept: Kept, least: int | None) -> list[str]:
+    if least is None or not kept.removed:
+        return []
+    were = "is" if kept.removed == 1 else "are"
+    return [
+        f"{plural(kept.removed, 'group')} {were} left out of this report, having fewer than "
+        f"{least} rows or giving away one that has; the conclusion and the guarantee still cover "
+        "them."
+    ]
+
+
+def _parts(anchor: str, finding: Finding) -> tuple[Part, ...]:
+    if not isinstance(finding, Joint):
+        return ()
+    names = [name for name in finding.parts if name != "kind"]
+    found = [finding.part(name) for name in names]
+    return tuple(
+        Part(
+            id=f"{anchor}-part-{i}",
+            name=_capital(tidy(name)),
+            tables=tables_of(part),
+            ask=ask_of(part),
+        )
+        for i, (name, part) in enumerate(zip(names, found, strict=True), start=1)
+    )
+
+
+def _provenance(finding: Finding) -> tuple[tuple[str, str], ...]:
+    source = finding.provenance
+    method: Any = getattr(finding, "method", None)
+    pairs = [
+        ("Rows from", source.source),
+        ("Rows looked at", f"{source.scanned:,}"),
+        ("Rows on which the metric counts", f"{source.counted:,}"),
+        ("Rows left out", left_out_words(source.excluded)),
+        ("Rows on which it does not count", f"{source.ineligible:,}"),
+        ("Cells", f"{source.cells:,}"),
+        ("Fingerprint of the cells", source.fingerprint),
+        ("Seed", "none needed" if source.seed is None else str(source.seed)),
+        ("Method", "" if method is None else _method_words(method)),
+        ("Resampling", str(getattr(finding, "engine", ""))),
+        ("equipoise", source.version),
+    ]
+    return tuple((name, tidy(text)) for name, text in pairs if text)
+
+
+def left_out_words(excluded: Any) -> str:
+    """Rows left out, by reason."""
+    return ", ".join(f"{rows:,} {reason}" for reason, rows in excluded.items()) or "none"
+
+
+def _method_words(method: Any) -> str:
+    if not isinstance(method, dict):
+        return str(method)
+    options = [f"{name} {value}" for name, value in method.items() if name != "kind"]
+    return ", ".join([str(method.get("kind", "")), *options])

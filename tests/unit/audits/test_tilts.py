@@ -1,0 +1,464 @@
+"""Tilts in `certify` and `flag`: groups as a special case, and weighted means beyond it."""
+
+import importlib
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.special import ndtr
+
+import equipoise as eq
+from equipoise.findings import from_json
+from tests.unit.audits.table import make_table
+
+# the verbs return one of several findings, which each test knows
+certify_: Any = eq.certify
+flag_: Any = eq.flag
+describe_: Any = eq.describe
+joint_test_: Any = eq.joint_test
+summarize_: Any = eq.summarize
+tilts_: Any = eq.tilts
+
+N = 400
+TABLE = make_table(n=N, seed=11).with_columns(
+    heavy=pl.Series(np.round(np.random.default_rng(5).lognormal(size=N), 3)),
+    young=pl.Series(np.random.default_rng(6).integers(0, 2, N)),
+    nothing=pl.lit(0.0),
+)
+ROLES: dict[str, Any] = {"label": "label", "prediction": "prediction", "score": "score"}
+TRAIL = eq.read(TABLE, **ROLES)
+MASKS = eq.masks(young="age < 35", new="years < 3", women="sex == 'f' and age < 50")
+SAME = eq.tilts(young="age < 35", new="7.5 * (years < 3)", women="sex == 'f' and age < 50")
+MIXED = eq.tilts("heavy", older="age / 100", steep="exp(0 - years)", women="sex == 'f'")
+WEIGHT = {
+    "heavy": TABLE["heavy"].to_numpy(),
+    "older": TABLE["age"].to_numpy() / 100,
+    "steep": np.exp(-TABLE["years"].to_numpy().astype(float)),
+    "women": (TABLE["sex"].to_numpy() == "f").astype(float),
+}
+VALUE = {
+    "accuracy": (TABLE["label"] == TABLE["prediction"]).to_numpy().astype(float),
+    "absolute_error": np.abs(TABLE["label"].to_numpy() - TABLE["score"].to_numpy()),
+}
+
+
+def numbers(finding: Any) -> list[dict[str, Any]]:
+    """Everything about the rows but what they are called by."""
+    names = [field for field in finding.row_type.__slots__ if field != "where"]
+    return [{name: getattr(row, name) for name in names} for row in finding.rows]
+
+
+CERTIFY = ["band", "bootstrap", "bootstrap-published", "bootstrap-unscaled", "euclidean"]
+TARGETS = {
+    "overall": eq.overall(),
+    "constant": eq.constant(0.6),
+    "reference": 0.9 * eq.reference(race="a"),
+    "complement": eq.complement(),
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("method", CERTIFY)
+def test_indicators_give_the_numbers_of_groups_to_the_last_digit(method: str, target: str) -> None:
+    short = {} if method == "euclidean" else {"resamples": 200}
+    groups, tilts = (
+        certify_(
+            TRAIL,
+            eq.gap("accuracy", across=across, target=TARGETS[target]),
+            method=method,
+            tolerance=0.2,
+            rng=3,
+            **short,
+        )
+        for across in (MASKS, SAME)
+    )
+    assert numbers(tilts) == numbers(groups)
+    assert (tilts.draws, tilts.critical) == (groups.draws, groups.critical)
+
+
+@pytest.mark.parametrize(
+    ("metric", "roles"),
+    [
+        ("accuracy", {}),
+        ("accuracy", {"weight": "weight"}),
+        ("accuracy", {"cluster": "site"}),
+        ("absolute_error", {}),
+        ("absolute_error", {"weight": "weight"}),
+    ],
+)
+def test_indicators_are_groups_with_every_default(metric: str, roles: dict[str, str]) -> None:
+    trail = eq.read(TABLE, **ROLES, **roles)
+    for verb, options in (
+        (certify_, {"resamples": 100}),
+        (certify_, {"method": "certificates", "tolerance": 0.2, "resamples": 100}),
+        (flag_, {"above": 0.01}),
+        (flag_, {"method": "bootstrap", "resamples": 100}),
+    ):
+        groups, tilts = (
+            verb(trail, eq.gap(metric, across=across), rng=4, **options) for across in (MASKS, SAME)
+        )
+        assert numbers(tilts) == numbers(groups)
+        assert tilts.engine == groups.engine
+        assert tilts.method == groups.method
+
+
+def test_indicators_are_groups_of_clusters() -> None:
+    # an engine adds up the values of a cluster in an order of its own
+    trail = eq.read(TABLE, cluster="site", **ROLES)
+    claims = [eq.gap("absolute_error", across=across) for across in (MASKS, SAME)]
+    groups, tilts = (certify_(trail, claim, resamples=100, rng=4) for claim in claims)
+    for a, b in zip(groups.rows, tilts.rows, strict=True):
+        assert (a.lower, a.upper) == pytest.approx((b.lower, b.upper), rel=1e-9)
+
+
+def test_indicators_are_groups_in_ratios_and_in_the_other_verbs() -> None:
+    ratio = [eq.ratio("selection_rate", across=across) for across in (MASKS, SAME)]
+    groups, tilts = (flag_(TRAIL, claim, below=0.8) for claim in ratio)
+    assert numbers(groups) == numbers(tilts)
+    gap = [eq.gap("accuracy", across=across) for across in (MASKS, SAME)]
+    groups, tilts = (describe_(TRAIL, claim) for claim in gap)
+    assert numbers(groups) == numbers(tilts)
+    groups, tilts = (joint_test_(TRAIL, claim) for claim in gap)
+    assert groups.p == tilts.p
+
+
+def test_a_zero_one_column_is_a_group() -> None:
+    column = certify_(TRAIL, eq.gap("accuracy", across=eq.tilts("young")), rng=1)
+    formula = certify_(TRAIL, eq.gap("accuracy", across=eq.masks(young="young == 1")), rng=1)
+    assert numbers(column) == numbers(formula)
+    assert column.method["kind"] == "band"
+
+
+def test_a_missing_attribute_is_outside_a_condition_as_outside_a_group() -> None:
+    holes = TABLE.with_columns(age=pl.when(pl.col("years") == 4).then(None).otherwise("age"))
+    trail = eq.read(holes, **ROLES)
+    groups, tilts = (
+        certify_(trail, eq.gap("accuracy", across=across), rng=2)
+        for across in (eq.masks(young="age < 35"), eq.tilts(young="age < 35"))
+    )
+    assert numbers(groups) == numbers(tilts)
+    with pytest.raises(eq.TrailError, match="missing or not a number"):
+        certify_(trail, eq.gap("accuracy", across=eq.tilts(older="age / 100")), rng=2)
+
+
+@pytest.mark.parametrize("metric", VALUE)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_estimates_are_weighted_means(metric: str, weighted: bool) -> None:
+    roles = {"weight": "weight"} if weighted else {}
+    trail = eq.read(TABLE, **ROLES, **roles)
+    w = TABLE["weight"].to_numpy() if weighted else np.ones(N)
+    found = certify_(trail, eq.gap(metric, across=MIXED), resamples=50, rng=1)
+    for row in found.rows:
+        h = WEIGHT[row.group]
+        assert row.value == pytest.approx(np.average(VALUE[metric], weights=w * h), rel=1e-9)
+        assert row.target == pytest.approx(np.average(VALUE[metric], weights=w), rel=1e-9)
+        assert row.n == round(float(h.sum() ** 2 / (h**2).sum()))
+
+
+@pytest.mark.parametrize("metric", VALUE)
+def test_bounds_are_the_estimate_and_its_naive_reach(metric: str) -> None:
+    found = certify_(TRAIL, eq.gap(metric, across=MIXED), resamples=200, rng=1)
+    x = VALUE[metric]
+    for row in found.rows:
+        h = WEIGHT[row.group]
+        h = h * h.sum() / (h**2).sum()
+        p = h.mean()
+        influence = h * (x - row.value) / h.sum() - (x - x.mean()) / N
+        sigma, mix = np.sqrt(N * p * (influence**2).sum()), p / (p + 0.2)
+        scale = max(p, 0.01) ** 1.5 * (mix * sigma + (1 - mix) * x.std())
+        assert row.reach == pytest.approx(scale / p**2, rel=1e-8)
+        assert row.upper - row.disparity == pytest.approx(found.critical * row.reach)
+
+
+def test_the_scale_of_a_tilt_does_not_matter() -> None:
+    plain, scaled = (
+        certify_(TRAIL, eq.gap("accuracy", across=eq.tilts(older=formula)), resamples=100, rng=1)
+        for formula in ("age / 100", "age * 1000000")
+    )
+    for a, b in zip(plain.rows, scaled.rows, strict=True):
+        assert (a.value, a.lower, a.upper) == pytest.approx((b.value, b.lower, b.upper), rel=1e-9)
+
+
+def test_the_engines_agree() -> None:
+    claim = eq.gap("accuracy", across=MIXED)
+    published: dict[str, Any] = {"studentized": False, "resamples": 2000}
+    exact, moments = (
+        certify_(TRAIL, claim, method=eq.Bootstrap(engine=engine, **published), rng=1)
+        for engine in ("exact", "moments")
+    )
+    assert (exact.engine, moments.engine) == ("exact", "moments")
+    assert exact.critical == pytest.approx(moments.critical, rel=0.06)
+    coarse = eq.gap("accuracy", across=eq.tilts(older="(age - age % 10) / 100"))
+    few = certify_(TRAIL, coarse, method=eq.Bootstrap(**published), rng=1)
+    normal = certify_(TRAIL, coarse, method=eq.Bootstrap(engine="moments", **published), rng=1)
+    assert few.critical == pytest.approx(normal.critical, rel=0.06)
+
+
+def test_row_order_and_repeated_rows_change_nothing() -> None:
+    claim = eq.gap("absolute_error", across=MIXED)
+    plain = certify_(TRAIL, claim, resamples=60, rng=1)
+    assert certify_(eq.read(TABLE[::-1], **ROLES), claim, resamples=60, rng=1) == plain
+    twice = TABLE.with_columns(times=pl.Series([2] * N))
+    counted = certify_(eq.read(twice, count="times", **ROLES), claim, resamples=60, rng=1)
+    repeated = certify_(eq.read(pl.concat([TABLE, TABLE]), **ROLES), claim, resamples=60, rng=1)
+    assert numbers(counted) == numbers(repeated)
+
+
+def test_functions_weigh_like_formulas() -> None:
+    across = eq.tilts(
+        older=lambda c: c["age"] / 100,
+        women=lambda c: c["sex"] == "f",
+        columns=["age", "sex"],
+    )
+    claim = eq.gap("accuracy", across=across)
+    ours = certify_(TRAIL, claim, resamples=200, rng=1)
+    formulas = eq.tilts(older="age / 100", women="sex == 'f'")
+    theirs = certify_(TRAIL, eq.gap("accuracy", across=formulas), resamples=200, rng=1)
+    for a, b in zip(ours.rows, theirs.rows, strict=True):
+        assert (a.group, a.n, a.note) == (b.group, b.n, b.note)
+        assert (a.value, a.reach) == pytest.approx((b.value, b.reach), rel=1e-9)
+    assert ours.claim["across"]["weights"][0]["function"] == "a function"
+    assert from_json(ours.to_json()) == ours
+
+
+def test_a_function_sees_missing_values() -> None:
+    holes = TABLE.with_columns(
+        age=pl.when(pl.col("years") == 4).then(None).otherwise("age"),
+        sex=pl.when(pl.col("years") == 5).then(None).otherwise("sex"),
+    )
+
+    def known(columns: Any) -> Any:
+        here = np.array([sex is not None for sex in columns["sex"]])
+        return np.where(np.isnan(columns["age"]), 0.0, 1.0 + 0.5 * here)
+
+    claim = eq.gap("accuracy", across=eq.tilts(known=known, columns=["age", "sex"]))
+    (row,) = certify_(eq.read(holes, **ROLES), claim, resamples=50, rng=1).rows
+    years = TABLE["years"].to_numpy()
+    h = np.where(years == 4, 0.0, np.where(years == 5, 1.0, 1.5))
+    assert row.value == pytest.approx(np.average(VALUE["accuracy"], weights=h), rel=1e-9)
+
+
+def weights_of(bad: Any) -> eq.Trail:
+    column = pl.Series("bad", [bad, *[1.0] * (N - 1)], dtype=pl.Float64)
+    return eq.read(TABLE.with_columns(column), **ROLES)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (-0.5, "on 1 row on which the metric counts they are negative"),
+        (float("nan"), "they are missing or not a number"),
+        (None, "they are missing or not a number"),
+        (float("inf"), "they are infinite"),
+    ],
+)
+def test_bad_weights_are_refused_where_the_metric_counts(bad: Any, message: str) -> None:
+    trail = weights_of(bad)
+    for across in (eq.tilts("bad"), tilts_(bad=lambda c: c["bad"], columns=["bad"])):
+        # a function's input comes as a level, which an infinite number may be too
+        with pytest.raises(eq.TrailError, match=message):
+            certify_(trail, eq.gap("accuracy", across=across), rng=1)
+    label = int(TABLE["label"][0])
+    elsewhere = "false_positive_rate" if label == 1 else "true_positive_rate"
+    found = certify_(trail, eq.gap(elsewhere, across=eq.tilts("bad", older="age")), rng=1)
+    assert found.ask("bad").n == sum(TABLE["label"].to_numpy() != label)
+
+
+def test_a_tilt_without_weight_has_a_stated_outcome() -> None:
+    across = eq.tilts("nothing", older="age / 100", nobody="age > 200")
+    claim = eq.gap("accuracy", across=across)
+    bounds = certify_(TRAIL, claim, resamples=50, tolerance=0.5, rng=1)
+    flags = flag_(TRAIL, claim, rng=1)
+    certificates = certify_(TRAIL, claim, method="certificates", tolerance=0.9, resamples=50, rng=1)
+    for found in (bounds, flags, certificates):
+        for name in ("nothing", "nobody"):
+            row = found.ask(tilt=name)
+            assert (row.n, row.value, row.disparity) == (0, None, None)
+            assert row.note == "weight 0 on every row on which the metric counts"
+    assert bounds.ask("nothing").lower is None
+    assert not certificates.ask("nothing").certified
+    assert "Nothing is said about 2 tilts" in " ".join(bounds.sentences())
+    alone = certify_(TRAIL, eq.gap("accuracy", across=eq.tilts("nothing")), rng=1)
+    assert alone.rows[0].upper is None
+
+
+def test_one_dominant_row_certifies_nothing() -> None:
+    trail = eq.read(
+        TABLE.with_columns(one=pl.Series([1e9, *[1.0] * (N - 1)], dtype=pl.Float64)), **ROLES
+    )
+    claim = eq.gap("accuracy", across=eq.tilts("one", older="age"))
+    bounds = certify_(trail, claim, tolerance=0.99, resamples=100, rng=1)
+    assert bounds.ask("one").n == 1
+    assert bounds.ask("one").verdict == "undetermined"
+    certificates = certify_(trail, claim, method="certificates", tolerance=0.99, rng=1)
+    assert not certificates.ask("one").certified
+    flags = flag_(trail, claim, method="bootstrap-t", resamples=50, rng=1)
+    assert flags.ask("one").note == "fewer rows than the minimum"
+    assert not flag_(trail, claim).ask("one").flagged
+
+
+def test_missing_columns_and_wrong_types_are_named() -> None:
+    for across, message in (
+        (eq.tilts("hevy"), "There is no column for .*Did you mean 'heavy'"),
+        (eq.tilts(a="agee / 2"), "Did you mean 'age'"),
+        (eq.tilts("sex"), "must give a number; .* gives text"),
+        (eq.tilts(a=np.ones_like, columns=["hevy"]), "attribute 'hevy'.*Did you mean 'heavy'"),
+    ):
+        with pytest.raises(eq.EquipoiseError, match=message):
+            certify_(TRAIL, eq.gap("accuracy", across=across), rng=1)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda c: c["years"], "asks for 'years'; it was given 'age'"),
+        (lambda c: c["age"][:3], "must return one weight for each of"),
+        (lambda c: 1.0, "must return one weight for each of"),
+        (lambda c: c["age"] / c["age"].sum(), "by its own values alone"),
+        (lambda c: c["age"] + "x", "failed"),
+    ],
+)
+def test_bad_functions_are_refused(function: Any, message: str) -> None:
+    across = tilts_(a=function, columns=["age"])
+    with pytest.raises(eq.ClaimError, match=message):
+        certify_(TRAIL, eq.gap("accuracy", across=across), rng=1)
+
+
+def test_a_function_cannot_change_what_the_next_one_sees() -> None:
+    def spoil(columns: Any) -> Any:
+        columns["age"] *= 0
+        return columns["age"] + 1
+
+    across = tilts_(spoil=spoil, older=lambda c: c["age"], columns=["age"])
+    found = certify_(TRAIL, eq.gap("accuracy", across=across), resamples=50, rng=1)
+    expected = np.average(VALUE["accuracy"], weights=WEIGHT["older"])
+    assert found.ask("older").value == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("method", ["band", "likelihood", "likelihood-plugin", "euclidean"])
+def test_methods_that_count_rows_are_refused_in_certify(method: str) -> None:
+    with pytest.raises(eq.OptionError, match="take method= 'bootstrap', 'certificates'"):
+        certify_(TRAIL, eq.gap("accuracy", across=MIXED), method=method, rng=1)
+
+
+@pytest.mark.parametrize("method", ["likelihood", "euclidean"])
+def test_methods_that_count_rows_are_refused_in_flag(method: str) -> None:
+    with pytest.raises(eq.OptionError, match="take method= 'score', 'bootstrap-t', 'bootstrap'"):
+        flag_(TRAIL, eq.gap("accuracy", across=MIXED), method=method, rng=1)
+
+
+@pytest.mark.parametrize("method", ["mid-p", "exact", "likelihood-ratio"])
+def test_tests_that_count_rows_are_refused_in_flag(method: str) -> None:
+    with pytest.raises(eq.OptionError, match="counts rows, and a tilt weighs them"):
+        flag_(TRAIL, eq.gap("accuracy", across=MIXED), method=method, rng=1)
+
+
+def test_the_default_test_of_a_rate_is_the_score() -> None:
+    claim = eq.gap("accuracy", across=MIXED, target=0.7)
+    found = flag_(TRAIL, claim, above=0.05)
+    assert numbers(found) == numbers(flag_(TRAIL, claim, above=0.05, method="score"))
+    assert found.engine == "no resampling"
+    x = VALUE["accuracy"]
+    for row in found.rows:
+        h = WEIGHT[row.group]
+        seen = (h**2 * (x - row.value) ** 2).sum()
+        implied = 0.75 * 0.25 * (h**2).sum()
+        error = np.sqrt(max(seen, implied)) / h.sum()
+        assert row.p == pytest.approx(ndtr(-(row.disparity - 0.05) / error), rel=1e-7)
+
+
+def test_what_needs_groups_says_so() -> None:
+    claim = eq.gap("accuracy", across=MIXED)
+    for verb in (describe_, joint_test_):
+        with pytest.raises(eq.OptionError, match="takes groups, or tilts that weigh by 0 and 1"):
+            verb(TRAIL, claim)
+    with pytest.raises(eq.ClaimError, match="tilts are groups that overlap"):
+        summarize_(TRAIL, "accuracy", across=MIXED)
+    with pytest.raises(eq.ClaimError, match="A tilt has no outside"):
+        certify_(TRAIL, eq.gap("accuracy", across=MIXED, target=eq.complement()))
+    with pytest.raises(eq.OptionError, match="AllRanges needs"):
+        certify_(TRAIL, claim, method="all-ranges", tolerance=0.1, side="upper")
+
+
+def test_targets_of_every_other_kind_work() -> None:
+    # a tilt may share its name with the column of the reference group
+    across = eq.tilts(race="age / 100", older="age")
+    for target in (eq.reference(race="a"), eq.constant(0.5), eq.custom(0.7, "prediction - 0.4")):
+        found = certify_(
+            TRAIL, eq.gap("accuracy", across=across, target=target), resamples=50, rng=1
+        )
+        assert all(row.lower < row.disparity < row.upper for row in found.rows)
+    reference = VALUE["accuracy"][TABLE["race"].to_numpy() == "a"].mean()
+    found = flag_(
+        TRAIL,
+        eq.ratio("accuracy", across=across, target=eq.reference(race="a")),
+        above=1.0,
+    )
+    assert found.rows[0].target == pytest.approx(reference)
+
+
+def test_a_tilt_is_asked_for_by_its_name() -> None:
+    found = certify_(TRAIL, eq.gap("accuracy", across=MIXED), resamples=50, rng=1)
+    row = found.ask(tilt="older")
+    assert row is found.ask("older")
+    assert row.where == {"tilt": "older"}
+    assert row in found.at(0.5).rows or found.at(0.5).ask("older").upper < row.upper
+    with pytest.raises(eq.ClaimError, match="No such group has tilt 'oldest'"):
+        found.ask(tilt="oldest")
+    with pytest.raises(eq.ClaimError, match="Did you mean 'older'"):
+        found.ask("oldr")
+    assert found.to_frame("polars")["tilt"].to_list() == ["heavy", "older", "steep", "women"]
+
+
+def test_findings_speak_of_tilts() -> None:
+    claim = eq.gap("accuracy", across=MIXED)
+    bounds = certify_(TRAIL, claim, resamples=50, tolerance=0.3, rng=1)
+    assert "for every one of the 4 tilts" in bounds.guarantee
+    assert "every tilt's disparity" in bounds.sentences()[1]
+    assert "collection of tilts" in " ".join(bounds.assumptions)
+    assert "over all 4 tilts" in flag_(TRAIL, claim, rng=1).guarantee
+    one = eq.gap("accuracy", across=eq.tilts("heavy"))
+    assert "for the one tilt" in certify_(TRAIL, one, resamples=50, rng=1).guarantee
+    for found in (
+        bounds,
+        flag_(TRAIL, claim, above=0.5),
+        certify_(TRAIL, claim, method="certificates", tolerance=0.3, resamples=50, rng=1),
+    ):
+        words = " ".join((*found.sentences(), *found.assumptions))
+        assert "tilt" in words
+        assert "group" not in words
+        assert from_json(found.to_json()) == found
+        assert found.plot() is not None
+
+
+def test_joined_claims_take_tilts() -> None:
+    joined = eq.equalized_odds(across=eq.tilts(old=lambda c: c["age"], columns=["age"]))
+    found = certify_(TRAIL, joined, resamples=50, rng=1)
+    part = found.part("false positive rate")
+    assert "the one tilt" in part.guarantee
+    assert found.ask(tilt="old").group == "old"
+
+
+def test_clusters_are_resampled_whole() -> None:
+    trail = eq.read(TABLE, cluster="site", **ROLES)
+    claim = eq.gap("accuracy", across=MIXED)
+    assert certify_(trail, claim, resamples=50, rng=1).engine == "clusters"
+    assert all(row.p is not None for row in flag_(trail, claim, rng=1).rows)
+
+
+def test_too_many_distinct_weights_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.import_module("equipoise.cells.gather"), "MAX_CELLS", 100)
+    with pytest.raises(eq.ClaimError, match=r"'heavy' alone has .* Round the weights"):
+        certify_(TRAIL, eq.gap("accuracy", across=eq.tilts("heavy")), rng=1)
+
+
+def test_a_row_that_stands_for_nobody_leaves_no_trace() -> None:
+    some = TABLE.with_columns(
+        times=pl.Series([0, *[1] * (N - 1)]), lonely=pl.Series([99.0, *[1.0, 2.0, 3.0] * 133])
+    )
+    claim = eq.gap("absolute_error", across=eq.tilts("lonely"))
+    counted = certify_(eq.read(some, count="times", **ROLES), claim, resamples=50, rng=1)
+    assert numbers(counted) == numbers(
+        certify_(eq.read(some[1:], **ROLES), claim, resamples=50, rng=1)
+    )

@@ -1,0 +1,193 @@
+"""Small groups are gone from the file, and cannot be worked out from what is left."""
+
+import json
+import re
+from typing import Any
+
+import hypothesis.strategies as st
+import polars as pl
+import pytest
+from hypothesis import given, settings
+
+import equipoise as eq
+from equipoise.report.ranges import far_apart
+from equipoise.report.suppress import small, suppressed
+
+SMALL = "Zanzibari"
+
+
+def trail() -> eq.Trail:
+    """Counts in which one place is tiny, and with it every group it is part of."""
+    rows = []
+    for place, size in (("North", 400), ("South", 300), ("Isle", 40), (SMALL, 7)):
+        for sex, part in (("woman", 0.6), ("man", 0.4)):
+            for y in (0, 1):
+                for p in (0, 1):
+                    share = 0.35 if y == p else 0.15
+                    rows.append((place, sex, y, p, max(round(size * part * share), 1)))
+    frame = pl.DataFrame(rows, schema=["place", "sex", "y", "p", "count"], orient="row")
+    return eq.read(frame, label="y", prediction="p", count="count")
+
+
+def battery() -> tuple[eq.Finding, ...]:
+    table, groups = trail(), eq.intersections("place", "sex")
+    claim = eq.gap("accuracy", across=groups)
+    found: list[Any] = [
+        eq.describe(table, claim, small=2),
+        eq.flag(table, claim, above=0.0, fdr=0.9, rng=1),
+        eq.certify(table, claim, tolerance=0.2, rng=1),
+        eq.certify(table, claim, method="bootstrap", resamples=50, rng=1),
+        eq.certify(table, claim, method="certificates", tolerance=0.4, resamples=50, rng=1),
+        eq.certify(table, eq.equalized_odds(across=groups), tolerance=0.2, rng=1),
+        eq.joint_test(table, claim),
+        eq.summarize(table, "accuracy", across="place", resamples=50, rng=1),
+        eq.compare(table, "accuracy", across=("place", "sex"), resamples=50, rng=1),
+        eq.individual(table, vary="place", features=("place", "sex"), budget=0.5),
+    ]
+    return tuple(found)
+
+
+@pytest.fixture(scope="module")
+def findings() -> tuple[eq.Finding, ...]:
+    return battery()
+
+
+def own_text(page: str) -> str:
+    """The page without the scripts, which are the same in every report."""
+    return re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
+
+
+def test_no_name_of_a_small_group_is_left(findings: tuple[eq.Finding, ...]) -> None:
+    assert all(SMALL in own_text(eq.report(found).html) for found in findings[:5])
+    made = eq.report(*findings, suppress=10)
+    assert SMALL not in own_text(made.html)
+    assert made.suppressed > 10
+    assert "having fewer than 10 rows or giving away one that has" in made.html
+
+
+def test_no_number_of_a_small_group_is_left(findings: tuple[eq.Finding, ...]) -> None:
+    whole, text = (own_text(eq.report(*findings, suppress=n).html) for n in (None, 10))
+    numbers = {
+        repr(value)
+        for found in findings
+        for row in (*found.rows, *getattr(found, "groups", ()))
+        if SMALL in getattr(row, "group", "")
+        for value in (getattr(row, name, None) for name in ("value", "lower", "upper", "p"))
+        # numbers of few digits stand in a page for many reasons
+        if isinstance(value, float) and len(repr(value)) > 10
+    }
+    assert len(numbers) > 10
+    assert all(number in whole for number in numbers)
+    assert not any(number in text for number in numbers)
+
+
+def test_cells_are_not_embedded(findings: tuple[eq.Finding, ...]) -> None:
+    page = eq.report(findings[2], suppress=10).html
+    (data,) = re.findall(r"<script[^>]*data-ask[^>]*>(.*?)</script>", page, re.DOTALL)
+    asked = json.loads(data)
+    assert asked["cells"] is None
+    assert not asked["levelled"]
+    assert min(group[1] for group in asked["groups"]) >= 10
+    (kept,) = suppressed([findings[2]], 10)
+    assert kept.finding.atoms is kept.finding.recipe is None  # type: ignore[attr-defined]
+
+
+def test_the_conclusion_is_that_of_the_whole_finding() -> None:
+    table = pl.DataFrame(
+        {
+            "y": [0] * 400 + [0] * 8,
+            "p": [0] * 400 + [1] * 8,
+            "place": ["North"] * 200 + ["South"] * 200 + [SMALL] * 8,
+        }
+    )
+    claim = eq.gap("false_positive_rate", across="place")
+    found = eq.flag(eq.read(table, label="y", prediction="p"), claim, above=0.1, rng=1)
+    assert [row.group for row in found.rows if row.flagged] == [SMALL]
+    page = eq.report(found, suppress=10).html
+    assert "Violation shown" in page
+    assert "the conclusion and the guarantee still cover them" in page
+    assert SMALL not in own_text(page)
+
+
+def test_nothing_changes_without_suppression(findings: tuple[eq.Finding, ...]) -> None:
+    for found, kept in zip(findings, suppressed(findings, None), strict=True):
+        assert kept.finding is found
+
+
+def key(**where: Any) -> str:
+    return json.dumps(where, sort_keys=True, ensure_ascii=False)
+
+
+def test_a_small_remainder_takes_the_smallest_sibling_with_it() -> None:
+    sizes = {key(a="x"): 100, key(a="y"): 50, key(a="z"): 4}
+    assert small(sizes, 154, 10) == {key(a="z"), key(a="y")}
+    assert small({**sizes, key(a="w"): 7}, 161, 10) == {key(a="z"), key(a="w")}
+
+
+def test_a_hidden_parent_is_not_the_sum_of_what_is_shown() -> None:
+    sizes = {
+        key(a="x"): 100, key(a="y"): 50, key(a="z"): 4,
+        key(a="y", b="1"): 30, key(a="y", b="2"): 20,
+        key(a="x", b="1"): 60, key(a="x", b="2"): 40,
+        key(b="1"): 92, key(b="2"): 62, key(a="z", b="1"): 2, key(a="z", b="2"): 2,
+    }  # fmt: skip
+    gone = small(sizes, 154, 10)
+    assert {key(a="z"), key(a="y")} <= gone
+    assert not {key(a="y", b="1"), key(a="y", b="2")} <= set(sizes) - gone
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.integers(0, 40), min_size=12, max_size=12),
+    st.integers(2, 15),
+)
+def test_no_parent_less_its_published_children_is_small(cells: list[int], least: int) -> None:
+    sizes: dict[str, int] = {}
+    for i, n in enumerate(cells):
+        a, b = f"a{i % 3}", f"b{i // 3}"
+        for where in ({"a": a}, {"b": b}, {"a": a, "b": b}):
+            sizes[key(**where)] = sizes.get(key(**where), 0) + n
+    gone = small(sizes, sum(cells), least)
+    known = {**{k: n for k, n in sizes.items() if k not in gone}, key(): sum(cells)}
+    assert all(n >= least for k, n in known.items() if k != key())
+    for parent, n in known.items():
+        for name in ("a", "b"):
+            where = json.loads(parent)
+            kids = [
+                size
+                for child, size in known.items()
+                if (there := json.loads(child)).pop(name, None) is not None and there == where
+            ]
+            if kids and name not in where:
+                assert not 0 < n - sum(kids) < least
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.integers(0, 12), min_size=2, max_size=8), st.integers(0, 12), st.integers(2, 12))
+def test_no_combination_of_ranges_gives_few_rows(
+    points: list[int], missing: int, least: int
+) -> None:
+    size = len(points)
+    counts = {
+        (float(i), float(j)): sum(points[i : j + 1]) for i in range(size) for j in range(i, size)
+    }
+    kept = far_apart(counts, sum(points) + missing, least)
+    # all that can be worked out is the rows between two cuts, or between a cut and everybody
+    cuts = sorted({int(i) for i, _ in kept} | {int(j) + 1 for _, j in kept})
+    before = [sum(points[:cut]) for cut in cuts]
+    gaps = [b - a for i, a in enumerate(before) for b in before[i + 1 :]]
+    assert all(gap == 0 or gap >= least for gap in gaps)
+    if kept and before[0] == 0:
+        last = sum(points) + missing - before[-1]
+        assert last == 0 or last >= least
+
+
+def test_ranges_that_give_a_small_one_away_are_left_out() -> None:
+    ages = [20] * 30 + [30] * 3 + [40] * 40 + [50] * 27
+    frame = pl.DataFrame({"y": [0, 1] * 50, "p": [0, 1, 1, 0] * 25, "age": ages})
+    claim = eq.gap("accuracy", across=eq.intervals("age"))
+    found = eq.certify(eq.read(frame, label="y", prediction="p"), claim, rng=1)
+    (kept,) = suppressed([found], 10)
+    ends = [tuple(row.where["age"].values()) for row in kept.finding.rows]
+    assert ends == [(20, 20), (20, 40), (20, 50), (30, 40), (30, 50), (50, 50)]
+    assert kept.removed == 4

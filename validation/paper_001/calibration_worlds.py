@@ -1,0 +1,125 @@
+"""Worlds, one fit shared by all tests, verdicts and output for paper 001."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import bdtrc
+
+from equipoise.audits._calibration_tests import TESTS
+from equipoise.audits._residual_models import Candidate, Part, default_pool, fit_models
+from equipoise.methods import cusum
+from equipoise.methods.arrays import FloatArray
+from equipoise.worlds import RiskTable
+
+RESULTS = Path(__file__).parent / "results"
+SEED = 20260106
+DRAWS = 199
+ERROR = 0.10
+
+#: Tests that use residual models on all folds.
+FOLDED = ("cusum", "cusum-standardised", "cusum-published", "simple-score", "chi-squared")
+
+
+def inputs(table: RiskTable) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Inputs of the residual models (the score first), scores and outcomes."""
+    names = [name for name in table if name not in ("score", "risk", "y")]
+    columns = [np.asarray(table["score"])]
+    for name in names:
+        values = np.asarray(table[name])
+        if values.dtype.kind in "US":
+            columns += [(values == level).astype(float) for level in np.unique(values)]
+        else:
+            columns.append(values)
+    return np.column_stack(columns), columns[0], np.asarray(table["y"], dtype=np.float64)
+
+
+def light_pool() -> list[Candidate]:
+    """A third of the default models, for many samples of many rows."""
+    every = default_pool(11, True)
+    return [every[0], every[4], every[8], every[9]]
+
+
+class World:
+    """One sample with its residual models, fitted once and used by every test."""
+
+    def __init__(self, table: RiskTable, seed: Sequence[int], pool: list[Candidate] | None = None):
+        self.matrix, self.score, self.outcome = inputs(table)
+        self.pool = default_pool(self.matrix.shape[1], True) if pool is None else pool
+        self.seed = list(seed)
+        self._made: dict[str, tuple[FloatArray, FloatArray]] = {}
+
+    def residuals(self, how: str) -> tuple[FloatArray, FloatArray]:
+        """Predicted residuals and the rows they are tested on, by folds or on one split."""
+        if how not in self._made:
+            rng, n = np.random.default_rng([*self.seed, 1]), len(self.score)
+            if how == "split":
+                fit = cusum.split_rows(n, 0.75, rng)
+                parts = [Part(fit=fit, test=~fit)]
+            else:
+                fold = cusum.stratified_folds(self.outcome, 4, rng)
+                parts = [Part(fit=fold != k, test=fold == k) for k in range(4)]
+            fitted = fit_models(
+                self.pool,
+                parts,
+                self.matrix,
+                self.outcome,
+                self.score,
+                seed=np.random.SeedSequence([*self.seed, 2]),
+                tell=lambda: None,
+            )
+            guess = fitted.residuals(self.matrix[None], self.score, lambda: None)[0]
+            tested = np.any([part.test for part in parts], axis=0)
+            self._made[how] = guess[:, tested], tested
+        return self._made[how]
+
+    def p(
+        self,
+        method: str,
+        tolerance: float,
+        side: str = "both",
+        *,
+        split: bool = False,
+        bins: int = 10,
+        draws: int = DRAWS,
+    ) -> float:
+        """The p-value of one test."""
+        test = TESTS[method]
+        residuals, tested = None, np.ones(len(self.score), dtype=bool)
+        if test.adaptive:
+            residuals, tested = self.residuals("split" if split or test.split else "folds")
+        null = cusum.bernoulli_null(self.outcome[tested], self.score[tested], tolerance=tolerance)
+        statistic = test.build(residuals, null, cusum.Side(side), None, bins)
+        seed = np.random.SeedSequence([*self.seed, 3])
+        return cusum.run_test(statistic, null, draws=draws, seed=seed).p
+
+
+def band(count: int, nominal: float = ERROR, error: float = 1e-3) -> int:
+    """The largest number of false alarms compatible with the nominal rate."""
+    return next(k for k in range(count + 1) if float(bdtrc(k, count, nominal)) < error)
+
+
+def write(name: str, result: dict[str, Any], full: bool) -> dict[str, Any]:
+    """Write a result beside the script; a quick run never replaces a full one."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    kept = path.exists() and json.loads(path.read_text(encoding="utf-8")).get("full", False)
+    result = {**result, "full": full}
+    if full or not kept:
+        path.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    return result
+
+
+def main(name: str, run: Callable[[bool], dict[str, Any]]) -> None:
+    """Run one script from the command line."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--full", action="store_true", help="as many replicates as stored")
+    result = run(parser.parse_args().full)
+    json.dump(result, sys.stdout, indent=1)
+    print(f"\n{name}: {'agrees' if result['agrees'] else 'DIFFERS'}")
