@@ -27,6 +27,8 @@ def battery() -> tuple[eq.Finding, ...]:
         eq.summarize(trail, "accuracy", across="race", resamples=200, rng=1),
         eq.compare(trail, "accuracy", across=("race", "sex"), resamples=200, rng=1),
         eq.individual(trail, vary="race", features=("race", "sex"), budget=0.1),
+        eq.shift(trail, eq.gap("accuracy"), over=eq.gaussian("age", "sex"), rng=7),
+        eq.calibration(table(400), features=["age", "income"], draws=100, rng=7),
     ]
     return tuple(found)
 

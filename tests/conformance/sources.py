@@ -1,7 +1,7 @@
 """Where the same table can be read from: one entry for each kind of source.
 
 A later engine is one more entry: a function from an Arrow table and an empty folder to whatever
-`equipoise.read` takes.
+`equipoise.read` takes. One that needs a server names its fixture, and is given that first.
 """
 
 from collections.abc import Callable
@@ -9,11 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import ibis
 import pandas as pd
 import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.csv  # type: ignore[import-untyped]
 import pyarrow.parquet  # type: ignore[import-untyped]
+import pytest
+
+import equipoise as eq
+from tests.engines.servers import Postgres, Spark
 
 Source = Callable[[pa.Table, Path], Any]
 
@@ -86,6 +91,42 @@ def duckdb_relation(table: pa.Table, folder: Path) -> Any:
     return duckdb.connect().from_arrow(table)
 
 
+def duckdb_table(table: pa.Table, folder: Path) -> Any:
+    path = folder / "decisions.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.register("given", table)
+        connection.execute("CREATE TABLE decisions AS SELECT * FROM given")
+    return eq.read(path, table="decisions")
+
+
+def ibis_duckdb(table: pa.Table, folder: Path) -> Any:
+    return ibis.duckdb.connect().create_table("decisions", table)
+
+
+def ibis_postgres(server: Postgres, table: pa.Table, folder: Path) -> Any:
+    return server.ibis().create_table("decisions", table, overwrite=True)
+
+
+def postgres_url(server: Postgres, table: pa.Table, folder: Path) -> Any:
+    server.ibis().create_table("by_url", table, overwrite=True)
+    return eq.read(server.url(), table="by_url")
+
+
+def pyspark_classic(server: Spark, table: pa.Table, folder: Path) -> Any:
+    return server.session.read.parquet(parquet_file(table, folder))
+
+
+def pyspark_connect(server: Spark, table: pa.Table, folder: Path) -> Any:
+    return server.connect.read.parquet(parquet_file(table, folder))
+
+
+def spark_elsewhere(server: Spark, table: pa.Table, folder: Path) -> Any:
+    """A session that shows times in another zone."""
+    session = server.session.newSession()
+    session.conf.set("spark.sql.session.timeZone", "America/New_York")
+    return session.read.parquet(parquet_file(table, folder))
+
+
 SOURCES: dict[str, Source] = {
     "csv": csv_file,
     "parquet": parquet_file,
@@ -98,4 +139,32 @@ SOURCES: dict[str, Source] = {
     "polars-lazy": polars_lazy,
     "pyarrow": arrow_table,
     "duckdb": duckdb_relation,
+    "duckdb-file": duckdb_table,
+    "ibis-duckdb": ibis_duckdb,
 }
+
+#: Sources on a server: the fixture that starts it, and how the table gets there.
+SERVED: dict[str, tuple[str, Callable[[Any, pa.Table, Path], Any]]] = {
+    "ibis-postgres": ("postgres", ibis_postgres),
+    "postgres-url": ("postgres", postgres_url),
+    "spark": ("spark", pyspark_classic),
+    "spark-elsewhere": ("spark", spark_elsewhere),
+    "spark-connect": ("spark", pyspark_connect),
+}
+
+
+def every_source() -> list[Any]:
+    """All sources as test parameters; those of one server stay in one worker."""
+    served = [
+        pytest.param(name, marks=(getattr(pytest.mark, server), pytest.mark.xdist_group(server)))
+        for name, (server, _) in SERVED.items()
+    ]
+    return [*SOURCES, *served]
+
+
+def opened(name: str, table: pa.Table, folder: Path, request: pytest.FixtureRequest) -> Any:
+    """The table as the named source holds it."""
+    if name in SOURCES:
+        return SOURCES[name](table, folder)
+    server, place = SERVED[name]
+    return place(request.getfixturevalue(server), table, folder)

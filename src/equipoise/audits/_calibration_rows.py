@@ -90,8 +90,8 @@ def pull_audit_rows(
             source=trail.source,
             scanned=cells.scanned,
             counted=kept.size,
-            excluded={**cells.excluded, **lost},
-            ineligible=repeated.size - kept.size,
+            excluded={**cells.excluded, **lost, **_not_sampled(repeated.size - kept.size)},
+            ineligible=0,
             cells=kept.size,
             fingerprint=_digest(rows, repeated),
             seed=number,
@@ -174,6 +174,10 @@ def _sampled(rows: IntArray, sample: int | None, seed: np.random.SeedSequence) -
     if sample is None or rows.size <= sample:
         return rows
     return rows[np.sort(np.random.default_rng(seed).permutation(rows.size)[:sample])]
+
+
+def _not_sampled(rows: int) -> dict[str, int]:
+    return {"not sampled": rows} if rows else {}
 
 
 def _digest(rows: FeatureRows, order: IntArray) -> str:

@@ -268,8 +268,10 @@ class Bounds(Finding):
             return []
         counts = {v: sum(row.verdict is v for row in self.rows) for v in Verdict}
         claim = tolerance_words(self.tolerance, self.side, self.relative, self.share)
+        fails = self.verdict is Verdict.SHOWN_NOT
         return [
-            f"That every {self.noun}'s disparity is {claim} is {self.verdict}: shown for "
+            f"That every {self.noun}'s disparity is {claim} is "
+            f"{'shown not to hold' if fails else self.verdict}: shown for "
             f"{counts[Verdict.SHOWN]:,} of {plural(len(self), self.noun)}, shown not to hold for "
             f"{counts[Verdict.SHOWN_NOT]:,}, undetermined for {counts[Verdict.UNDETERMINED]:,}."
         ]

@@ -109,7 +109,8 @@ class JointTest(Finding):
             "not show that none does"
         )
         dropped = self.tested - self.degrees
-        follow = f"; {dropped} of them follow from the others" if dropped else ""
+        verb = "follows" if dropped == 1 else "follow"
+        follow = f"; {dropped} of them {verb} from the others" if dropped else ""
         return (
             f"{said} ({level_text(self.level)} confidence).",
             f"Likelihood ratio {self.statistic:.2f} on {self.degrees} degrees of freedom, "

@@ -64,7 +64,11 @@ def _facts(evidence: Evidence, removed: int, least: int | None) -> list[tuple[st
     ]
     if least is not None:
         facts.append(
-            ("Suppression", f"groups of fewer than {least} rows: {removed:,} groups left out")
+            (
+                "Suppression",
+                f"groups of fewer than {least} rows, and those that would give them away, are left "
+                f"out: {removed:,} over all findings",
+            )
         )
     return [(name, tidy(text)) for name, text in facts]
 
@@ -116,8 +120,9 @@ def _bundle() -> str:
     """The chart libraries, from the wheel that has them; two seconds the first time."""
     import vl_convert
 
+    made: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     # the page's own copy must not end the element that holds it
-    return str(vl_convert.javascript_bundle(snippet=None)).replace("</script", "<\\/script")
+    return made.replace("</script", "<\\/script")
 
 
 @functools.cache

@@ -40,7 +40,7 @@ def suppressed(findings: Sequence[Finding], least: int | None) -> list[Kept]:
     if least is None:
         return [Kept(finding=f, removed=0, conclusion=f.conclusion) for f in findings]
     gone = _gone(findings, least)
-    return [_kept(finding, gone) for finding in findings]
+    return [_kept(finding, gone, least) for finding in findings]
 
 
 def _gone(findings: Sequence[Finding], least: int) -> Pools:
@@ -51,7 +51,7 @@ def _gone(findings: Sequence[Finding], least: int) -> Pools:
         pool = _pool(finding)
         totals[pool] = finding.provenance.counted
         for row in _sized(finding):
-            sizes[pool][_key(row)] = int(row.n)
+            sizes[pool][_key(row)] = _size(row)
     return {pool: small(found, totals[pool], least) for pool, found in sizes.items()}
 
 
@@ -95,22 +95,21 @@ def _weakest(
     return min(shown, key=lambda kid: (sizes[kid], kid)) if told else None
 
 
-def _kept(finding: Finding, gone: Pools) -> Kept:
+def _kept(finding: Finding, gone: Pools, least: int) -> Kept:
     own, removed = _hidden(finding, gone), set[Key]()
     changes: dict[str, Any] = {}
     for field in dataclasses.fields(finding):
         value = getattr(finding, field.name)
         if _is_sized(value):
-            kept = tuple(row for row in value if not _names_any(row, own))
-            removed |= {_key(row) for row in value if _key(row) in own}
-            changes[field.name] = kept
+            changes[field.name] = tuple(row for row in value if _may_stay(row, own, least))
+            removed |= {_key(row) for row in value if _is_group(row)} & own
         elif isinstance(value, tuple) and any(hasattr(part, "excluded") for part in value):
             changes[field.name] = tuple(_unnamed(part) for part in value)
     if isinstance(finding, Bounds):
         changes |= {"recipe": None, "atoms": None}
     if isinstance(finding, Joint):
         changes["parts"] = {
-            name: part if name == "kind" else _kept(from_dict(part), gone).finding.to_dict()
+            name: part if name == "kind" else _kept(from_dict(part), gone, least).finding.to_dict()
             for name, part in finding.parts.items()
         }
     made: Finding = dataclasses.replace(finding, **changes)
@@ -139,13 +138,23 @@ def _pool(finding: Finding) -> str:
 
 
 def _sized(finding: Finding) -> list[Any]:
-    """Everything in a finding that has a size: rows, groups, cells."""
+    """Every group in a finding, with its size: rows, groups, cells."""
     fields = (getattr(finding, field.name) for field in dataclasses.fields(finding))
-    return [row for value in fields if _is_sized(value) for row in value]
+    return [row for value in fields if _is_sized(value) for row in value if _is_group(row)]
 
 
 def _is_sized(value: Any) -> bool:
     return isinstance(value, tuple) and bool(value) and hasattr(value[0], "n")
+
+
+def _size(row: Any) -> int:
+    """Rows behind a row of a finding; for a tilt, as many as tell as much."""
+    effective = getattr(row, "effective", None)
+    return int(row.n if effective is None else min(row.n, effective))
+
+
+def _is_group(row: Any) -> bool:
+    return hasattr(row, "where")
 
 
 def _key(row: Any) -> Key:
@@ -157,12 +166,14 @@ def _place(where: Mapping[str, Any], row: Any) -> dict[str, Any]:
     return {**where, "label": row.label} if hasattr(row, "label") else dict(where)
 
 
-def _names_any(row: Any, gone: set[Key]) -> bool:
-    """Whether a row is about, or mentions, a group that must go."""
+def _may_stay(row: Any, gone: set[Key], least: int) -> bool:
+    """Whether a row neither is about a group that must go nor mentions one."""
+    if not _is_group(row):
+        return _size(row) >= least
     mentioned = [_key(row)]
     if hasattr(row, "where_to"):
         mentioned.append(_text(_place(row.where_to, row)))
-    return any(key in gone for key in mentioned)
+    return not any(key in gone for key in mentioned)
 
 
 def _unnamed(part: Any) -> Any:

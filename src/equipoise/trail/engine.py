@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from equipoise.errors import EquipoiseError, TrailError
+from equipoise.trail.secrets import scrub
 
 AnyArray = npt.NDArray[Any]
 
@@ -23,6 +24,9 @@ _ENGINES = (
     "py4j",
     "ibis",
     "narwhals",
+    "psycopg",
+    "sqlglot",
+    "grpc",
 )
 
 
@@ -40,7 +44,10 @@ def engine_errors(source: str) -> Iterator[None]:
     except Exception as error:
         if not _is_engine_error(error):
             raise
-        raise TrailError(f"{source} could not be read: {_brief(error)}") from error
+        said = f"{source} could not be read: {_brief(error)}"
+        # a traceback shows the cause as well, so one that tells a password is left out
+        cause = error if scrub(str(error)) == str(error) else None
+        raise TrailError(said) from cause
 
 
 def fetch(frame: nw.LazyFrame[Any], source: str) -> dict[str, AnyArray]:
@@ -73,7 +80,7 @@ def _brief(error: BaseException) -> str:
     """The beginning of an engine's message, which may run over many lines."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith("The search space")]
-    text = " ".join(lines[:3]) or type(error).__name__
+    text = scrub(" ".join(lines[:3])) or type(error).__name__
     return text if len(text) <= 400 else text[:399] + "…"
 
 

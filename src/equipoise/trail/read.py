@@ -13,6 +13,7 @@ from equipoise.trail.trail import Trail, make_trail
 def read(
     source: Any,
     *,
+    table: str | None = None,
     label: str | None = None,
     prediction: str | None = None,
     score: str | None = None,
@@ -30,8 +31,12 @@ def read(
     ----------
     source
         Path of a CSV or Parquet file, a folder of them, or a glob; or a pandas, Polars or PyArrow
-        table, a DuckDB relation, a PySpark DataFrame, or an Ibis table. Or a `Trail`, to give it
-        other roles.
+        table, a DuckDB relation, a PySpark DataFrame, or an Ibis table; or the place of a database:
+        ``postgres://user@host/database``, ``duckdb:///file.duckdb``, ``sc://host`` (Spark Connect),
+        ``spark://host:port`` or ``spark://local[2]``, in which ``${NAME}`` stands for an
+        environment variable. Or a `Trail`, to give it other roles.
+    table
+        Name of the table, where ``source`` is the place of a database.
     label, prediction
         Columns with what happened and what the model decided: 0/1, booleans, or any two values
         together with ``positive=``.
@@ -56,7 +61,7 @@ def read(
     Trail(a polars table; label='hired', prediction='advised'; attributes 'sex')
     """
     frame, words = (
-        (source.frame, source.source) if isinstance(source, Trail) else open_source(source)
+        (source.frame, source.source) if isinstance(source, Trail) else open_source(source, table)
     )
     roles = Roles(
         label=label,

@@ -14,17 +14,26 @@ import narwhals as nw
 
 from equipoise._validate import listing
 from equipoise.errors import TrailError
+from equipoise.trail.connections import DATABASE, is_connection, open_connection
 from equipoise.trail.engine import engine_errors
+from equipoise.trail.secrets import expand
 from equipoise.trail.trail import Frame
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
 
-def open_source(source: Any) -> tuple[Frame, str]:
+def open_source(source: Any, table: str | None = None) -> tuple[Frame, str]:
     """A lazy frame over ``source`` and words that name it."""
+    if isinstance(source, str | Path) and is_connection(str(source)):
+        return open_connection(str(source), table)
+    if table is not None:
+        raise TrailError(
+            f"table={table!r} names a table of a database; {_kind(source)} holds only one. "
+            "Leave it out, or pass a connection string such as postgres://user@host/database."
+        )
     if isinstance(source, str | Path):
-        return _open_path(str(source))
+        return _open_path(expand(str(source)))
     _refuse_repeated(_names(source), "The table")
     frame = nw.from_native(_told_types(source), pass_through=True)
     if not isinstance(frame, nw.DataFrame | nw.LazyFrame):
@@ -33,6 +42,10 @@ def open_source(source: Any) -> tuple[Frame, str]:
             "or PyArrow table, a DuckDB relation, a PySpark DataFrame or an Ibis table."
         )
     return frame.lazy(), f"a {frame.implementation.name.lower()} table"
+
+
+def _kind(source: Any) -> str:
+    return repr(str(source)) if isinstance(source, str | Path) else f"a {type(source).__name__}"
 
 
 def _told_types(table: Any) -> Any:
@@ -80,7 +93,7 @@ def _open_path(path: str) -> tuple[Frame, str]:
     if unknown:
         raise TrailError(
             f"{path!r} is of no kind that can be read ({listing(sorted(unknown))}). "
-            f"Pass a file that ends in {', '.join(PARQUET + CSV)}."
+            f"Pass a file that ends in {', '.join((*PARQUET, *CSV, *DATABASE))}."
         )
     opened = _parquet(files, Path(path)) if suffixes <= set(PARQUET) else _csv(files)
     return opened, f"{Path(path).name or path}"

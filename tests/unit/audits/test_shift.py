@@ -354,3 +354,52 @@ def test_rows_without_weight_leave_no_trace() -> None:
     assert weighed.n == kept.n == 200
     assert weighed.critical == pytest.approx(kept.critical, rel=1e-9)
     assert weighed.rows[0].effective == pytest.approx(kept.rows[0].effective, rel=1e-9)
+
+
+def test_every_source_gives_the_same_answer(tmp_path: Any) -> None:
+    frame = people(200)
+    frame.write_csv(tmp_path / "people.csv")
+    sources = [frame, frame.to_pandas(), frame.to_arrow(), str(tmp_path / "people.csv")]
+    found = [
+        eq.shift(
+            eq.read(source, prediction="wrong"),
+            eq.gap(eq.selection_rate),
+            over=eq.gaussian("age", "sex"),
+            rng=1,
+            resamples=50,
+        )
+        for source in sources
+    ]
+    assert all(each.rows == found[0].rows for each in found)
+    assert len({each.provenance.fingerprint for each in found}) == 1
+
+
+def test_real_metrics_are_audited() -> None:
+    frame = people(1500)
+    trail = eq.read(frame, prediction="wrong")
+    claim = eq.gap(eq.metric("cost", "cost"), target=1.0)
+    found = eq.shift(trail, claim, over=eq.gaussian("age", bandwidth=15), rng=1, resamples=200)
+    assert found.limits == (None, None)
+    asked = found.ask_group(age=(55, 70))
+    inside = frame.filter(pl.col("age") >= 55)["cost"].mean()
+    assert asked.value == pytest.approx(inside, abs=0.1)
+    assert asked.lower < inside - 1.0 < asked.upper
+
+
+def test_kernels_have_a_plain_form() -> None:
+    for kernel in (
+        eq.gaussian("age", "sex", bandwidth=5),
+        eq.laplace("age", bandwidth=(5.0,)) * eq.gaussian("priors"),
+        eq.kernel("polynomial", "age", degree=2),
+    ):
+        assert eq.from_plan(kernel.to_plan()) == kernel
+    plain = audit(over={"kind": "gaussian", "columns": ["age"], "bandwidth": 10})
+    assert plain.critical == audit().critical
+
+
+def test_a_claim_without_groups_is_about_everyone() -> None:
+    claim = eq.gap(eq.selection_rate, target=0.3)
+    trail = eq.read(people(), prediction="wrong")
+    (row,) = eq.describe(trail, claim).rows
+    assert row.group == "everyone"
+    assert row.n == 600

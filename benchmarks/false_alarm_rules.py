@@ -1,0 +1,231 @@
+"""How each package calls a group unfair: its own rule, where it is stated, and the program that asks.
+
+Every program defines ``asked(race, sex, age, hit)``, which gets one world as columns of rows and
+answers, rule by rule, whether at least one group was reported. The forty groups are all values of
+race, sex, age and their combinations: seven attributes, each with its own values.
+"""
+
+from dataclasses import dataclass
+
+WORLD = """
+import json, sys, warnings
+warnings.simplefilter("ignore")
+import numpy as np
+
+stored = np.load({path!r})
+levels = [np.array(["A", "B", "C", "D"]), np.array(["F", "M"]), np.array(["old", "young"])]
+
+def people(world):
+    rows, ones = stored["rows"][world], stored["ones"][world]
+    cell = np.repeat(np.arange(len(rows)), rows)
+    hit = np.concatenate([np.arange(n) < k for n, k in zip(rows, ones)]).astype(int)
+    return [kind[stored["index"][cell, axis]] for axis, kind in enumerate(levels)] + [hit]
+
+def attributes(race, sex, age):
+    single = dict(race=race, sex=sex, age=age)
+    names = [("race",), ("sex",), ("age",), ("race", "sex"), ("race", "age"), ("sex", "age"), ("race", "sex", "age")]
+    return {{" × ".join(n): np.array(["/".join(v) for v in zip(*(single[k] for k in n))]) for n in names}}
+"""
+ASK = """
+found = [asked(*people(world)) for world in range({worlds})]
+print("FOUND", json.dumps({{rule: [bool(one[rule]) for one in found] for rule in found[0]}}))
+"""
+
+EQUIPOISE = """
+import polars as pl
+import equipoise as eq
+
+def asked(race, sex, age, hit):
+    trail = eq.read(pl.DataFrame(dict(race=race, sex=sex, age=age, hit=hit)), prediction="hit")
+    claim = eq.gap(eq.selection_rate, across=eq.intersections("race", "sex", "age"))
+    bounds = eq.certify(trail, claim, level=0.95, rng=0)
+    return dict(
+        flag=bool(eq.flag(trail, claim, fdr=0.05).flagged),
+        certify=any(row.lower > 0 or row.upper < 0 for row in bounds.rows if row.lower is not None and row.upper is not None),
+    )
+"""
+FAIRAUDIT = """
+from fairaudit import Auditor, Metric
+from fairaudit.groups import get_intersections
+
+def asked(race, sex, age, hit):
+    X = np.stack([race, sex, age], axis=1)
+    groups = get_intersections(X, discretization={})
+    metric = Metric("hit", lambda z, y: z.flatten().astype(float), lambda z, y, x: z.flatten().astype(float))
+    auditor = Auditor(X, np.ones((len(hit), 1)), hit[:, None], metric)
+    both, _ = auditor.flag_groups(groups, "interval", 0.05)
+    above, _ = auditor.flag_groups(groups, "lower", 0.05)
+    return dict(both=both.any(), above=above.any())
+"""
+FAIRLEARN = """
+import pandas as pd
+from fairlearn.metrics import MetricFrame
+
+# The same number as its selection_rate, which checks its arguments anew in every resample.
+def rate(y_true, y_pred):
+    return np.mean(y_pred)
+
+def asked(race, sex, age, hit):
+    outside, apart = False, False
+    for column in attributes(race, sex, age).values():
+        frame = MetricFrame(metrics=rate, y_true=hit, y_pred=hit, sensitive_features=column,
+                            n_boot=100, ci_quantiles=[0.025, 0.975], random_state=0)
+        low, high = frame.by_group_ci
+        outside |= bool(((low > frame.overall) | (high < frame.overall)).any())
+        apart |= frame.difference(method="to_overall") > 0.1
+    return dict(interval=outside, difference=apart)
+"""
+AIF360 = """
+import logging
+logging.disable(logging.WARNING)
+import pandas as pd
+from aif360.datasets import BinaryLabelDataset
+from aif360.metrics import BinaryLabelDatasetMetric
+
+def asked(race, sex, age, hit):
+    impact, parity = False, False
+    for column in attributes(race, sex, age).values():
+        for value in np.unique(column):
+            table = pd.DataFrame(dict(member=(column == value).astype(float), hit=hit))
+            data = BinaryLabelDataset(df=table, label_names=["hit"], protected_attribute_names=["member"])
+            found = BinaryLabelDatasetMetric(data, unprivileged_groups=[dict(member=1.0)], privileged_groups=[dict(member=0.0)])
+            impact |= not 0.8 <= found.disparate_impact() <= 1.25
+            parity |= abs(found.statistical_parity_difference()) > 0.1
+    return dict(impact=impact, parity=parity)
+"""
+AEQUITAS = """
+import pandas as pd
+from aequitas import Audit
+from aequitas.fairness import Fairness
+
+def asked(race, sex, age, hit):
+    named = attributes(race, sex, age)
+    table = pd.DataFrame({"score": hit, "label": hit, **{k: v.astype(object) for k, v in named.items()}})
+    audit = Audit(table, sensitive_attribute_column=list(named))
+    audit.audit()
+    fair = Fairness().get_group_value_fairness(audit.disparity_df, fair_measures_requested=["Impact Parity"])
+    return dict(parity=(fair["Impact Parity"] == False).any())
+"""
+VFAIRNESS = """
+import pandas as pd
+from vfairness import FairnessAnalyzer, scan_fairness_violations
+
+def asked(race, sex, age, hit):
+    named = attributes(race, sex, age)
+    scan = scan_fairness_violations(pd.DataFrame(named), hit, protected_columns=list(named))
+    verdicts = {
+        FairnessAnalyzer(hit, hit, column).demographic_parity_difference(include_ci=True, n_bootstrap=200, random_state=0).verdict
+        for column in named.values()
+    }
+    return dict(scan=len(scan) > 0, verdict="unfair" in verdicts)
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A package that is asked about the worlds."""
+
+    name: str
+    """As it is written in the table."""
+    peer: str
+    """Its environment; empty for ours."""
+    program: str
+    """Defines ``asked``."""
+    rules: dict[str, tuple[str, str]]
+    """For every rule: what it says, and where the package states it."""
+    worlds: dict[int, int]
+    """How many worlds are asked at each number of rows; slow packages are asked about fewer."""
+
+
+ALL = {500: 200, 2_000: 200, 10_000: 200}
+TOOLS = (
+    Tool(
+        name="equipoise",
+        peer="",
+        program=EQUIPOISE,
+        rules={
+            "flag": ("`eq.flag`, false discovery rate 5 %: a group is flagged", "the default"),
+            "certify": (
+                "`eq.certify`, 95 %: a group's interval excludes everyone's rate",
+                "the default",
+            ),
+        },
+        worlds=ALL,
+    ),
+    Tool(
+        name="fairaudit",
+        peer="fairaudit",
+        program=FAIRAUDIT,
+        rules={
+            "both": (
+                '`flag_groups(…, "interval", 0.05)`: a group is flagged',
+                "its default resampling; its two-sided p-value is 1 − 2Φ(|t|), never positive",
+            ),
+            "above": (
+                '`flag_groups(…, "lower", 0.05)`: a group is flagged as above everyone',
+                "its default resampling",
+            ),
+        },
+        worlds={500: 100, 2_000: 100, 10_000: 40},
+    ),
+    Tool(
+        name="Fairlearn",
+        peer="fairlearn",
+        program=FAIRLEARN,
+        rules={
+            "interval": (
+                "`MetricFrame(n_boot=100)`: a group's 95 % interval excludes the overall rate",
+                "its user guide shows the intervals and leaves the reading to the user",
+            ),
+            "difference": (
+                '`MetricFrame.difference(method="to_overall")` above 0.1',
+                "Fairlearn states no limit; 0.1 is AIF360's",
+            ),
+        },
+        worlds={500: 40, 2_000: 40, 10_000: 40},
+    ),
+    Tool(
+        name="AIF360",
+        peer="aif360",
+        program=AIF360,
+        rules={
+            "impact": (
+                "`disparate_impact` of a group against the rest outside 0.8 – 1.25",
+                "its interactive demo: fairness is between 0.8 and 1.25",
+            ),
+            "parity": (
+                "`statistical_parity_difference` of a group against the rest outside ± 0.1",
+                "its interactive demo: fairness is between −0.1 and 0.1",
+            ),
+        },
+        worlds=ALL,
+    ),
+    Tool(
+        name="Aequitas",
+        peer="aequitas",
+        program=AEQUITAS,
+        rules={
+            "parity": (
+                "`Fairness`: a group's rate over that of the largest group outside 0.8 – 1.25",
+                "its default τ = 0.8",
+            )
+        },
+        worlds=ALL,
+    ),
+    Tool(
+        name="vfairness",
+        peer="vfairness",
+        program=VFAIRNESS,
+        rules={
+            "scan": (
+                "`scan_fairness_violations`: an attribute's largest gap above 0.1",
+                "its default limit; it leaves out groups under 30 rows",
+            ),
+            "verdict": (
+                "`FairnessAnalyzer`, 95 %: an attribute's verdict is “unfair”",
+                "its default limit of 0.1 and size of 30; 200 resamples instead of 5,000",
+            ),
+        },
+        worlds={500: 40, 2_000: 40, 10_000: 40},
+    ),
+)

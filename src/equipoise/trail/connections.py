@@ -1,0 +1,170 @@
+"""Tables on servers and in databases, by connection string."""
+
+import importlib
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import narwhals as nw
+
+from equipoise._validate import did_you_mean, known_name, listing
+from equipoise.errors import TrailError
+from equipoise.trail.engine import engine_errors
+from equipoise.trail.secrets import HIDDEN, expand, remember, remember_url, scrub
+from equipoise.trail.trail import Frame
+
+#: Endings of DuckDB's database files.
+DATABASE = (".duckdb", ".ddb", ".db")
+#: Seconds to wait for a server that does not answer.
+PATIENCE = 10
+
+
+def is_connection(source: str) -> bool:
+    """Whether a source is a connection string or a database, which hold tables by name."""
+    return "://" in source or source.lower().endswith(DATABASE)
+
+
+def open_connection(source: str, table: str | None) -> tuple[Frame, str]:
+    """A lazy frame over a table of a database, and words that name it without the password."""
+    address = expand(source)
+    remember_url(address)
+    if "://" not in address:
+        return _duckdb(address, table)
+    scheme = address.split("://", 1)[0].lower()
+    opener = _OPENERS[known_name("Kind of source", scheme, _OPENERS, TrailError)]
+    return opener(address, table)
+
+
+def _duckdb(address: str, table: str | None) -> tuple[Frame, str]:
+    import duckdb
+
+    path = Path(address.split("://", 1)[-1])
+    if not path.is_file():
+        raise TrailError(
+            f"There is no database {str(path)!r}. An absolute path has three slashes, as in "
+            "duckdb:///data/decisions.duckdb."
+        )
+    with engine_errors(path.name):
+        connection = duckdb.connect(str(path), read_only=True)
+        known = connection.execute(
+            "SELECT table_schema, table_name FROM information_schema.tables"
+        ).fetchall()
+        chosen = _chosen(table, known, path.name, "main")
+        connection.execute("SET TimeZone = 'UTC'")
+        relation = connection.table(".".join(_quoted(part) for part in chosen))
+    return nw.from_native(relation), f"table {table!r} of {path.name}"
+
+
+def _postgres(address: str, table: str | None) -> tuple[Frame, str]:
+    ibis = _needed("ibis", "postgres", "PostgreSQL")
+    words = scrub(address)
+    with engine_errors(words):
+        connection = ibis.postgres.connect(**_postgres_options(address))
+        known = connection.raw_sql(
+            "SELECT table_schema, table_name FROM information_schema.tables "
+            "WHERE table_schema NOT IN ('pg_catalog', 'information_schema')"
+        ).fetchall()
+        schema, name = _chosen(table, known, words, "public")
+        found = connection.table(name, database=schema)
+    return nw.from_native(found), f"table {table!r} of {words}"
+
+
+def _postgres_options(address: str) -> dict[str, Any]:
+    parts = urlsplit(address)
+    further = {key: unquote(value) for key, value in parse_qsl(parts.query)}
+    for name, value in further.items():
+        if "password" in name.lower():
+            remember(value)
+    password = unquote(parts.password) if parts.password else None
+    options: dict[str, Any] = {
+        "host": parts.hostname,
+        "port": parts.port,
+        "user": unquote(parts.username) if parts.username else None,
+        # a plan quoted in evidence has lost its password; the environment may hold it
+        "password": None if password == HIDDEN else password,
+        "database": unquote(parts.path.lstrip("/")) or None,
+        "connect_timeout": PATIENCE,
+    }
+    return {name: value for name, value in {**options, **further}.items() if value is not None}
+
+
+def _spark(address: str, table: str | None) -> tuple[Frame, str]:
+    _needed("pyspark", "spark", "Spark")
+    from pyspark.sql import SparkSession
+
+    master = address.split("://", 1)[1]
+    # spark://local[2] means this machine, as Spark itself writes it
+    master = master if master.startswith("local") else address
+    return _session_table(SparkSession.builder.master(master), address, table)
+
+
+def _spark_connect(address: str, table: str | None) -> tuple[Frame, str]:
+    _needed("pyspark", "spark", "Spark Connect")
+    with engine_errors(scrub(address)):
+        from pyspark.sql.connect.session import SparkSession
+    return _session_table(SparkSession.builder.remote(address), address, table)
+
+
+def _session_table(builder: Any, address: str, table: str | None) -> tuple[Frame, str]:
+    words = scrub(address)
+    if not table:
+        raise TrailError(f"{words} needs table=…: the name of a table, or a path to Parquet files.")
+    with engine_errors(words):
+        _reach(address)
+        session = builder.getOrCreate()
+        is_path = "/" in table or table.endswith(".parquet")
+        frame = session.read.parquet(table) if is_path else session.table(table)
+        made: Frame = nw.from_native(frame)
+        # Connect asks the server for the schema, and only then learns that there is no such table
+        made.collect_schema()
+    return made, f"table {table!r} of {words}"
+
+
+def _reach(address: str) -> None:
+    """Fail at once where nobody listens; Spark's own clients go on trying for minutes."""
+    try:
+        parts = urlsplit(address)
+        host, port = parts.hostname, parts.port or (15002 if parts.scheme == "sc" else 7077)
+    except ValueError:
+        # local[2] is no host
+        return
+    if host is not None and not host.startswith("local["):
+        socket.create_connection((host, port), timeout=PATIENCE).close()
+
+
+_OPENERS: dict[str, Callable[[str, str | None], tuple[Frame, str]]] = {
+    "postgres": _postgres,
+    "postgresql": _postgres,
+    "duckdb": _duckdb,
+    "spark": _spark,
+    "sc": _spark_connect,
+}
+
+
+def _chosen(
+    table: str | None, known: list[tuple[str, str]], called: str, usual: str
+) -> tuple[str, str]:
+    """The table as (schema, name), or an error that says what there is."""
+    names = sorted(name if schema == usual else f"{schema}.{name}" for schema, name in known)
+    there = f"There is: {listing(names, most=20)}." if names else "It shows no tables."
+    if not table:
+        raise TrailError(f"{called} is a database; say which table with table=…. {there}")
+    for schema, name in known:
+        if table in (f"{schema}.{name}", name if schema == usual else None):
+            return schema, name
+    raise TrailError(f"{called} has no table {table!r}.{did_you_mean(table, names)} {there}")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _needed(module: str, extra: str, called: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise TrailError(
+            f"{called} needs packages that are not installed: pip install 'equipoise[{extra}]'."
+        ) from error
