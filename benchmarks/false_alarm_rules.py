@@ -26,6 +26,11 @@ def attributes(race, sex, age):
     names = [("race",), ("sex",), ("age",), ("race", "sex"), ("race", "age"), ("sex", "age"), ("race", "sex", "age")]
     return {{" × ".join(n): np.array(["/".join(v) for v in zip(*(single[k] for k in n))]) for n in names}}
 """
+# Numbers stand for the values where a package is slow with text; what it finds is the same.
+CODES = """
+def coded(race, sex, age):
+    return {k: np.unique(v, return_inverse=True)[1] for k, v in attributes(race, sex, age).items()}
+"""
 ASK = """
 found = [asked(*people(world)) for world in range({worlds})]
 print("FOUND", json.dumps({{rule: [bool(one[rule]) for one in found] for rule in found[0]}}))
@@ -57,7 +62,7 @@ def asked(race, sex, age, hit):
     above, _ = auditor.flag_groups(groups, "lower", 0.05)
     return dict(both=both.any(), above=above.any())
 """
-FAIRLEARN = """
+FAIRLEARN = CODES + """
 import pandas as pd
 from fairlearn.metrics import MetricFrame
 
@@ -67,7 +72,7 @@ def rate(y_true, y_pred):
 
 def asked(race, sex, age, hit):
     outside, apart = False, False
-    for column in attributes(race, sex, age).values():
+    for column in coded(race, sex, age).values():
         frame = MetricFrame(metrics=rate, y_true=hit, y_pred=hit, sensitive_features=column,
                             n_boot=100, ci_quantiles=[0.025, 0.975], random_state=0)
         low, high = frame.by_group_ci
@@ -106,12 +111,12 @@ def asked(race, sex, age, hit):
     fair = Fairness().get_group_value_fairness(audit.disparity_df, fair_measures_requested=["Impact Parity"])
     return dict(parity=(fair["Impact Parity"] == False).any())
 """
-VFAIRNESS = """
+VFAIRNESS = CODES + """
 import pandas as pd
 from vfairness import FairnessAnalyzer, scan_fairness_violations
 
 def asked(race, sex, age, hit):
-    named = attributes(race, sex, age)
+    named = coded(race, sex, age)
     scan = scan_fairness_violations(pd.DataFrame(named), hit, protected_columns=list(named))
     verdicts = {
         FairnessAnalyzer(hit, hit, column).demographic_parity_difference(include_ci=True, n_bootstrap=200, random_state=0).verdict

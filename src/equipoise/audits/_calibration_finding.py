@@ -153,9 +153,10 @@ def _paths(outcome: Outcome) -> list[ControlPath]:
     lines = []
     for path in outcome.statistic.paths:
         sums = path.sums(outcome.null.observed)
-        # the peak is always kept, whatever else is thinned out
+        # both peaks are always kept, whatever else is thinned out
         steps = np.linspace(0, sums.size - 1, min(sums.size, CHART_POINTS)).round().astype(int)
-        kept = np.unique([*steps, int(np.argmax(sums))])
+        peaks = (int(np.argmax(sums)), int(np.argmax(sums + path.penalty)))
+        kept = np.unique([*steps, *peaks])
         lines.append(
             ControlPath(
                 model=_model_name(outcome, path.model),

@@ -37,7 +37,7 @@ class Span:
     """Covariates that are the same on every row."""
 
 
-def make_span(rows: ShiftRows, over: TiltKernel, tolerance: float, max_rank: int) -> Span:
+def make_span(rows: ShiftRows, over: TiltKernel, residual: float, max_rank: int) -> Span:
     """Settle the bandwidths, then factor the kernel on the rows."""
     parts: list[KernelPart] = []
     functions: dict[int, Callable[..., Any]] = {}
@@ -50,7 +50,7 @@ def make_span(rows: ShiftRows, over: TiltKernel, tolerance: float, max_rank: int
     try:
         # Only a kernel that is not known to be one needs the check.
         found = tilts.factor_kernel(
-            kernel, rows.points, tolerance=tolerance, max_rank=max_rank, check=bool(functions)
+            kernel, rows.points, tolerance=residual, max_rank=max_rank, check=bool(functions)
         )
     except tilts.NotPositiveError as error:
         raise OptionError(f"The kernel cannot be used: {error}.") from error

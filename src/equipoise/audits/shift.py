@@ -46,7 +46,7 @@ class ShiftOptions:
     engine: str
     resamples: int
     floor: float
-    tolerance: float
+    residual: float
     max_rank: int
 
     def __post_init__(self) -> None:
@@ -58,8 +58,8 @@ class ShiftOptions:
         whole("max_rank", self.max_rank)
         if not 0 < real("floor", self.floor) <= 1:
             raise OptionError(f"floor must lie in (0, 1]; got {self.floor!r}.")
-        if not 0 <= real("tolerance", self.tolerance) < 1:
-            raise OptionError(f"tolerance must lie in [0, 1); got {self.tolerance!r}.")
+        if not 0 <= real("residual", self.residual) < 1:
+            raise OptionError(f"residual must lie in [0, 1); got {self.residual!r}.")
 
 
 @known_keywords
@@ -74,7 +74,7 @@ def shift(
     engine: Engine = "auto",
     resamples: int = 1000,
     floor: float = FLOOR,
-    tolerance: float = tilts.TOLERANCE,
+    residual: float = tilts.TOLERANCE,
     max_rank: int = tilts.MAX_RANK,
     sample: int | None = None,
     rng: Rng = None,
@@ -110,7 +110,7 @@ def shift(
         How often.
     floor
         What the squared norm of a tilt counts in its scale: rougher tilts get wider bounds.
-    tolerance, max_rank
+    residual, max_rank
         When to stop adding kernel sections: at this share of the kernel's trace, or at so many.
         What is left out widens the bounds of tilts that need it.
     sample
@@ -139,7 +139,7 @@ def shift(
         engine=engine,
         resamples=resamples,
         floor=floor,
-        tolerance=tolerance,
+        residual=residual,
         max_rank=max_rank,
     )
     if sample is not None:
@@ -149,7 +149,7 @@ def shift(
         raise ClaimError("shift asks about a gap; compare with a scaled target instead of a ratio.")
     chosen, seed = as_kernel(over), seed_of(rng)
     rows = pull_shift_rows(trail, asked, chosen.columns, sample, seed.sequence)
-    span = make_span(rows, chosen, tolerance, max_rank)
+    span = make_span(rows, chosen, residual, max_rank)
     sampled, found = _audit(rows, span, options, seed, progress)
     return _finding(asked, rows, span, options, seed, sampled, found)
 

@@ -22,7 +22,7 @@ from equipoise.claims.metric import Metric
 from equipoise.errors import ClaimError
 from equipoise.trail import Trail
 from equipoise.trail.roles import ROLE_NAMES, TWO_VALUED, is_text, require_column
-from equipoise.trail.trail import not_nan
+from equipoise.trail.trail import not_nan, truth_number
 
 
 def key_of(trail: Trail, dimension: Dimension) -> nw.Expr:
@@ -32,7 +32,7 @@ def key_of(trail: Trail, dimension: Dimension) -> nw.Expr:
     if isinstance(dimension, Tilt):
         return weight_of(trail, dimension)
     if isinstance(dimension, Condition):
-        return condition_of(trail, dimension.formula, None, guarded=True).cast(nw.Int64)
+        return truth_number(condition_of(trail, dimension.formula, None, guarded=True))
     if isinstance(dimension, Binned):
         column = trail.attribute(dimension.column)
         return nw.when(trail.present(column)).then(_bin_code(trail.number(column), dimension.cuts))
@@ -118,7 +118,7 @@ def weight_of(trail: Trail, tilt: Tilt) -> nw.Expr:
     term = _evaluate(trail, formula, None)
     if term.sort == "truth":
         held = condition_of(trail, tilt.formula, None, guarded=True)
-        return held.cast(nw.Int64).cast(nw.Float64)
+        return truth_number(held).cast(nw.Float64)
     if term.sort != "number":
         raise ClaimError(
             f"Tilt {tilt.name!r} must give a number; {formula.text!r} gives {term.sort}."
@@ -172,8 +172,8 @@ def _clip(value: nw.Expr, metric: Metric) -> nw.Expr:
 
 def _bin_code(value: nw.Expr, cuts: Sequence[float]) -> nw.Expr:
     if not cuts:
-        return nw.lit(0).cast(nw.Int64)
-    return nw.sum_horizontal(*((value >= cut).cast(nw.Int64) for cut in cuts))
+        return nw.lit(0).cast(nw.Int32)
+    return nw.sum_horizontal(*(truth_number(value >= cut) for cut in cuts))
 
 
 def _role_rank(reference: Reference) -> int:

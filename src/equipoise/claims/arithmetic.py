@@ -26,7 +26,7 @@ def as_number(term: Term) -> Any:
         return term.value
     if isinstance(term.value, nw.Expr):
         # Via whole numbers: not every engine casts a truth value straight to a double.
-        return term.value.cast(nw.Int64).cast(nw.Float64)
+        return term.value.cast(nw.Int32).cast(nw.Float64)  # as PostgreSQL takes truth values
     return np.asarray(term.value, dtype=np.float64) if _is_array(term.value) else term.value
 
 

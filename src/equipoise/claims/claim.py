@@ -25,8 +25,8 @@ class Claim:
     """One question about every group of a collection."""
 
     metric: Metric
-    across: Groups
-    # a plan file may leave it out, as `gap` may
+    # a plan file may leave these out, as `gap` may: everyone, against everyone
+    across: Groups = None  # type: ignore[assignment]
     target: Target = None  # type: ignore[assignment]
 
     @property
@@ -37,7 +37,8 @@ class Claim:
     def __post_init__(self) -> None:
         # A plan file may name these by a word; the claim always holds the values.
         object.__setattr__(self, "metric", as_metric(self.metric))
-        object.__setattr__(self, "across", as_groups(self.across))
+        whom = everyone() if self.across is None else as_groups(self.across)
+        object.__setattr__(self, "across", whom)
         object.__setattr__(self, "target", _target(self.target))
 
     def dimensions(self) -> tuple[Dimension, ...]:
@@ -77,6 +78,8 @@ class Ratio(Claim):
     """The ratio of each group's metric to the target."""
 
     def __post_init__(self) -> None:
+        if self.across is None:
+            raise ClaimError("A ratio needs groups: pass across=….")
         Claim.__post_init__(self)
         target = self.target
         if target.scale == 0 or (isinstance(target, Constant) and target.value == 0):

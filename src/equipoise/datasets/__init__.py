@@ -17,8 +17,9 @@ def compas(*, threshold: int = 5, everyone: bool = False) -> Trail:
 
     Each row of the table is a number of people (``n``) who share sex, race, age, prior offences,
     charge, decile score and outcome. The prediction ``high_risk`` is a decile score of at least
-    ``threshold``. By default only people screened within 30 days of arrest are included, as in most
-    published analyses (6,172); ``everyone=True`` keeps all 7,214.
+    ``threshold``; the score ``risk`` is the share of people with the same decile who reoffended, so
+    that it is calibrated overall. By default only people screened within 30 days of arrest are
+    included, as in most published analyses (6,172); ``everyone=True`` keeps all 7,214.
 
     >>> compas().roles.prediction
     'high_risk'
@@ -31,9 +32,12 @@ def compas(*, threshold: int = 5, everyone: bool = False) -> Trail:
     frame = frame.with_columns(high_risk=(nw.col("decile_score") >= threshold).cast(nw.Int64))
     if not everyone:
         frame = frame.filter(nw.col("screened") == 1)
+    again, people = nw.col("reoffended") * nw.col("n"), nw.col("n")
+    risk = again.sum().over("decile_score") / people.sum().over("decile_score")
+    frame = frame.with_columns(risk=risk)
     return make_trail(
         frame,
-        roles=Roles(label="reoffended", prediction="high_risk", count="n"),
+        roles=Roles(label="reoffended", prediction="high_risk", score="risk", count="n"),
         attributes=None,
         positive=None,
         source="the bundled COMPAS counts",

@@ -207,7 +207,7 @@ class Calibration(Finding):
                 for x, y in zip(path.share, path.value, strict=True)
             ],
             self.critical,
-            self.model,
+            None if self.subgroup is None else (self.model, self.subgroup.share),
             unit=_UNITS[self.scale],
             title=f"Control chart: is the model off by more than {self._limit()} somewhere?",
             subtitle=f"above the dashed line, p is below {1 - self.level:.2g} (p = {self.p:.2g})",

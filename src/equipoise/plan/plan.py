@@ -29,11 +29,14 @@ VERBS = (
     "discover",
     "summarize",
     "compare",
+    "shift",
+    "calibration",
     "individual",
 )
 
 #: Arguments that the runner supplies, or that no file can hold.
 NOT_IN_A_PLAN = ("trail", "rng", "progress", "model")
+_UNWRITABLE = {("calibration", "models")}
 
 
 class _Strict(BaseModel):
@@ -165,7 +168,7 @@ def _model(verb: str, function: Callable[..., Any]) -> type[AuditPlan]:
     hints = typing.get_type_hints(inspect.unwrap(function))
     fields: dict[str, Any] = {"audit": (Literal[verb], ...)}
     for name, parameter in inspect.signature(function).parameters.items():
-        if name not in NOT_IN_A_PLAN:
+        if name not in NOT_IN_A_PLAN and (verb, name) not in _UNWRITABLE:
             default = ... if parameter.default is parameter.empty else parameter.default
             fields[name] = (_plain_type(hints.get(name, Any)), default)
     made: Any = create_model(

@@ -33,6 +33,8 @@ class Kept:
     """How many groups were suppressed."""
     conclusion: Verdict | None
     """What the whole finding shows, suppressed groups included."""
+    told: bool = True
+    """Whether its sentences and its chart still hold of what is left."""
 
 
 def suppressed(findings: Sequence[Finding], least: int | None) -> list[Kept]:
@@ -112,8 +114,18 @@ def _kept(finding: Finding, gone: Pools, least: int) -> Kept:
             name: part if name == "kind" else _kept(from_dict(part), gone, least).finding.to_dict()
             for name, part in finding.parts.items()
         }
+    told = not (removed and _reads_by_place(finding))
+    if not told:
+        changes = {
+            name: () if _is_sized(getattr(finding, name)) else changes[name] for name in changes
+        }
     made: Finding = dataclasses.replace(finding, **changes)
-    return Kept(finding=made, removed=len(removed), conclusion=finding.conclusion)
+    return Kept(finding=made, removed=len(removed), conclusion=finding.conclusion, told=told)
+
+
+def _reads_by_place(finding: Finding) -> bool:
+    """Whether rows are known by their place, not by attributes, so that none can be taken out."""
+    return any(_is_group(row) and hasattr(row, "n") and not row.where for row in finding.rows)
 
 
 def _hidden(finding: Finding, gone: Pools) -> set[Key]:

@@ -81,8 +81,8 @@ def section_of(number: int, entry: Entry, kept: Kept, least: int | None) -> Sect
         heading=_capital(tidy(finding.question)) or tidy(entry.name),
         conclusion=CONCLUSIONS[kept.conclusion],
         asked=ASKED[entry.asked],
-        sentences=(*map(tidy, finding.sentences()), *_suppression(kept, least)),
-        chart=chart_of(finding),
+        sentences=_sentences(kept, least),
+        chart=chart_of(finding) if kept.told else None,
         tables=tables_of(finding),
         ask=ask_of(finding),
         parts=_parts(f"finding-{number}", finding),
@@ -95,6 +95,11 @@ def section_of(number: int, entry: Entry, kept: Kept, least: int | None) -> Sect
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
+
+
+def _sentences(kept: Kept, least: int | None) -> tuple[str, ...]:
+    said = kept.finding.sentences() if kept.told else ()
+    return (*map(tidy, said), *_suppression(kept, least))
 
 
 def _suppression(kept: Kept, least: int | None) -> list[str]:

@@ -2,6 +2,7 @@
 
 import importlib
 import socket
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,8 @@ def _postgres(address: str, table: str | None) -> tuple[Frame, str]:
     words = scrub(address)
     with engine_errors(words):
         connection = ibis.postgres.connect(**_postgres_options(address))
+        # the server is told when the trail is gone
+        weakref.finalize(connection, connection.con.close)
         known = connection.raw_sql(
             "SELECT table_schema, table_name FROM information_schema.tables "
             "WHERE table_schema NOT IN ('pg_catalog', 'information_schema')"

@@ -61,8 +61,21 @@ def fetch(frame: nw.LazyFrame[Any], source: str) -> dict[str, AnyArray]:
             return _columns(frame.columns, native.fetchall())
         if frame.implementation.is_spark_like():
             return _columns(frame.columns, native.collect())
+        if frame.implementation.is_ibis() and native.get_backend().name == "postgres":
+            return _columns(frame.columns, _postgres_rows(native))
         table = frame.collect()
         return {name: _objects(table[name].to_list()) for name in table.columns}
+
+
+def _postgres_rows(native: Any) -> list[Any]:
+    """The rows as PostgreSQL gives them.
+
+    A sum of whole numbers has type numeric there, which Ibis cannot turn into what it expects.
+    """
+    backend = native.get_backend()
+    with backend.raw_sql(native.compile()) as cursor:
+        rows: list[Any] = cursor.fetchall()
+    return rows
 
 
 def _columns(names: list[str], rows: list[Any]) -> dict[str, AnyArray]:

@@ -85,7 +85,7 @@ class Trail:
         """A column as double-precision numbers, whatever numeric type it is stored in."""
         dtype = self.schema[column]
         if isinstance(dtype, nw.Boolean):
-            return nw.col(column).cast(nw.Int64).cast(nw.Float64)
+            return truth_number(nw.col(column)).cast(nw.Float64)
         if not dtype.is_numeric():
             raise TrailError(
                 f"Column {column!r} is used as a number but holds {dtype}. "
@@ -112,7 +112,7 @@ class Trail:
         column = self.roles.column(role)
         if role in self.positive:
             positive: nw.Expr = self.key(column) == self.positive[role]
-            return positive.cast(nw.Int64).cast(nw.Float64)
+            return truth_number(positive).cast(nw.Float64)
         if is_text(self.schema[column]):
             raise TrailError(
                 f"The {role} column {column!r} holds text. Pass positive=… to equipoise.read to "
@@ -125,6 +125,11 @@ class Trail:
                 "value counts as 1."
             )
         return self.number(column)
+
+
+def truth_number(truth: nw.Expr) -> nw.Expr:
+    """A truth value as 0 or 1; PostgreSQL takes the small kind of whole number only."""
+    return truth.cast(nw.Int32)
 
 
 def not_nan(value: nw.Expr) -> nw.Expr:

@@ -56,7 +56,7 @@ def test_a_tilt_is_estimated_as_a_weighted_mean() -> None:
 
 def test_sections_elsewhere_are_estimated_exactly_and_allowed_for() -> None:
     frame = people()
-    found = audit(frame, tolerance=1e-4)
+    found = audit(frame, residual=1e-4)
     age, wrong = frame["age"].to_numpy(), frame["wrong"].to_numpy()
     h = np.exp(-0.5 * ((age - 30.0) / 10) ** 2) * 2 + np.exp(-0.5 * ((age - 61.5) / 10) ** 2)
     asked = found.ask_tilt([2.0, 1.0], at={"age": [30.0, 61.5]})

@@ -149,7 +149,7 @@ def test_a_missing_category_is_a_level_of_its_own() -> None:
         ({"side": "left"}, OptionError, "side 'left' does not exist"),
         ({"resamples": 5}, OptionError, "at least 20"),
         ({"floor": 0.0}, OptionError, "floor must lie"),
-        ({"tolerance": 1.0}, OptionError, "tolerance must lie"),
+        ({"residual": 1.0}, OptionError, "residual must lie"),
         ({"max_rank": 0}, OptionError, "max_rank"),
         ({"sample": 1}, OptionError, "sample"),
         ({"kernel": "x"}, OptionError, "option 'kernel' does not exist"),

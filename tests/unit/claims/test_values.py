@@ -101,7 +101,7 @@ def test_options_that_do_not_exist_or_fit(make: Any, says: str) -> None:
         ("acuracy", "Did you mean 'accuracy'"),
         ({"kind": "gapp"}, "Kind 'gapp' does not exist. Did you mean 'gap'"),
         ({"kind": ["gap"]}, "does not exist"),
-        ({"kind": "gap"}, "gap needs 'metric', 'across'; got none"),
+        ({"kind": "gap"}, "gap needs 'metric'; got none"),
         ({"kind": "overall", "zz": 1}, "overall field 'zz' does not exist. There is: 'scale'"),
         ({"kind": "intersections", "attributes": 5}, "cannot be made from"),
         ({"kind": "intervals", "attribute": 5}, "column name; got 5"),

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 import equipoise as eq
 from equipoise.report.ranges import far_apart
 from equipoise.report.suppress import small, suppressed
+from tests.browser.audits import table
 
 SMALL = "Zanzibari"
 
@@ -107,6 +108,24 @@ def test_the_conclusion_is_that_of_the_whole_finding() -> None:
     assert "Violation shown" in page
     assert "the conclusion and the guarantee still cover them" in page
     assert SMALL not in own_text(page)
+
+
+def test_rows_known_by_their_place_go_together() -> None:
+    found = eq.calibration(table(300), features=["age", "income"], draws=50, rng=7)
+    sizes = sorted(row.n for row in found.rows)
+    page = own_text(eq.report(found, suppress=sizes[0] + 1).html)
+    assert found.rows[0].group not in page
+    assert not any(sentence in page for sentence in found.sentences()[1:3])
+    assert "<table" not in page
+    assert "<figure" not in page
+    assert "left out of this report" in page
+    assert found.rows[0].group in own_text(eq.report(found, suppress=2).html)
+
+
+@pytest.mark.parametrize("least", [60, 10**6])
+def test_any_limit_leaves_a_report(findings: tuple[eq.Finding, ...], least: int) -> None:
+    made = eq.report(*findings, suppress=least)
+    assert made.html.count('<section class="finding"') == len(findings)
 
 
 def test_nothing_changes_without_suppression(findings: tuple[eq.Finding, ...]) -> None:

@@ -11,7 +11,7 @@ Records = Sequence[Mapping[str, Any]]
 def control_chart(
     records: Records,
     critical: float | None,
-    best: str | None,
+    best: tuple[str | None, float] | None,
     *,
     unit: str,
     title: str,
@@ -19,11 +19,13 @@ def control_chart(
 ) -> Any:
     """One line per residual model, the one that found the subgroup in colour; a dashed limit.
 
-    Each record has ``model``, ``share`` and ``value``.
+    Each record has ``model``, ``share`` and ``value``. ``best`` is the model that found the
+    subgroup and the subgroup's share, at which a diamond stands.
     """
     import altair as alt
 
-    values = [{**record, "found it": record["model"] == best} for record in records]
+    name, end = best or (None, 0.0)
+    values = [{**record, "found it": record["model"] == name} for record in records]
     lines = (
         alt.Chart(data(values))
         .mark_line(interpolate="step-after")
@@ -40,20 +42,20 @@ def control_chart(
             tooltip=["model:N", "share:Q", "value:Q"],
         )
     )
-    layers = [lines, *_peak(values)]
+    layers = [lines, *_diamond(values, end)]
     if critical is not None:
         rule = alt.Chart(data([{"at": critical}])).mark_rule(strokeDash=[4, 3], color=INK)
         layers.append(rule.encode(y="at:Q"))
     return styled(alt.layer(*layers).properties(width=WIDTH, height=280), title, subtitle)
 
 
-def _peak(values: list[dict[str, Any]]) -> list[Any]:
+def _diamond(values: list[dict[str, Any]], end: float) -> list[Any]:
     import altair as alt
 
     found = [record for record in values if record["found it"]]
     if not found:
         return []
-    top = max(found, key=lambda record: float(record["value"]))
+    top = min(found, key=lambda record: abs(float(record["share"]) - end))
     point = alt.Chart(data([top])).mark_point(shape="diamond", filled=True, size=140, color=ALERT)
     return [point.encode(x="share:Q", y="value:Q", tooltip=["model:N", "share:Q", "value:Q"])]
 

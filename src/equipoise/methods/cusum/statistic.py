@@ -83,17 +83,17 @@ class Cusum:
         return largest
 
     def best(self, null: Null) -> Best | None:
-        """The subgroup with the largest scaled sum; None if outcomes bear no suspicion out."""
-        found: tuple[float, Path, int] | None = None
-        for path in self.paths:
-            sums = path.sums(null.observed)
-            at = int(np.argmax(sums))
-            borne_out = sums[at] + path.penalty[at] > 0
-            if borne_out and (found is None or sums[at] > found[0]):
-                found = (float(sums[at]), path, int(path.ends[at]))
-        if found is None:
+        """The subgroup of the model behind the statistic; None if outcomes bear no suspicion out.
+
+        It ends where the sum is largest before any penalty, which tests fairly between sizes but
+        would tell of more people than are concerned.
+        """
+        walks = [(path, path.sums(null.observed)) for path in self.paths]
+        borne_out = [(path, sums) for path, sums in walks if (sums + path.penalty).max() > 0]
+        if not borne_out:
             return None
-        _, path, last = found
+        path, sums = max(borne_out, key=lambda walk: float(walk[1].max()))
+        last = int(path.ends[np.argmax(sums + path.penalty)])
         threshold = float(np.abs(path.weight[last]))
         return Best(model=path.model, members=path.order[: last + 1], threshold=threshold)
 

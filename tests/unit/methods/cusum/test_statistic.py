@@ -156,6 +156,17 @@ def test_members_are_those_of_the_largest_sum() -> None:
     assert score == pytest.approx(made.values(null.observed[None])[0])
 
 
+def test_the_penalty_chooses_the_model_but_not_where_its_subgroup_ends() -> None:
+    y, p, residuals = world(7, ties=False)
+    null = cusum.bernoulli_null(y, p, tolerance=0.05)
+    weights = cusum.violations(residuals, null)
+    best = cusum.cusum(weights, null, scale=Scale.MULTISCALE).best(null)
+    assert best is not None
+    alone = cusum.cusum(weights[[best.model]], null, scale=Scale.STANDARD).best(null)
+    assert alone is not None
+    assert best.members.tolist() == alone.members.tolist()
+
+
 def test_nobody_suspected_is_zero_and_p_one() -> None:
     null = cusum.bernoulli_null(np.array([1.0, 0.0]), np.array([0.4, 0.6]), tolerance=0.2)
     made = cusum.cusum(cusum.violations(np.array([[0.1, -0.1]]), null), null)
