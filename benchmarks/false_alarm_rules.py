@@ -62,24 +62,39 @@ def asked(race, sex, age, hit):
     above, _ = auditor.flag_groups(groups, "lower", 0.05)
     return dict(both=both.any(), above=above.any())
 """
-FAIRLEARN = CODES + """
-import pandas as pd
+FAIRLEARN = (
+    CODES
+    + """
 from fairlearn.metrics import MetricFrame
 
 # The same number as its selection_rate, which checks its arguments anew in every resample.
 def rate(y_true, y_pred):
     return np.mean(y_pred)
 
-def asked(race, sex, age, hit):
-    outside, apart = False, False
+def frames(race, sex, age, hit, **options):
     for column in coded(race, sex, age).values():
-        frame = MetricFrame(metrics=rate, y_true=hit, y_pred=hit, sensitive_features=column,
-                            n_boot=100, ci_quantiles=[0.025, 0.975], random_state=0)
-        low, high = frame.by_group_ci
-        outside |= bool(((low > frame.overall) | (high < frame.overall)).any())
-        apart |= frame.difference(method="to_overall") > 0.1
-    return dict(interval=outside, difference=apart)
+        yield MetricFrame(metrics=rate, y_true=hit, y_pred=hit, sensitive_features=column, **options)
 """
+)
+FAIRLEARN_POINT = (
+    FAIRLEARN
+    + """
+def asked(*world):
+    return dict(difference=any(frame.difference(method="to_overall") > 0.1 for frame in frames(*world)))
+"""
+)
+FAIRLEARN_BOOTSTRAP = (
+    FAIRLEARN
+    + """
+def outside(frame):
+    low, high = frame.by_group_ci
+    return bool(((low > frame.overall) | (high < frame.overall)).any())
+
+def asked(*world):
+    options = dict(n_boot=100, ci_quantiles=[0.025, 0.975], random_state=0)
+    return dict(interval=any(outside(frame) for frame in frames(*world, **options)))
+"""
+)
 AIF360 = """
 import logging
 logging.disable(logging.WARNING)
@@ -111,19 +126,31 @@ def asked(race, sex, age, hit):
     fair = Fairness().get_group_value_fairness(audit.disparity_df, fair_measures_requested=["Impact Parity"])
     return dict(parity=(fair["Impact Parity"] == False).any())
 """
-VFAIRNESS = CODES + """
+VFAIRNESS_SCAN = (
+    CODES
+    + """
 import pandas as pd
-from vfairness import FairnessAnalyzer, scan_fairness_violations
+from vfairness import scan_fairness_violations
 
 def asked(race, sex, age, hit):
     named = coded(race, sex, age)
     scan = scan_fairness_violations(pd.DataFrame(named), hit, protected_columns=list(named))
-    verdicts = {
-        FairnessAnalyzer(hit, hit, column).demographic_parity_difference(include_ci=True, n_bootstrap=200, random_state=0).verdict
-        for column in named.values()
-    }
-    return dict(scan=len(scan) > 0, verdict="unfair" in verdicts)
+    return dict(scan=len(scan) > 0)
 """
+)
+VFAIRNESS_VERDICT = (
+    CODES
+    + """
+from vfairness import FairnessAnalyzer
+
+def verdict(column, hit):
+    analyzer = FairnessAnalyzer(hit, hit, column)
+    return analyzer.demographic_parity_difference(include_ci=True, n_bootstrap=200, random_state=0).verdict
+
+def asked(race, sex, age, hit):
+    return dict(verdict=any(verdict(column, hit) == "unfair" for column in coded(race, sex, age).values()))
+"""
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +170,8 @@ class Tool:
 
 
 ALL = {500: 200, 2_000: 200, 10_000: 200}
+# Half a minute of processor time per world.
+FEW = {500: 40, 2_000: 30, 10_000: 20}
 TOOLS = (
     Tool(
         name="equipoise",
@@ -171,23 +200,31 @@ TOOLS = (
                 "its default resampling",
             ),
         },
-        worlds={500: 100, 2_000: 100, 10_000: 40},
+        worlds={500: 200, 2_000: 100, 10_000: 50},
     ),
     Tool(
         name="Fairlearn",
         peer="fairlearn",
-        program=FAIRLEARN,
+        program=FAIRLEARN_POINT,
+        rules={
+            "difference": (
+                '`MetricFrame.difference(method="to_overall")` of an attribute above 0.1',
+                "it states no limit of its own; 0.1 is AIF360's",
+            )
+        },
+        worlds=ALL,
+    ),
+    Tool(
+        name="Fairlearn",
+        peer="fairlearn",
+        program=FAIRLEARN_BOOTSTRAP,
         rules={
             "interval": (
                 "`MetricFrame(n_boot=100)`: a group's 95 % interval excludes the overall rate",
-                "its user guide shows the intervals and leaves the reading to the user",
-            ),
-            "difference": (
-                '`MetricFrame.difference(method="to_overall")` above 0.1',
-                "Fairlearn states no limit; 0.1 is AIF360's",
-            ),
+                "it offers the intervals and leaves the reading to the user",
+            )
         },
-        worlds={500: 40, 2_000: 40, 10_000: 40},
+        worlds=FEW,
     ),
     Tool(
         name="AIF360",
@@ -220,17 +257,25 @@ TOOLS = (
     Tool(
         name="vfairness",
         peer="vfairness",
-        program=VFAIRNESS,
+        program=VFAIRNESS_SCAN,
         rules={
             "scan": (
                 "`scan_fairness_violations`: an attribute's largest gap above 0.1",
                 "its default limit; it leaves out groups under 30 rows",
-            ),
+            )
+        },
+        worlds=ALL,
+    ),
+    Tool(
+        name="vfairness",
+        peer="vfairness",
+        program=VFAIRNESS_VERDICT,
+        rules={
             "verdict": (
                 "`FairnessAnalyzer`, 95 %: an attribute's verdict is “unfair”",
                 "its default limit of 0.1 and size of 30; 200 resamples instead of 5,000",
-            ),
+            )
         },
-        worlds={500: 40, 2_000: 40, 10_000: 40},
+        worlds=FEW,
     ),
 )

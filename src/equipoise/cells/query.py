@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import narwhals as nw
 
 from equipoise.cells.expressions import all_of, condition_of, key_of, metric_columns, value_of, when
+from equipoise.cells.scan import is_local, two_valued
 from equipoise.claims.dimension import Dimension
 from equipoise.claims.metric import Metric
 from equipoise.trail import Trail
 from equipoise.trail.engine import engine_errors
-from equipoise.trail.roles import TWO_VALUED
 from equipoise.trail.trail import RESERVED, Frame
 
 
@@ -28,11 +28,6 @@ class Query:
     trail: Trail
     dimensions: tuple[Dimension, ...]
     metrics: tuple[Metric, ...]
-
-    @property
-    def two_valued(self) -> tuple[str, ...]:
-        """The two-valued roles that some metric reads; they are grouped by."""
-        return tuple(r for r in TWO_VALUED if any(r in metric.binary for metric in self.metrics))
 
     @property
     def weighted(self) -> bool:
@@ -71,30 +66,25 @@ class Query:
         """What to group by: dimensions, two-valued roles, clusters."""
         trail = self.trail
         keys = {f"key{i}": key_of(trail, d) for i, d in enumerate(self.dimensions)}
-        keys |= {role: trail.key(trail.roles.column(role)) for role in self.two_valued}
+        keys |= {role: trail.key(trail.roles.column(role)) for role in two_valued(self.metrics)}
         if trail.roles.cluster is not None:
             keys["cluster"] = trail.key(trail.roles.cluster)
         # A table without attributes still needs something to group by.
         return keys or {"key": nw.lit(0)}
-
-    def is_local(self, metric: Metric) -> bool:
-        """Whether a metric can be worked out from the keys alone."""
-        texts = isinstance(metric.value, str) and not isinstance(metric.where, nw.Expr)
-        return texts and bool(metric.names()) and set(metric.names()) <= set(metric.binary)
 
     def _values(self) -> dict[str, nw.Expr]:
         """The value of every metric that the engine sums, null on rows where it does not count."""
         return {
             f"m{i}_value": nw.when(self._counts(metric)).then(value_of(self.trail, metric))
             for i, metric in enumerate(self.metrics)
-            if not self.is_local(metric)
+            if not is_local(metric)
         }
 
     def _sums(self) -> dict[str, nw.Expr]:
         sums = {"present": self._frequency()} if self.trail.roles.count else {}
         sums |= self._row_checks()
         for position, metric in enumerate(self.metrics):
-            if not self.is_local(metric):
+            if not is_local(metric):
                 sums |= self._metric_sums(metric, f"m{position}_")
         return sums
 

@@ -8,16 +8,13 @@ import numpy as np
 
 from equipoise._codec import canonical
 from equipoise._validate import listing, rows_text
-from equipoise.cells.expressions import metric_columns
-from equipoise.cells.query import Query
+from equipoise.cells.scan import Columns, Scan, floats, is_local
 from equipoise.claims.arithmetic import Term, as_number, as_truth
 from equipoise.claims.formula import Reference, parse
 from equipoise.claims.metric import Metric
 from equipoise.errors import ClaimError, TrailError
-from equipoise.methods.arrays import AnyArray, FloatArray
-from equipoise.trail import Trail
+from equipoise.methods.arrays import FloatArray
 
-Columns = dict[str, AnyArray]
 _MOMENTS = ("weight", "total", "square", "weight2", "total2", "square2")
 
 
@@ -35,19 +32,14 @@ class Tally:
     """Whether every value is 0 or 1."""
 
 
-def tally(query: Query, position: int, table: Columns) -> Tally:
-    """The totals of the metric at ``position`` of the query."""
-    metric = query.metrics[position]
-    if query.is_local(metric):
-        return _local(query, metric, table)
-    prefix = f"m{position}_"
-    _check_metric(query, metric, table, prefix)
-    return _pushed(query, metric, table, prefix)
-
-
-def floats(column: AnyArray) -> FloatArray:
-    """A fetched column of sums; the sum of nothing is zero."""
-    return np.array([0.0 if v is None else float(v) for v in column.tolist()], dtype=np.float64)
+def tally(scan: Scan, position: int) -> Tally:
+    """The totals of the metric at ``position`` of the scan."""
+    metric = scan.metrics[position]
+    if is_local(metric):
+        return _local(scan, metric)
+    prefix, reads = f"m{position}_", scan.reads[position]
+    _check_metric(scan, metric, reads, prefix)
+    return _pushed(scan, metric, reads, prefix)
 
 
 def total(table: Columns, name: str) -> int:
@@ -55,11 +47,12 @@ def total(table: Columns, name: str) -> int:
     return round(float(floats(table[name]).sum())) if name in table else 0
 
 
-def _local(query: Query, metric: Metric, table: Columns) -> Tally:
+def _local(scan: Scan, metric: Metric) -> Tally:
     """A metric of two-valued roles, worked out on the grouped rows themselves."""
-    roles = {role: _indicator(query.trail, role, table[role]) for role in query.two_valued}
+    table = scan.table
+    roles = {role: _indicator(scan, role) for role in scan.two_valued}
     frequency = floats(table["present"])
-    if query.weighted:
+    if scan.weighted:
         frequency = frequency - floats(table["missing_weight"])
     complete = np.ones(len(frequency), dtype=bool)
     excluded: dict[str, int] = {}
@@ -71,7 +64,7 @@ def _local(query: Query, metric: Metric, table: Columns) -> Tally:
     value = np.where(counts, as_number(_on_arrays(metric.value, roles)), 0.0)
     if metric.clipped:
         value = np.clip(value, metric.low, metric.high)
-    moments = _local_moments(query, table, frequency, value)
+    moments = _local_moments(scan, frequency, value)
     return Tally(
         rows=np.where(counts, frequency, 0.0),
         moments={name: np.where(counts, sums, 0.0) for name, sums in moments.items()},
@@ -81,10 +74,10 @@ def _local(query: Query, metric: Metric, table: Columns) -> Tally:
 
 
 def _local_moments(
-    query: Query, table: Columns, frequency: FloatArray, value: FloatArray
+    scan: Scan, frequency: FloatArray, value: FloatArray
 ) -> dict[str, FloatArray]:
-    weight = floats(table["weight"]) if query.weighted else frequency
-    weight2 = floats(table["weight2"]) if query.weighted else frequency
+    weight = floats(scan.table["weight"]) if scan.weighted else frequency
+    weight2 = floats(scan.table["weight2"]) if scan.weighted else frequency
     return {
         f"{name}{order}": w * power
         for order, w in (("", weight), ("2", weight2))
@@ -92,20 +85,19 @@ def _local_moments(
     }
 
 
-def _pushed(query: Query, metric: Metric, table: Columns, prefix: str) -> Tally:
+def _pushed(scan: Scan, metric: Metric, reads: tuple[str, ...], prefix: str) -> Tally:
     """A metric that the engine has summed."""
+    table = scan.table
     rows = floats(table[f"{prefix}rows"])
-    if query.weighted:
+    if scan.weighted:
         moments = {name: floats(table[f"{prefix}{name}"]) for name in _MOMENTS}
     else:
         sums = rows, floats(table[f"{prefix}total"]), floats(table[f"{prefix}square"])
         moments = dict(zip(_MOMENTS, sums * 2, strict=True))
-    columns = metric_columns(query.trail, metric)
     present = [total(table, "present") - total(table, "missing_weight")]
-    present += [total(table, f"{prefix}present{i}") for i in range(len(columns))]
+    present += [total(table, f"{prefix}present{i}") for i in range(len(reads))]
     excluded = {
-        f"missing {_called(query.trail, column)}": present[i] - present[i + 1]
-        for i, column in enumerate(columns)
+        f"missing {name}": present[i] - present[i + 1] for i, name in enumerate(reads)
     }
     zero_one = metric.zero_one or _only_zero_one(metric, moments, table, prefix)
     return Tally(rows=rows, moments=moments, excluded=excluded, zero_one=zero_one)
@@ -120,18 +112,19 @@ def _only_zero_one(
     return total(table, f"{prefix}other") == 0
 
 
-def _check_metric(query: Query, metric: Metric, table: Columns, prefix: str) -> None:
-    for role in query.two_valued:
+def _check_metric(scan: Scan, metric: Metric, reads: tuple[str, ...], prefix: str) -> None:
+    table = scan.table
+    for role in scan.two_valued:
         if role in metric.binary:
-            _indicator(query.trail, role, table[role])
+            _indicator(scan, role)
     for role in metric.unit:
         outside = total(table, f"{prefix}outside_{role}")
         if outside:
             raise TrailError(
                 f"Metric {metric.name!r} needs a {role} between 0 and 1; {rows_text(outside)} "
-                f"of column {query.trail.roles.column(role)!r} lie outside. Rescale the column."
+                f"of column {scan.roles.column(role)!r} lie outside. Rescale the column."
             )
-    _check_defined(query, metric, table, prefix)
+    _check_defined(metric, reads, table, prefix)
     for side, end in (("below", metric.low), ("above", metric.high)):
         beyond = total(table, f"{prefix}{side}")
         if beyond:
@@ -142,11 +135,13 @@ def _check_metric(query: Query, metric: Metric, table: Columns, prefix: str) -> 
             )
 
 
-def _check_defined(query: Query, metric: Metric, table: Columns, prefix: str) -> None:
+def _check_defined(
+    metric: Metric, reads: tuple[str, ...], table: Columns, prefix: str
+) -> None:
     # One infinite or undefined value makes the sum of squares infinite, undefined or absent.
     sums = table[f"{prefix}square"].tolist()
     finite = all(v is None or math.isfinite(v) for v in sums)
-    last = f"{prefix}present{len(metric_columns(query.trail, metric)) - 1}"
+    last = f"{prefix}present{len(reads) - 1}"
     expected = total(table, f"{prefix}expected" if f"{prefix}expected" in table else last)
     if finite and expected == total(table, f"{prefix}rows"):
         return
@@ -160,19 +155,19 @@ def _check_defined(query: Query, metric: Metric, table: Columns, prefix: str) ->
     )
 
 
-def _indicator(trail: Trail, role: str, column: AnyArray) -> FloatArray:
+def _indicator(scan: Scan, role: str) -> FloatArray:
     """A two-valued role as 0, 1 and NaN (missing), after checking that it has two values."""
-    values = [canonical(value) for value in column.tolist()]
+    values = scan.table[role].tolist()
     found = {value for value in values if value is not None}
-    name = trail.roles.column(role)
-    positive = canonical(trail.positive.get(role, 1))
+    name = scan.roles.column(role)
+    positive = canonical(scan.positive.get(role, 1))
     held = listing(sorted(found, key=str), most=5)
-    if role in trail.positive and found and positive not in found:
+    if role in scan.positive and found and positive not in found:
         raise TrailError(
             f"positive={positive!r} does not occur in the {role} column {name!r}, "
             f"which holds {held}."
         )
-    allowed = found if role in trail.positive else {0, 1}
+    allowed = found if role in scan.positive else {0, 1}
     if len(found) > 2 or not found <= allowed:
         raise TrailError(
             f"The {role} column {name!r} must hold two values, 0/1 or another pair with "
@@ -190,7 +185,3 @@ def _on_arrays(formula: str | nw.Expr, roles: dict[str, FloatArray]) -> Term:
 
     return parse(formula).evaluate(operand, np.float64)
 
-
-def _called(trail: Trail, column: str) -> str:
-    roles = [role for role, name in trail.roles if name == column]
-    return roles[0] if roles else column

@@ -185,6 +185,11 @@ class Calibration(Finding):
         """The detected subgroup; None if no sum of scores is positive."""
         return self.rows[0] if self.model is not None else None
 
+    @property
+    def conclusion(self) -> Verdict | None:
+        """A declared violation is shown; none declared shows nothing."""
+        return Verdict.SHOWN_NOT if self.verdict is Verdict.SHOWN_NOT else None
+
     def sentences(self) -> tuple[str, ...]:
         """The verdict, the subgroup, what it owes to, and what the answer rests on."""
         source = self.provenance

@@ -38,7 +38,8 @@ def difference(value: float, share: bool) -> str:
     >>> difference(0.0547, True), difference(-1.5, False)
     ('+5.5 points', '-1.5')
     """
-    return f"{100 * value:+.1f} points" if share else f"{value:+.4g}"
+    # adding zero turns a rounded -0.0 into 0.0
+    return f"{round(100 * value, 1) + 0.0:+.1f} points" if share else f"{value + 0.0:+.4g}"
 
 
 def unsigned(value: float, share: bool) -> str:

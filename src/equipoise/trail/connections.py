@@ -119,10 +119,32 @@ def _session_table(builder: Any, address: str, table: str | None) -> tuple[Frame
         session = builder.getOrCreate()
         is_path = "/" in table or table.endswith(".parquet")
         frame = session.read.parquet(table) if is_path else session.table(table)
-        made: Frame = nw.from_native(frame)
-        # Connect asks the server for the schema, and only then learns that there is no such table
-        made.collect_schema()
+        # Connect asks for the schema here, and only then learns that there is no such table
+        made: Frame = nw.from_native(spark_times(frame))
     return made, f"table {table!r} of {words}"
+
+
+def spark_times(frame: Any) -> Any:
+    """A Spark table whose points in time read as the clock in UTC.
+
+    Spark shows them in the zone of the session, which no expression over them can leave.
+    """
+    from pyspark.sql.types import TimestampType
+
+    with engine_errors("a pyspark table"):
+        moments = [f.name for f in frame.schema.fields if isinstance(f.dataType, TimestampType)]
+        for name in moments:
+            quoted = "`" + name.replace("`", "``") + "`"
+            seconds = f"CAST(unix_micros({quoted}) AS DECIMAL(24, 0)) / 1000000"
+            clock = f"TIMESTAMP_NTZ'1970-01-01 00:00:00' + make_dt_interval(0, 0, 0, {seconds})"
+            frame = frame.withColumn(name, _expression(frame)(clock))
+    return frame
+
+
+def _expression(frame: Any) -> Any:
+    """The function that reads SQL, in the form the table's session understands."""
+    module = "connect." if ".connect." in type(frame).__module__ else ""
+    return importlib.import_module(f"pyspark.sql.{module}functions").expr
 
 
 def _reach(address: str) -> None:

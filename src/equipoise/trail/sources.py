@@ -14,7 +14,7 @@ import narwhals as nw
 
 from equipoise._validate import listing
 from equipoise.errors import TrailError
-from equipoise.trail.connections import DATABASE, is_connection, open_connection
+from equipoise.trail.connections import DATABASE, is_connection, open_connection, spark_times
 from equipoise.trail.engine import engine_errors
 from equipoise.trail.secrets import expand
 from equipoise.trail.trail import Frame
@@ -36,6 +36,8 @@ def open_source(source: Any, table: str | None = None) -> tuple[Frame, str]:
         return _open_path(expand(str(source)))
     _refuse_repeated(_names(source), "The table")
     frame = nw.from_native(_told_types(source), pass_through=True)
+    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_spark_like():
+        frame = nw.from_native(spark_times(frame.to_native()))
     if not isinstance(frame, nw.DataFrame | nw.LazyFrame):
         raise TrailError(
             f"A trail cannot be read from {type(source).__name__}. Pass a path, a pandas, Polars "

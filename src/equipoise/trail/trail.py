@@ -103,7 +103,8 @@ class Trail:
             )
         if is_text(dtype) and not isinstance(dtype, nw.String):
             return nw.col(column).cast(nw.String)
-        if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:
+        # Ibis hands over points in time with their zone, and cannot be asked for another
+        if isinstance(dtype, nw.Datetime) and not self.frame.implementation.is_ibis():
             return _in_utc(nw.col(column), dtype.time_zone)
         return nw.col(column)
 
@@ -222,7 +223,9 @@ def _check_names(schema: Schema) -> None:
             )
 
 
-def _in_utc(moment: nw.Expr, zone: str) -> nw.Expr:
+def _in_utc(moment: nw.Expr, zone: str | None) -> nw.Expr:
     """A point in time on one clock, whatever zone the engine shows it in."""
+    if zone is None:
+        return moment
     same = zone in ("UTC", "Etc/UTC")
     return (moment if same else moment.dt.convert_time_zone("UTC")).dt.replace_time_zone(None)

@@ -1,0 +1,88 @@
+"""What an installation costs: size, distributions, and the time until it answers."""
+
+import resource
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from measure import Line, at_most
+
+ROOT = Path(__file__).parent.parent
+#: Part of every new environment, whatever is installed in it.
+_GIVEN = {"pip", "setuptools", "wheel"}
+_RUNS = 7
+
+
+def run(folder: Path) -> list[Line]:
+    """Install into a fresh environment, weigh it, and start it."""
+    place = fresh(folder)
+    mb, distributions = footprint(place)
+    named = _best([str(place / "bin" / "python"), "-c", "import equipoise"])
+    empty = _best([str(place / "bin" / "python"), "-c", "pass"])
+    helped = _best([str(place / "bin" / "equipoise"), "--help"])
+    return [
+        at_most("pip install . into a fresh environment adds", mb, 400, "MB"),
+        at_most("pip install . into a fresh environment adds", distributions, 35, "distributions"),
+        at_most(
+            "import equipoise",
+            named.cpu - empty.cpu,
+            0.5,
+            "CPU s",
+            f"{named.wall - empty.wall:.2f} s on the clock; best of {_RUNS}, less an empty program",
+        ),
+        at_most(
+            "equipoise --help",
+            helped.cpu,
+            0.7,
+            "CPU s",
+            f"{helped.wall:.2f} s on the clock; best of {_RUNS}, from start to end",
+        ),
+    ]
+
+
+def fresh(folder: Path) -> Path:
+    """A new environment with nothing but this package and what it depends on."""
+    place = folder / "fresh"
+    if not place.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
+        quiet = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([str(place / "bin" / "python"), *quiet, str(ROOT)], check=True)
+    return place
+
+
+def footprint(place: Path) -> tuple[float, int]:
+    """Megabytes on disk and distributions of an environment, without pip and setuptools."""
+    (packages,) = place.glob("lib/python*/site-packages")
+    named = [path.name.split("-")[0] for path in packages.glob("*.dist-info")]
+    given = {path for name in _GIVEN for path in packages.glob(f"{name}*")}
+    kept = (path for path in packages.iterdir() if path not in given)
+    return sum(map(_size, kept)) / 1e6, len([name for name in named if name not in _GIVEN])
+
+
+def _size(path: Path) -> int:
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.lstat().st_blocks * 512 for file in files if not file.is_dir())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """What starting a program cost."""
+
+    cpu: float
+    wall: float
+
+
+def _best(command: list[str]) -> Start:
+    # Each figure is the least of the runs: other work on the machine can only add to it.
+    runs = [_start(command) for _ in range(_RUNS)]
+    return Start(cpu=min(run.cpu for run in runs), wall=min(run.wall for run in runs))
+
+
+def _start(command: list[str]) -> Start:
+    before, clock = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    after, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - clock
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Start(cpu=cpu, wall=wall)
