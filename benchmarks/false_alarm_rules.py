@@ -1,8 +1,9 @@
 """How each package calls a group unfair: its own rule, where it is stated, and the program that asks.
 
 Every program defines ``asked(race, sex, age, hit)``, which gets one world as columns of rows and
-answers, rule by rule, whether at least one group was reported. The forty groups are all values of
-race, sex, age and their combinations: seven attributes, each with its own values.
+answers, rule by rule, how many rows the largest reported group has: 0 when none is reported. The
+forty groups are all values of race, sex, age and their combinations: seven attributes, each with
+its own values.
 """
 
 from dataclasses import dataclass
@@ -33,21 +34,23 @@ def coded(race, sex, age):
 """
 ASK = """
 found = [asked(*people(world)) for world in range({worlds})]
-print("FOUND", json.dumps({{rule: [bool(one[rule]) for one in found] for rule in found[0]}}))
+print("FOUND", json.dumps({{rule: [int(one[rule]) for one in found] for rule in found[0]}}))
 """
 
 EQUIPOISE = """
 import polars as pl
 import equipoise as eq
 
+def largest(rows):
+    return max((row.n for row in rows), default=0)
+
 def asked(race, sex, age, hit):
     trail = eq.read(pl.DataFrame(dict(race=race, sex=sex, age=age, hit=hit)), prediction="hit")
     claim = eq.gap(eq.selection_rate, across=eq.intersections("race", "sex", "age"))
+    flags = eq.flag(trail, claim, fdr=0.05)
     bounds = eq.certify(trail, claim, level=0.95, rng=0)
-    return dict(
-        flag=bool(eq.flag(trail, claim, fdr=0.05).flagged),
-        certify=any(row.lower > 0 or row.upper < 0 for row in bounds.rows if row.lower is not None and row.upper is not None),
-    )
+    apart = [row for row in bounds.rows if (row.lower is not None and row.lower > 0) or (row.upper is not None and row.upper < 0)]
+    return dict(flag=largest(flags.flagged), certify=largest(apart), race_c=flags.ask(race="C").flagged)
 """
 FAIRAUDIT = """
 from fairaudit import Auditor, Metric
@@ -58,9 +61,10 @@ def asked(race, sex, age, hit):
     groups = get_intersections(X, discretization={})
     metric = Metric("hit", lambda z, y: z.flatten().astype(float), lambda z, y, x: z.flatten().astype(float))
     auditor = Auditor(X, np.ones((len(hit), 1)), hit[:, None], metric)
+    size = groups.sum(axis=0)
     both, _ = auditor.flag_groups(groups, "interval", 0.05)
     above, _ = auditor.flag_groups(groups, "lower", 0.05)
-    return dict(both=both.any(), above=above.any())
+    return dict(both=size[both].max(initial=0), above=size[above].max(initial=0))
 """
 FAIRLEARN = (
     CODES
@@ -73,14 +77,16 @@ def rate(y_true, y_pred):
 
 def frames(race, sex, age, hit, **options):
     for column in coded(race, sex, age).values():
-        yield MetricFrame(metrics=rate, y_true=hit, y_pred=hit, sensitive_features=column, **options)
+        frame = MetricFrame(metrics=rate, y_true=hit, y_pred=hit, sensitive_features=column, **options)
+        yield frame, np.bincount(column)
 """
 )
 FAIRLEARN_POINT = (
     FAIRLEARN
     + """
 def asked(*world):
-    return dict(difference=any(frame.difference(method="to_overall") > 0.1 for frame in frames(*world)))
+    apart = [size[np.abs(frame.by_group.to_numpy() - frame.overall) > 0.1] for frame, size in frames(*world)]
+    return dict(difference=np.concatenate(apart).max(initial=0))
 """
 )
 FAIRLEARN_BOOTSTRAP = (
@@ -88,11 +94,11 @@ FAIRLEARN_BOOTSTRAP = (
     + """
 def outside(frame):
     low, high = frame.by_group_ci
-    return bool(((low > frame.overall) | (high < frame.overall)).any())
+    return ((low > frame.overall) | (high < frame.overall)).to_numpy()
 
 def asked(*world):
     options = dict(n_boot=100, ci_quantiles=[0.025, 0.975], random_state=0)
-    return dict(interval=any(outside(frame) for frame in frames(*world, **options)))
+    return dict(interval=max(size[outside(frame)].max(initial=0) for frame, size in frames(*world, **options)))
 """
 )
 AIF360 = """
@@ -103,14 +109,17 @@ from aif360.datasets import BinaryLabelDataset
 from aif360.metrics import BinaryLabelDatasetMetric
 
 def asked(race, sex, age, hit):
-    impact, parity = False, False
+    impact, parity = 0, 0
     for column in attributes(race, sex, age).values():
         for value in np.unique(column):
             table = pd.DataFrame(dict(member=(column == value).astype(float), hit=hit))
             data = BinaryLabelDataset(df=table, label_names=["hit"], protected_attribute_names=["member"])
             found = BinaryLabelDatasetMetric(data, unprivileged_groups=[dict(member=1.0)], privileged_groups=[dict(member=0.0)])
-            impact |= not 0.8 <= found.disparate_impact() <= 1.25
-            parity |= abs(found.statistical_parity_difference()) > 0.1
+            size = int((column == value).sum())
+            if not 0.8 <= found.disparate_impact() <= 1.25:
+                impact = max(impact, size)
+            if abs(found.statistical_parity_difference()) > 0.1:
+                parity = max(parity, size)
     return dict(impact=impact, parity=parity)
 """
 AEQUITAS = """
@@ -124,7 +133,7 @@ def asked(race, sex, age, hit):
     audit = Audit(table, sensitive_attribute_column=list(named))
     audit.audit()
     fair = Fairness().get_group_value_fairness(audit.disparity_df, fair_measures_requested=["Impact Parity"])
-    return dict(parity=(fair["Impact Parity"] == False).any())
+    return dict(parity=fair.loc[fair["Impact Parity"] == False, "group_size"].max() if (fair["Impact Parity"] == False).any() else 0)
 """
 VFAIRNESS_SCAN = (
     CODES
@@ -135,7 +144,7 @@ from vfairness import scan_fairness_violations
 def asked(race, sex, age, hit):
     named = coded(race, sex, age)
     scan = scan_fairness_violations(pd.DataFrame(named), hit, protected_columns=list(named))
-    return dict(scan=len(scan) > 0)
+    return dict(scan=len(hit) * (len(scan) > 0))
 """
 )
 VFAIRNESS_VERDICT = (
@@ -148,7 +157,8 @@ def verdict(column, hit):
     return analyzer.demographic_parity_difference(include_ci=True, n_bootstrap=200, random_state=0).verdict
 
 def asked(race, sex, age, hit):
-    return dict(verdict=any(verdict(column, hit) == "unfair" for column in coded(race, sex, age).values()))
+    unfair = any(verdict(column, hit) == "unfair" for column in coded(race, sex, age).values())
+    return dict(verdict=len(hit) * unfair)
 """
 )
 
@@ -208,7 +218,7 @@ TOOLS = (
         program=FAIRLEARN_POINT,
         rules={
             "difference": (
-                '`MetricFrame.difference(method="to_overall")` of an attribute above 0.1',
+                "`MetricFrame`: a group's rate more than 0.1 from the overall rate",
                 "it states no limit of its own; 0.1 is AIF360's",
             )
         },

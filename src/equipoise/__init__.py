@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         Certificates,
         Euclidean,
         Likelihood,
+        Tallied,
         UnderNull,
         calibration,
         certify,
@@ -81,9 +82,11 @@ if TYPE_CHECKING:
         joint_test,
         kernel,
         laplace,
+        merge,
         select_fair,
         shift,
         summarize,
+        tally,
     )
 
 __all__ = [
@@ -104,6 +107,7 @@ __all__ = [
     "OptionError",
     "PlanError",
     "Report",
+    "Tallied",
     "Target",
     "Trail",
     "TrailError",
@@ -144,6 +148,7 @@ __all__ = [
     "leaves",
     "log_loss",
     "masks",
+    "merge",
     "metric",
     "multicalibration",
     "negative_predictive_value",
@@ -159,6 +164,7 @@ __all__ = [
     "shift",
     "squared_error",
     "summarize",
+    "tally",
     "thresholds",
     "tilts",
     "true_negative_rate",
@@ -174,6 +180,7 @@ _VERBS = (
     "Certificates",
     "Euclidean",
     "Likelihood",
+    "Tallied",
     "UnderNull",
     "calibration",
     "certify",
@@ -186,9 +193,11 @@ _VERBS = (
     "joint_test",
     "kernel",
     "laplace",
+    "merge",
     "select_fair",
     "shift",
     "summarize",
+    "tally",
 )
 
 

@@ -22,6 +22,8 @@ from equipoise.audits.methods import (
 from equipoise.audits.select_fair import select_fair
 from equipoise.audits.shift import shift
 from equipoise.audits.summarize import summarize
+from equipoise.cells.gather import tally
+from equipoise.cells.tallied import Tallied, merge
 
 __all__ = [
     "AllRanges",
@@ -31,6 +33,7 @@ __all__ = [
     "Certificates",
     "Euclidean",
     "Likelihood",
+    "Tallied",
     "UnderNull",
     "calibration",
     "certify",
@@ -43,7 +46,9 @@ __all__ = [
     "joint_test",
     "kernel",
     "laplace",
+    "merge",
     "select_fair",
     "shift",
     "summarize",
+    "tally",
 ]

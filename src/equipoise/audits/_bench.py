@@ -9,11 +9,12 @@ import numpy as np
 
 from equipoise._validate import listing
 from equipoise.cells import Cells, Collection, form_groups, gather
+from equipoise.cells.influence import influence_claims, influence_formula
 from equipoise.cells.rows import pull_rows
+from equipoise.cells.tallied import Tallied
 from equipoise.cells.targets import reference_cells
-from equipoise.claims import Claim, Metric, Ratio
+from equipoise.claims import Claim, Ratio
 from equipoise.claims import target as targets
-from equipoise.claims.claim import Gap
 from equipoise.errors import ClaimError, OptionError
 from equipoise.methods import bootstrap
 from equipoise.methods.arrays import FloatArray
@@ -55,7 +56,7 @@ class Bench:
         return "tilt" if self.claim.across.weighs else "group"
 
 
-def set_up(trail: Trail, claim: Claim) -> Bench:
+def set_up(trail: Trail | Tallied, claim: Claim) -> Bench:
     """Scan the rows once, form the groups, and estimate their disparities."""
     cells, influence = _gather(trail, claim)
     return assemble(claim, cells, lambda: _row_data(trail, claim, cells), influence)
@@ -196,8 +197,8 @@ def _scattered(bench: Bench) -> bool:
     return bench.tilted and bench.cells.counted < _ROWS_PER_CELL * len(bench.cells)
 
 
-def _row_data(trail: Trail, claim: Claim, cells: Cells) -> bootstrap.RowData:
-    rows = pull_rows(trail, claim.metric, cells, _influence_formula(claim))
+def _row_data(trail: Trail | Tallied, claim: Claim, cells: Cells) -> bootstrap.RowData:
+    rows = pull_rows(trail, claim.metric, cells, influence_formula(claim))
     return bootstrap.canonical_rows(
         cell=rows.cell,
         value=rows.value,
@@ -217,16 +218,11 @@ def cluster_data(bench: Bench) -> bootstrap.ClusterData:
     )
 
 
-def _gather(trail: Trail, claim: Claim) -> tuple[Cells, bootstrap.InfluenceSums | None]:
-    formula = _influence_formula(claim)
-    if formula is None:
+def _gather(trail: Trail | Tallied, claim: Claim) -> tuple[Cells, bootstrap.InfluenceSums | None]:
+    extra = influence_claims(claim)
+    if not extra:
         (cells,) = gather(trail, [claim])
         return cells, None
-    # The influence values, and their product with the metric, are summed like metrics, on exactly
-    # the rows on which the metric counts.
-    value = _text(claim.metric)
-    both = [f"({formula}) + 0 * ({value})", f"({formula}) * ({value})"]
-    extra = [_summed(claim, f"influence {i}", text) for i, text in enumerate(both)]
     cells, psi, product = gather(trail, [claim, *extra])
     return cells, bootstrap.InfluenceSums(
         rows=float(cells.counted),
@@ -234,25 +230,6 @@ def _gather(trail: Trail, claim: Claim) -> tuple[Cells, bootstrap.InfluenceSums 
         product=product.total,
         sum=float(psi.total.sum()),
         square=float(psi.square.sum()),
-    )
-
-
-def _summed(claim: Claim, name: str, formula: str) -> Claim:
-    metric = claim.metric
-    made = Metric(name=name, value=formula, where=metric.where, binary=metric.binary)
-    return Gap(metric=made, across=claim.across, target=targets.overall())
-
-
-def _influence_formula(claim: Claim) -> str | None:
-    return claim.target.influence if isinstance(claim.target, targets.Custom) else None
-
-
-def _text(metric: Metric) -> str:
-    if isinstance(metric.value, str) and not metric.clipped:
-        return metric.value
-    raise ClaimError(
-        "A custom target needs a metric written as a formula, without clip; "
-        f"{metric.name!r} is not."
     )
 
 

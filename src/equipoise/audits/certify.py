@@ -32,6 +32,7 @@ from equipoise.audits.methods import (
     as_method,
 )
 from equipoise.audits.ranges import certify_ranges
+from equipoise.cells.tallied import Tallied
 from equipoise.claims import Claim, Ratio, Together, as_claim
 from equipoise.errors import OptionError
 from equipoise.findings.bounds import (
@@ -54,7 +55,7 @@ Side = Literal["lower", "upper", "both"]
 
 @known_keywords
 def certify(
-    trail: Trail,
+    trail: Trail | Tallied,
     claim: Claim | Together,
     *,
     level: float = 0.90,

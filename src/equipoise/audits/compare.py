@@ -25,11 +25,12 @@ from equipoise.audits._provenance import provenance_of
 from equipoise.audits._spread_rows import exclusion_note
 from equipoise.audits.summarize import quoted, refuse_clusters
 from equipoise.cells import Cells, gather
+from equipoise.cells.tallied import Tallied, rows_behind
 from equipoise.claims import Metric, overall
 from equipoise.claims.claim import Gap
 from equipoise.claims.groups import Groups
 from equipoise.claims.metric import as_metric
-from equipoise.errors import ClaimError, OptionError, TrailError
+from equipoise.errors import ClaimError, OptionError
 from equipoise.findings.comparison import ComparedSide, ComparedSpread, Comparison
 from equipoise.methods import spread
 from equipoise.trail import Trail
@@ -37,7 +38,7 @@ from equipoise.trail import Trail
 
 @known_keywords
 def compare(
-    trail: Trail,
+    trail: Trail | Tallied,
     metric: Metric | str,
     *,
     across: Any,
@@ -83,10 +84,9 @@ def compare(
     whole("resamples", resamples, least=20)
     measured = as_metric(metric)
     seed = seed_of(rng)
-    if not isinstance(trail, Trail):
-        raise TrailError(
-            f"Expected a trail, such as equipoise.read(…) gives; got {type(trail).__name__}."
-        )
+    if models is not None or not isinstance(trail, Tallied):
+        # another model's column is not among the counts
+        trail = rows_behind(trail)
     _refuse_weights(trail)
     with progress_bar(progress, 1, "compare") as tell:
         options = Options(level, resamples, np.random.default_rng(seed.sequence))
@@ -97,7 +97,7 @@ def compare(
         else:
             groups = disjoint(across)
             columns = _models(models)
-            made = _by_model(trail, measured, groups, columns, options)
+            made = _by_model(rows_behind(trail), measured, groups, columns, options)
             claim = {**quoted("comparison", measured, groups), "models": columns}
         tell(1)
     return Comparison(
@@ -131,7 +131,9 @@ class _Made:
     assumptions: tuple[str, ...]
 
 
-def _by_attribute(trail: Trail, metric: Metric, asked: list[Groups], options: Options) -> _Made:
+def _by_attribute(
+    trail: Trail | Tallied, metric: Metric, asked: list[Groups], options: Options
+) -> _Made:
     cells = gather(trail, [Gap(metric=metric, across=g, target=overall()) for g in asked])[0]
     refuse_clusters(cells)
     partitions = [find_partition(groups, cells) for groups in asked]
@@ -208,7 +210,7 @@ def _models(models: Mapping[str, str]) -> dict[str, str]:
     return {str(name): column for name, column in models.items()}
 
 
-def _refuse_weights(trail: Trail) -> None:
+def _refuse_weights(trail: Trail | Tallied) -> None:
     if trail.roles.weight is not None:
         raise OptionError(
             "compare resamples rows and does not take sampling weights. Read the trail without "

@@ -10,6 +10,7 @@ from equipoise._validate import fraction, known_keywords, known_name, whole
 from equipoise.audits._bench import groups_only
 from equipoise.audits._provenance import provenance_of
 from equipoise.cells import Cells, Collection, form_groups, gather
+from equipoise.cells.tallied import Tallied
 from equipoise.cells.targets import group_means, overall_mean, target_values
 from equipoise.claims import Claim, Ratio, as_claim
 from equipoise.findings import DescribedGroup, Description
@@ -25,7 +26,7 @@ _ROUNDING = 16 * float(np.finfo(np.float64).eps)
 
 @known_keywords
 def describe(
-    trail: Trail,
+    trail: Trail | Tallied,
     claim: Claim,
     *,
     level: float = 0.95,

@@ -31,6 +31,7 @@ from equipoise.audits.methods import (
     UnderNull,
     as_method,
 )
+from equipoise.cells.tallied import Tallied
 from equipoise.claims import Claim, Together, as_claim
 from equipoise.claims import target as targets
 from equipoise.errors import OptionError
@@ -73,7 +74,7 @@ class FlagOptions:
 
 @known_keywords
 def flag(
-    trail: Trail,
+    trail: Trail | Tallied,
     claim: Claim | Together,
     *,
     above: float | None = None,

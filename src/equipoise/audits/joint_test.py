@@ -12,6 +12,7 @@ from equipoise.audits._likelihood import WRONG
 from equipoise.audits._provenance import provenance_of
 from equipoise.audits._samples import influence, membership, null_scores, rows_of
 from equipoise.audits.methods import Euclidean, Likelihood, as_method
+from equipoise.cells.tallied import Tallied
 from equipoise.claims import Claim, Ratio, as_claim
 from equipoise.errors import OptionError
 from equipoise.findings.joint_test import JointlyTested, JointTest
@@ -26,7 +27,7 @@ _LIMIT = 200_000_000
 
 @known_keywords
 def joint_test(
-    trail: Trail, claim: Claim, *, level: float = 0.95, method: Any = "likelihood"
+    trail: Trail | Tallied, claim: Claim, *, level: float = 0.95, method: Any = "likelihood"
 ) -> JointTest:
     """Test whether every group's disparity is zero, all groups together.
 

@@ -12,6 +12,7 @@ from equipoise.audits._provenance import provenance_of
 from equipoise.audits.methods import AllRanges
 from equipoise.cells import Cells, gather
 from equipoise.cells.rows import pull_rows
+from equipoise.cells.tallied import Tallied
 from equipoise.claims import Claim
 from equipoise.claims.groups import Intervals
 from equipoise.claims.target import Constant, Overall
@@ -25,7 +26,7 @@ from equipoise.trail import Trail
 
 
 def certify_ranges(
-    trail: Trail,
+    trail: Trail | Tallied,
     claim: Claim,
     method: AllRanges,
     *,
@@ -133,7 +134,11 @@ def _on_the_line(cells: Cells) -> tuple[Cells, tuple[float, ...]]:
 
 
 def _engine(
-    trail: Trail, claim: Claim, gathered: Cells, cells: Cells, moments: bootstrap.CellMoments
+    trail: Trail | Tallied,
+    claim: Claim,
+    gathered: Cells,
+    cells: Cells,
+    moments: bootstrap.CellMoments,
 ) -> bootstrap.Engine:
     if moments.binary:
         return bootstrap.BinaryEngine(moments)

@@ -21,6 +21,7 @@ from equipoise.audits._spread_rows import (
 )
 from equipoise.cells import Cells, gather
 from equipoise.cells.rows import pull_rows
+from equipoise.cells.tallied import Tallied
 from equipoise.claims import Metric, overall
 from equipoise.claims.claim import Gap
 from equipoise.claims.groups import Groups, Intersections
@@ -39,7 +40,7 @@ MEASURES = {kind.name.lower(): kind for kind in Meta}
 
 @known_keywords
 def summarize(
-    trail: Trail,
+    trail: Trail | Tallied,
     metric: Metric | str,
     *,
     across: Any,
@@ -132,7 +133,7 @@ class Bench:
     """Fetches the rows of the usable groups: values, and positions among the usable groups."""
 
 
-def set_up(trail: Trail, metric: Metric, groups: Groups) -> Bench:
+def set_up(trail: Trail | Tallied, metric: Metric, groups: Groups) -> Bench:
     """Scan the rows once and form the groups; refuse what cannot be summarised."""
     (cells,) = gather(trail, [Gap(metric=metric, across=groups, target=overall())])
     refuse_clusters(cells)
@@ -233,7 +234,11 @@ def _draws(bench: Bench, resamples: int, rng: np.random.Generator) -> tuple[str,
 
 
 def _usable_rows(
-    trail: Trail, metric: Metric, cells: Cells, partition: Partition, sample: spread.GroupSample
+    trail: Trail | Tallied,
+    metric: Metric,
+    cells: Cells,
+    partition: Partition,
+    sample: spread.GroupSample,
 ) -> tuple[FloatArray, FloatArray]:
     rows = pull_rows(trail, metric, cells)
     position = np.full(len(partition) + 1, -1)

@@ -4,5 +4,6 @@ from equipoise.cells.cells import Axis, Cells
 from equipoise.cells.collection import Collection
 from equipoise.cells.form import form_groups
 from equipoise.cells.gather import gather
+from equipoise.cells.tallied import Tallied
 
-__all__ = ["Axis", "Cells", "Collection", "form_groups", "gather"]
+__all__ = ["Axis", "Cells", "Collection", "Tallied", "form_groups", "gather"]

@@ -12,12 +12,16 @@ from equipoise._codec import canonical
 from equipoise._validate import rows_text
 from equipoise.cells.cells import Axis, Cells
 from equipoise.cells.expressions import metric_columns, ordered_column
+from equipoise.cells.influence import influence_claims
 from equipoise.cells.levels import encode
 from equipoise.cells.merge import cluster_codes, cluster_table, merge
 from equipoise.cells.query import Query
-from equipoise.cells.tally import Columns, Tally, floats, tally, total
+from equipoise.cells.scan import Columns, Scan, distinct_metrics, floats, plain_keys
+from equipoise.cells.tallied import Tallied
+from equipoise.cells.tally import Tally, total
+from equipoise.cells.tally import tally as totals_of
 from equipoise.cells.tilts import steady_weights
-from equipoise.claims.claim import Claim
+from equipoise.claims.claim import Claim, Together, as_claim
 from equipoise.claims.dimension import (
     Binned,
     Condition,
@@ -37,50 +41,120 @@ from equipoise.trail.engine import engine_errors, fetch
 MAX_CELLS = 1_000_000
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Scan:
-    """What one look at the table gave."""
+def gather(trail: Trail | Tallied, claims: Sequence[Claim]) -> tuple[Cells, ...]:
+    """The cells of each claim's metric, over the dimensions of all the claims, in one scan.
 
-    query: Query
-    table: Columns
-    """The grouped rows that stand for at least one row."""
-    uncounted: int
-    """Rows that do not say how many they stand for."""
-
-
-def gather(trail: Trail, claims: Sequence[Claim]) -> tuple[Cells, ...]:
-    """The cells of each claim's metric, over the dimensions of all the claims, in one scan."""
+    Counts that were tallied before are taken as they are, and no table is looked at.
+    """
+    if isinstance(trail, Tallied):
+        return _all_cells(trail.scan.narrowed(claims), claims)
     if not isinstance(trail, Trail):
         raise TrailError(
             f"Expected a trail, such as equipoise.read(…) gives; got {type(trail).__name__}."
         )
+    return _all_cells(scan_for(trail, claims), claims)
+
+
+def scan_for(trail: Trail, claims: Sequence[Claim], limit: int | None = None) -> Scan:
+    """One look at the table, for everything that the claims ask."""
     wanted = tuple(dict.fromkeys(d for claim in claims for d in claim.dimensions()))
     dimensions = tuple(_with_edges(trail, dimension) for dimension in wanted)
-    scan = _scan(Query(trail, dimensions, tuple(claim.metric for claim in claims)))
-    axes, index = _axes(scan, wanted)
-    return tuple(_cells(scan, position, axes, index) for position in range(len(claims)))
+    # claims with the same metric share its sums
+    metrics = distinct_metrics(claims)
+    return _scan(Query(trail, dimensions, metrics), wanted, limit or MAX_CELLS)
 
 
-def _scan(query: Query) -> Scan:
-    _check_reads(query)
-    table = fetch(query.frame(MAX_CELLS), query.trail.source)
-    if len(table["present"]) > MAX_CELLS:
-        raise ClaimError(_too_fine(query))
+def tally(trail: Trail, *claims: Claim | Together) -> Tallied:
+    """Count what the claims ask, in one scan; audits then take the counts in place of the trail.
+
+    Parameters
+    ----------
+    trail
+        The audit trail.
+    claims
+        Everything that will be asked. Metrics of label and prediction alone need not all be named:
+        counts for one of them serve the others.
+
+    Examples
+    --------
+    >>> import equipoise as eq
+    >>> claim = eq.gap("false_positive_rate", across=eq.intersections("race", "sex"))
+    >>> counts = eq.tally(eq.datasets.compas(), claim)
+    >>> eq.certify(counts, claim, rng=7).rows == eq.certify(eq.datasets.compas(), claim, rng=7).rows
+    True
+    """
+    if not isinstance(trail, Trail):
+        raise TrailError(
+            f"Expected a trail, such as equipoise.read(…) gives; got {type(trail).__name__}."
+        )
+    return tallied_within(trail, claims, MAX_CELLS)
+
+
+def tallied_within(trail: Trail, claims: Sequence[Claim | Together], limit: int) -> Tallied:
+    """The counts of the claims, refused where they are more than ``limit``."""
+    asked = [part for claim in claims for part in _parts(claim)]
+    if not asked:
+        raise ClaimError("tally needs at least one claim: what is to be counted?")
+    every = [part for claim in asked for part in (claim, *influence_claims(claim))]
+    return Tallied(scan=scan_for(trail, every, limit), trail=trail)
+
+
+def _parts(claim: Claim | Together) -> tuple[Claim, ...]:
+    return claim.claims if isinstance(claim, Together) else (as_claim(claim),)
+
+
+def _all_cells(scan: Scan, claims: Sequence[Claim]) -> tuple[Cells, ...]:
+    axes, index = _axes(scan)
+    made = [_cells(scan, position, axes, index) for position in range(len(scan.metrics))]
+    return tuple(made[scan.position(claim.metric)] for claim in claims)
+
+
+def _scan(query: Query, asked: tuple[Dimension, ...], limit: int) -> Scan:
+    reads = tuple(_reads(query.trail, metric) for metric in query.metrics)
+    table = fetch(query.frame(limit), query.trail.source)
+    if len(table["present"]) > limit:
+        raise ClaimError(_too_fine(query, limit))
     _check_rows(query, table)
     present, uncounted = floats(table["present"]), total(table, "missing_count")
     if not present.sum():
         without = f": {uncounted:,} have no count" if uncounted else ""
         raise TrailError(f"{query.trail.source} has no rows{without}. An audit needs at least one.")
-    # A row that stands for nobody must leave no trace, not even its level.
-    kept = {name: column[present > 0] for name, column in table.items()}
-    return Scan(query=query, table=kept, uncounted=uncounted)
+    keys = query.keys()
+    plain = {
+        name: _plain_key(query, name, table[name]) if name in keys else floats(table[name])
+        for name in table
+        if name != "key" and not name.startswith(("bad_", "missing_count"))
+    }
+    return Scan(
+        dimensions=query.dimensions,
+        asked=asked,
+        metrics=query.metrics,
+        reads=reads,
+        roles=query.trail.roles,
+        positive=query.trail.positive,
+        source=query.trail.source,
+        # A row that stands for nobody must leave no trace, not even its level.
+        table={name: column[present > 0] for name, column in plain.items()},
+        uncounted=uncounted,
+    )
 
 
-def _check_reads(query: Query) -> None:
-    for metric in query.metrics:
-        for role in metric.binary:
-            query.trail.indicator(role)
-        metric_columns(query.trail, metric)
+def _plain_key(query: Query, name: str, column: AnyArray) -> AnyArray:
+    place = int(name.removeprefix("key")) if name.startswith("key") else -1
+    tilted = place >= 0 and isinstance(query.dimensions[place], Tilt)
+    return plain_keys(steady_weights(column) if tilted else column)
+
+
+def _reads(trail: Trail, metric: Metric) -> tuple[str, ...]:
+    """What a metric reads, as messages call it; an error if it cannot."""
+    for role in metric.binary:
+        trail.indicator(role)
+    return tuple(_called(trail, column) for column in metric_columns(trail, metric))
+
+
+def _called(trail: Trail, column: str) -> str:
+    roles = [role for role, name in trail.roles if name == column]
+    return roles[0] if roles else column
 
 
 def _check_rows(query: Query, table: Columns) -> None:
@@ -98,9 +172,9 @@ def _check_rows(query: Query, table: Columns) -> None:
             )
 
 
-def _axes(scan: Scan, wanted: Sequence[Dimension]) -> tuple[tuple[Axis, ...], IntArray]:
+def _axes(scan: Scan) -> tuple[tuple[Axis, ...], IntArray]:
     axes, codes = [], []
-    for position, (dimension, asked) in enumerate(zip(scan.query.dimensions, wanted, strict=True)):
+    for position, (dimension, asked) in enumerate(zip(scan.dimensions, scan.asked, strict=True)):
         levels, code = _levels(dimension, scan.table[f"key{position}"])
         axes.append(Axis(dimension=dimension, levels=levels, asked=asked))
         codes.append(code)
@@ -135,12 +209,12 @@ def _bounds(dimension: Binned | Ordered) -> tuple[tuple[float | None, float | No
 
 
 def _cells(scan: Scan, position: int, axes: tuple[Axis, ...], index: IntArray) -> Cells:
-    query, table = scan.query, scan.table
-    counted = _without_cluster(tally(query, position, table), table)
+    table = scan.table
+    counted = _without_cluster(totals_of(scan, position), table)
     present = floats(table["present"])
     lost = {"missing count": scan.uncounted, "missing weight": total(table, "missing_weight")}
     excluded = {name: rows for name, rows in {**lost, **counted.excluded}.items() if rows}
-    _check_anybody(query.metrics[position], counted, present, excluded)
+    _check_anybody(scan.metrics[position], counted, present, excluded)
     sums = {"present": present, "rows": counted.rows, **counted.moments}
     merged_index, merged = merge(index, sums)
     clusters = None
@@ -148,14 +222,14 @@ def _cells(scan: Scan, position: int, axes: tuple[Axis, ...], index: IntArray) -
         codes = cluster_codes(table["cluster"])
         clusters = cluster_table(codes, index, counted.rows, counted.moments)
     return Cells(
-        metric=query.metrics[position],
+        metric=scan.metrics[position],
         axes=axes,
         index=merged_index,
         zero_one=counted.zero_one,
-        weighted=query.weighted,
+        weighted=scan.weighted,
         scanned=round(float(present.sum())) + scan.uncounted,
         excluded=excluded,
-        source=query.trail.source,
+        source=scan.source,
         clusters=clusters,
         **merged,
     )
@@ -226,7 +300,7 @@ def _observed(trail: Trail, every: Ordered) -> tuple[FloatArray, FloatArray]:
     return numbers[keep][order], counts[keep][order]
 
 
-def _too_fine(query: Query) -> str:
+def _too_fine(query: Query, limit: int) -> str:
     """Name the key that cuts most finely; asked only once the limit is passed."""
     called = {f"key{i}": dimension.name for i, dimension in enumerate(query.dimensions)}
     sizes = {}
@@ -240,6 +314,6 @@ def _too_fine(query: Query) -> str:
     if any(isinstance(dimension, Tilt | Values) for dimension in query.dimensions):
         advice = "Round the weights, such as (x - x % 5) / 100, or audit a sample."
     return (
-        f"The attributes cut the table into more than {MAX_CELLS:,} cells; {worst!r} alone has "
+        f"The attributes cut the table into more than {limit:,} cells; {worst!r} alone has "
         f"{sizes[worst]:,} levels. {advice}"
     )

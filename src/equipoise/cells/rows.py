@@ -8,6 +8,7 @@ from equipoise._codec import canonical
 from equipoise.cells.cells import Axis, Cells
 from equipoise.cells.expressions import value_of
 from equipoise.cells.query import Query
+from equipoise.cells.tallied import Tallied, rows_behind
 from equipoise.cells.tilts import steady_weights
 from equipoise.claims.dimension import Levels, Ordered, Tilt, Values
 from equipoise.claims.metric import Metric
@@ -36,8 +37,11 @@ class Rows:
     """The value of a further formula, if one was asked for."""
 
 
-def pull_rows(trail: Trail, metric: Metric, cells: Cells, extra: str | None = None) -> Rows:
+def pull_rows(
+    source: Trail | Tallied, metric: Metric, cells: Cells, extra: str | None = None
+) -> Rows:
     """The rows behind the cells of a metric."""
+    trail = rows_behind(source)
     if cells.counted > MAX_ROWS and trail.roles.count is None:
         raise TrailError(
             f"This method needs the rows themselves, and there are {cells.counted:,}, more than "

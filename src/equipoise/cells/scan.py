@@ -39,6 +39,15 @@ def two_valued(metrics: Sequence[Metric]) -> tuple[str, ...]:
     return tuple(r for r in TWO_VALUED if any(r in metric.binary for metric in metrics))
 
 
+def distinct_metrics(claims: Sequence[Claim]) -> tuple[Metric, ...]:
+    """The metrics of the claims, each once, in the order in which they come."""
+    found: list[Metric] = []
+    for claim in claims:
+        if all(_plain(claim.metric) != _plain(known) for known in found):
+            found.append(claim.metric)
+    return tuple(found)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scan:
     """What one look at the table gave."""
@@ -72,25 +81,25 @@ class Scan:
         """The two-valued roles that are keys."""
         return tuple(role for role in TWO_VALUED if role in self.table)
 
-    def keys(self) -> dict[str, AnyArray]:
+    def key_columns(self) -> dict[str, AnyArray]:
         """The columns by which rows are grouped."""
         fixed = [*TWO_VALUED, "cluster"]
         names = [*(f"key{i}" for i in range(len(self.dimensions))), *fixed]
         return {name: self.table[name] for name in names if name in self.table}
 
-    def sums(self) -> dict[str, AnyArray]:
+    def sum_columns(self) -> dict[str, AnyArray]:
         """The columns that add up."""
-        return {n: column for n, column in self.table.items() if n not in self.keys()}
+        return {n: column for n, column in self.table.items() if n not in self.key_columns()}
 
     def narrowed(self, claims: Sequence[Claim]) -> "Scan":
         """What a look at the table for these claims alone would have given."""
         wanted = tuple(dict.fromkeys(d for claim in claims for d in claim.dimensions()))
         axes = [self._axis(dimension) for dimension in wanted]
-        metrics = tuple(claim.metric for claim in claims)
+        metrics = distinct_metrics(claims)
         sums: Columns = {n: c for n, c in self.table.items() if n in ROW_SUMS}
         reads: list[tuple[str, ...]] = []
         for new, metric in enumerate(metrics):
-            old = self._metric(metric)
+            old = self._counted(metric)
             reads.append(() if old is None else self.reads[old])
             sums |= {} if old is None else self._metric_sums(old, new)
         named = {f"key{new}": self.table[f"key{old}"] for new, old in enumerate(axes)}
@@ -124,11 +133,16 @@ class Scan:
             "Pass the claim to tally(…)."
         )
 
-    def _metric(self, metric: Metric) -> int | None:
+    def position(self, metric: Metric) -> int:
+        """The position of a metric, or -1."""
+        plain = [_plain(known) for known in self.metrics]
+        return plain.index(_plain(metric)) if _plain(metric) in plain else -1
+
+    def _counted(self, metric: Metric) -> int | None:
         """The position of a metric; None where the keys tell all about it."""
-        for position, known in enumerate(self.metrics):
-            if known is metric or _plain(known) == _plain(metric):
-                return position
+        position = self.position(metric)
+        if position >= 0:
+            return position
         if is_local(metric) and set(metric.binary) <= set(self.two_valued):
             return None
         names = listing(known.name for known in self.metrics)

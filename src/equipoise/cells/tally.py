@@ -73,9 +73,7 @@ def _local(scan: Scan, metric: Metric) -> Tally:
     )
 
 
-def _local_moments(
-    scan: Scan, frequency: FloatArray, value: FloatArray
-) -> dict[str, FloatArray]:
+def _local_moments(scan: Scan, frequency: FloatArray, value: FloatArray) -> dict[str, FloatArray]:
     weight = floats(scan.table["weight"]) if scan.weighted else frequency
     weight2 = floats(scan.table["weight2"]) if scan.weighted else frequency
     return {
@@ -96,9 +94,7 @@ def _pushed(scan: Scan, metric: Metric, reads: tuple[str, ...], prefix: str) -> 
         moments = dict(zip(_MOMENTS, sums * 2, strict=True))
     present = [total(table, "present") - total(table, "missing_weight")]
     present += [total(table, f"{prefix}present{i}") for i in range(len(reads))]
-    excluded = {
-        f"missing {name}": present[i] - present[i + 1] for i, name in enumerate(reads)
-    }
+    excluded = {f"missing {name}": present[i] - present[i + 1] for i, name in enumerate(reads)}
     zero_one = metric.zero_one or _only_zero_one(metric, moments, table, prefix)
     return Tally(rows=rows, moments=moments, excluded=excluded, zero_one=zero_one)
 
@@ -135,9 +131,7 @@ def _check_metric(scan: Scan, metric: Metric, reads: tuple[str, ...], prefix: st
             )
 
 
-def _check_defined(
-    metric: Metric, reads: tuple[str, ...], table: Columns, prefix: str
-) -> None:
+def _check_defined(metric: Metric, reads: tuple[str, ...], table: Columns, prefix: str) -> None:
     # One infinite or undefined value makes the sum of squares infinite, undefined or absent.
     sums = table[f"{prefix}square"].tolist()
     finite = all(v is None or math.isfinite(v) for v in sums)
@@ -184,4 +178,3 @@ def _on_arrays(formula: str | nw.Expr, roles: dict[str, FloatArray]) -> Term:
         return Term(roles[reference.name], "number")
 
     return parse(formula).evaluate(operand, np.float64)
-

@@ -65,7 +65,7 @@ def _attributes(features: Any) -> dict[str, Any]:
         return {str(name): values for name, values in features.items()}
     if hasattr(features, "columns"):
         return {str(name): features[name] for name in features.columns}
-    if np.ndim(features) == 2:
+    if _as_array("sensitive_features", features).ndim == 2:
         width = np.shape(features)[1]
         table = np.asarray(features, dtype=object)
         return {f"feature_{i + 1}": table[:, i] for i in range(width)}
@@ -73,12 +73,19 @@ def _attributes(features: Any) -> dict[str, Any]:
 
 
 def _array(name: str, values: Any) -> AnyArray:
-    array = np.asarray(values)
+    array = _as_array(name, values)
     if array.ndim != 1:
         raise TrailError(f"{name} must be one value per row; it has shape {array.shape}.")
     if array.dtype.kind in "biuf":
         return array
     return _words(name, np.asarray(values, dtype=object))
+
+
+def _as_array(name: str, values: Any) -> AnyArray:
+    try:
+        return np.asarray(values)
+    except ValueError as error:  # lists of different lengths
+        raise TrailError(f"{name} must be one value per row; it cannot be an array: {error}") from error
 
 
 def _words(name: str, values: AnyArray) -> AnyArray:

@@ -73,7 +73,12 @@ def _told_types(table: Any) -> Any:
 def _object_columns(table: Any) -> list[Any]:
     if not nw.dependencies.is_pandas_dataframe(table):
         return []
-    return [name for name, kind in table.dtypes.items() if str(kind) == "object"]
+    # names that are no text are refused later, with a message of their own
+    return [
+        name
+        for name, kind in table.dtypes.items()
+        if isinstance(name, str) and str(kind) == "object"
+    ]
 
 
 def _names(table: Any) -> list[Any]:

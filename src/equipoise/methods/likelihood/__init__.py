@@ -33,9 +33,17 @@ from equipoise.methods.likelihood.mean import (
     mean_ratio,
     segments,
 )
+from equipoise.methods.likelihood.resampled import (
+    Calibration,
+    affordable,
+    disjoint_draws,
+    euclidean_draws,
+    ratio_draws,
+)
 
 __all__ = [
     "SMALL",
+    "Calibration",
     "Comparison",
     "JointRatio",
     "Maxima",
@@ -45,10 +53,13 @@ __all__ = [
     "Segments",
     "TwoSamples",
     "adjustment",
+    "affordable",
     "affordable_draws",
     "band",
     "bartlett",
     "defined",
+    "disjoint_draws",
+    "euclidean_draws",
     "independent_columns",
     "joint_disjoint",
     "joint_euclidean",
@@ -64,6 +75,7 @@ __all__ = [
     "profile_p_values",
     "profile_ratio",
     "profile_roots",
+    "ratio_draws",
     "segments",
     "standard_errors",
     "student_interval",

@@ -15,6 +15,8 @@ from equipoise.methods.arrays import FloatArray, IntArray
 from equipoise.methods.likelihood.mean import Segments, mean_ratio
 
 MAX_STEPS = 100
+MOST_PRODUCTS = 2e8
+"""Products of three scores that the correction of the mean may form."""
 TOLERANCE = 1e-9
 """Constraints whose part not explained by the others is smaller than this are dependent."""
 
@@ -78,7 +80,8 @@ def joint_ratio(
 ) -> JointRatio:
     """Joint empirical likelihood of E g = 0 over rows (N, m), dependent columns dropped.
 
-    With ``adjusted`` one point more, at −a ḡ, keeps zero inside the hull.
+    With ``adjusted`` one point more, at −a ḡ, keeps zero inside the hull. Its size a corrects the
+    mean of the statistic to order 1/n, by Mardia's skewness and kurtosis of the rows.
 
     >>> rng = np.random.default_rng(1)
     >>> x = rng.normal(size=(200, 2))
@@ -95,10 +98,31 @@ def joint_ratio(
     x = g[:, chosen] / np.sqrt((n[:, None] * g[:, chosen] ** 2).sum(axis=0) / n.sum())
     weights = n
     if adjusted:
-        size = max(1.0, float(np.log(n.sum())) / 2)
+        size = _pull(x, n)
         mean = (n[:, None] * x).sum(axis=0) / n.sum()
         x, weights = np.vstack([x, -size * mean]), np.append(n, 1.0)
     return _test(_solve(x, weights), int(chosen.size), m)
+
+
+def _pull(x: FloatArray, count: FloatArray) -> float:
+    """Size of the added point: half of Bartlett's correction, and no less than log(n)/2."""
+    total, r = float(count.sum()), x.shape[1]
+    mean = count @ x / total
+    spread = (x * count[:, None]).T @ x / total - np.outer(mean, mean)
+    values, vectors = np.linalg.eigh(spread)
+    white = (x - mean) @ (vectors / np.sqrt(np.maximum(values, 1e-12 * max(values[-1], 1e-300))))
+    square = (white**2).sum(axis=1)
+    kurtosis = float(count @ square**2) / total
+    # without the skewness, where it would cost too much, the correction is larger than needed
+    skewness = _skewness(white, count) if len(x) * r**3 <= MOST_PRODUCTS else 0.0
+    return float(max(1.0, np.log(total) / 2, (kurtosis / 2 - skewness / 3) / r / 2))
+
+
+def _skewness(white: FloatArray, count: FloatArray) -> float:
+    total = float(count.sum())
+    pairs = white[:, :, None] * white[:, None, :]
+    third = np.tensordot(pairs, white * count[:, None], axes=(0, 0)) / total
+    return float((third**2).sum())
 
 
 def independent_columns(g: FloatArray, count: FloatArray) -> IntArray:
