@@ -13,8 +13,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test pytest lint format docs bench validate validate-full fuzz house \
-	datasets requirements clean
+.PHONY: help setup demo test pytest lint format docs pictures bench validate validate-full fuzz \
+	house datasets requirements clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,10 @@ format: $(VENV)/.test ## let ruff put the source in order
 
 docs: $(VENV)/.docs ## build the documentation into site/
 	$(RUN) -m mkdocs build --strict --quiet
+
+pictures: $(VENV)/.test ## make the charts and the list of commands of the documentation again
+	$(RUN) tools/command_page.py
+	$(RUN) tools/pictures.py $(ARGS) > /dev/null
 
 bench: $(VENV)/.test ## compare speed and memory with plain alternatives, in one run
 	@$(call run_script,benchmarks/run.py,$(ARGS))

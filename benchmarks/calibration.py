@@ -118,7 +118,7 @@ _FEW = 3
 def run(folder: Path) -> list[Line]:
     """Given predictions; then everything."""
     ours = measure(_OURS.format(scale="RAW"), _GIVEN.format(draws=1000))
-    default = measure(_OURS.format(scale="MULTISCALE"), _GIVEN.format(draws=1000))
+    default = measure(_OURS.format(scale="STANDARD"), _GIVEN.format(draws=1000))
     few = _GIVEN.format(draws=_FEW)
     loop = 1000 / _FEW * measure(_LOOP, few + _LOOP_SETUP, repeat=2).cpu
     arrays = 1000 / 50 * measure(_ARRAYS, _GIVEN.format(draws=50), repeat=2).cpu

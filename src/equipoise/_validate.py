@@ -10,6 +10,9 @@ from typing import Any, ParamSpec, TypeVar
 
 from equipoise.errors import EquipoiseError, OptionError
 
+#: Larger numbers than this are refused where variances are worked out from them.
+LARGEST = 1e60
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -20,10 +23,19 @@ def listing(names: Iterable[object], most: int = 12) -> str:
     >>> listing(["label", "score"])
     "'label', 'score'"
     """
-    shown = [repr(name) for name in names]
+    shown = [short(repr(name)) for name in names]
     if len(shown) > most:
         return ", ".join(shown[:most]) + f" … ({len(shown) - most:,} more)"
     return ", ".join(shown) if shown else "none"
+
+
+def short(text: str, most: int = 80) -> str:
+    """A text for a message, cut off where it is long.
+
+    >>> short("abcdef", most=4)
+    'abc…'
+    """
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def rows_text(number: int) -> str:
@@ -68,9 +80,24 @@ def real(what: str, value: object) -> float:
     """A finite real number; booleans, strings, NaN and infinities are refused."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise OptionError(f"{what} must be a number; got {value!r}.")
-    if not math.isfinite(value):
-        raise OptionError(f"{what} must be finite; got {value!r}.")
+    if not _finite(value):
+        raise OptionError(f"{what} must be finite; got {value!r:.60}.")
     return float(value)
+
+
+def _finite(value: numbers.Real) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond every float
+        return False
+
+
+def modest(what: str, value: object) -> float:
+    """A finite number whose fourth power is one too, so that no variance overflows."""
+    number = real(what, value)
+    if abs(number) > LARGEST:
+        raise OptionError(f"{what} must lie within ±{LARGEST:g}; got {value!r:.60}.")
+    return number
 
 
 def whole(what: str, value: object, least: int = 1) -> int:

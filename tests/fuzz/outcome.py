@@ -28,8 +28,7 @@ def check_message(error: eq.EquipoiseError) -> None:
     said = str(error)
     assert len(said.split()) >= 4, f"says nothing: {said!r}"
     assert len(said) <= LONGEST, f"{len(said)} characters: {said[:300]!r}"
-    for slip in ("Traceback", "{name", "{what", "%s"):
-        assert slip not in said or slip in ("%s",), said
+    assert "Traceback" not in said, said
 
 
 def check_finding(found: Any) -> None:
@@ -55,7 +54,7 @@ def _not_numbers(value: Any, path: tuple[str, ...]) -> Iterator[str]:
     if isinstance(value, float) and not math.isfinite(value):
         yield f"{'.'.join(path)} is {value}"
     elif isinstance(value, Mapping):
-        if set(value) == {"number"} and path[:1] not in (("method",), ("claim",)):
+        if set(value) == {"number"} and not {"method", "claim"} & set(path):
             yield f"{'.'.join(path)} is {value}"
         for key, item in value.items():
             yield from _not_numbers(item, (*path, str(key)))

@@ -58,6 +58,11 @@ def chance(rng: Rng, share: float) -> bool:
     return bool(rng.random() < share)
 
 
+def mostly(rng: Rng, good: Any, strange: Any, share: float = 0.06) -> Any:
+    """One of the values that make sense; now and then one that does not."""
+    return pick(rng, strange if chance(rng, share) else good)
+
+
 def _draws(rng: Rng, n: int, among: Any) -> Values:
     return [pick(rng, among) for _ in range(n)]
 
@@ -329,11 +334,13 @@ def unchanged(source: Any, before: Any) -> None:
         assert source.equals(before)
 
 
-def random_roles(rng: Rng, table: Table, wrong: float = 0.3) -> dict[str, Any]:
+def random_roles(
+    rng: Rng, table: Table, wrong: float = 0.3, further: float = 0.12
+) -> dict[str, Any]:
     """Roles as they should be; some missing, wrong, taken twice or of a strange type."""
     roles: dict[str, Any] = {name: ROLES[name] for name in ("label", "prediction", "score")}
     for name in ("weight", "count", "cluster", "low", "high"):
-        if chance(rng, 0.12):
+        if chance(rng, further):
             roles[name] = ROLES[name]
     if chance(rng, wrong):
         name = pick(rng, list(ROLES))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import sys
 from collections.abc import Callable, Sequence
@@ -22,9 +23,6 @@ RESULTS = Path(__file__).parent / "results"
 SEED = 20260106
 DRAWS = 199
 ERROR = 0.10
-
-#: Tests that use residual models on all folds.
-FOLDED = ("cusum", "cusum-standardised", "cusum-published", "simple-score", "chi-squared")
 
 
 def inputs(table: RiskTable) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -53,18 +51,12 @@ class World:
         self.matrix, self.score, self.outcome = inputs(table)
         self.pool = default_pool(self.matrix.shape[1], True) if pool is None else pool
         self.seed = list(seed)
-        self._made: dict[str, tuple[FloatArray, FloatArray]] = {}
+        self._made: dict[str, tuple[FloatArray, FloatArray, FloatArray | None]] = {}
 
-    def residuals(self, how: str) -> tuple[FloatArray, FloatArray]:
-        """Predicted residuals and the rows they are tested on, by folds or on one split."""
+    def residuals(self, how: str) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+        """Predicted residuals, the rows they are tested on, and what every fold predicts."""
         if how not in self._made:
-            rng, n = np.random.default_rng([*self.seed, 1]), len(self.score)
-            if how == "split":
-                fit = cusum.split_rows(n, 0.75, rng)
-                parts = [Part(fit=fit, test=~fit)]
-            else:
-                fold = cusum.stratified_folds(self.outcome, 4, rng)
-                parts = [Part(fit=fold != k, test=fold == k) for k in range(4)]
+            parts = self._parts(how)
             fitted = fit_models(
                 self.pool,
                 parts,
@@ -74,30 +66,35 @@ class World:
                 seed=np.random.SeedSequence([*self.seed, 2]),
                 tell=lambda: None,
             )
-            guess = fitted.residuals(self.matrix[None], self.score, lambda: None)[0]
+            every = fitted.everywhere(self.matrix, self.score, lambda: None)
             tested = np.any([part.test for part in parts], axis=0)
-            self._made[how] = guess[:, tested], tested
+            kept = every if len(parts) > 1 else None
+            self._made[how] = fitted.own(every)[:, tested], tested, kept
         return self._made[how]
 
-    def p(
-        self,
-        method: str,
-        tolerance: float,
-        side: str = "both",
-        *,
-        split: bool = False,
-        bins: int = 10,
-        draws: int = DRAWS,
-    ) -> float:
-        """The p-value of one test."""
+    def _parts(self, how: str) -> list[Part]:
+        rng, n = np.random.default_rng([*self.seed, 1]), len(self.score)
+        if how == "split":
+            fit = cusum.split_rows(n, 0.75, rng)
+            return [Part(fit=fit, test=~fit)]
+        fold = cusum.stratified_folds(self.outcome, 4, rng)
+        return [Part(fit=fold != k, test=fold == k) for k in range(4)]
+
+    def p(self, name: str, tolerance: float, side: str = "both", *, split: bool = False) -> float:
+        """The p-value of one test, named like "chi-squared, 2 bins" or "cusum, uncorrected"."""
+        method, *more = name.split(", ")
         test = TESTS[method]
-        residuals, tested = None, np.ones(len(self.score), dtype=bool)
+        if "corrected" in more or "uncorrected" in more:
+            test = dataclasses.replace(test, corrected="corrected" in more)
+        bins = next((int(part.split()[0]) for part in more if part.endswith("bins")), 10)
+        residuals, every, tested = None, None, np.ones(len(self.score), dtype=bool)
         if test.adaptive:
-            residuals, tested = self.residuals("split" if split or test.split else "folds")
+            how = "split" if split or test.split else "folds"
+            residuals, tested, every = self.residuals(how)
         null = cusum.bernoulli_null(self.outcome[tested], self.score[tested], tolerance=tolerance)
-        statistic = test.build(residuals, null, cusum.Side(side), None, bins)
+        statistic = test.build(residuals, null, cusum.Side(side), None, bins, every)
         seed = np.random.SeedSequence([*self.seed, 3])
-        return cusum.run_test(statistic, null, draws=draws, seed=seed).p
+        return cusum.run_test(statistic, null, draws=DRAWS, seed=seed).p
 
 
 def band(count: int, nominal: float = ERROR, error: float = 1e-3) -> int:

@@ -28,18 +28,22 @@ from equipoise.methods.arrays import FloatArray
 from equipoise.worlds import interaction_risks
 
 TOLERANCES = (0.025, 0.05, 0.075)
+# Whether the test is judged; the others exceed their level at the edge of the tolerance, by up to
+# twice, because they do not allow for noise that folds share (see type_i).
 COMPARATORS = {
-    "cusum-standardised": 10,
-    "cusum-published": 10,
-    "simple-score": 10,
-    "multicalibration": 10,
-    "chi-squared, 2 bins": 2,
-    "chi-squared, 10 bins": 10,
-    "platt": 10,
-    "hosmer-lemeshow, 2 bins": 2,
-    "hosmer-lemeshow, 10 bins": 10,
+    "cusum-standardised": False,
+    "cusum-published": False,
+    "cusum-published, corrected": True,
+    "simple-score": False,
+    "simple-score, corrected": True,
+    "multicalibration": True,
+    "chi-squared, 2 bins": True,
+    "chi-squared, 10 bins": True,
+    "platt": True,
+    "hosmer-lemeshow, 2 bins": True,
+    "hosmer-lemeshow, 10 bins": True,
 }
-FULL = {"logistic": {500: 40, 1000: 40, 2000: 15}, "forest": {1000: 30, 2000: 12}}
+FULL = {"logistic": {500: 30, 1000: 30, 2000: 12}, "forest": {1000: 30, 2000: 12}}
 QUICK = {"logistic": {500: 8}, "forest": {500: 4}}
 
 
@@ -51,7 +55,7 @@ def run(full: bool = False) -> dict[str, Any]:
         for n, replicates in sizes.items():
             rows += _rows(name, model, prevalence, n, replicates)
     ranking = _ranking(5 if full else 2)
-    judged = [row for row in rows if row["not_beaten"] is not None]
+    judged = [row for row in rows if COMPARATORS.get(row["method"])]
     result = {
         "source": "Figure 2: power, and importance of columns",
         "published": "the adaptive CUSUM has the highest power everywhere",
@@ -91,14 +95,13 @@ def _sample(n: int, seed: int) -> tuple[FloatArray, Any]:
 def _rows(
     name: str, model: Any, prevalence: list[float], n: int, replicates: int
 ) -> list[dict[str, Any]]:
-    methods = {"cusum": 10, **COMPARATORS}
+    methods = ["cusum", *COMPARATORS]
     hits: dict[tuple[str, float], list[bool]] = {(m, t): [] for m in methods for t in TOLERANCES}
     for i in range(replicates):
         table = interaction_risks(n, rng=np.random.default_rng([SEED, n, i]), score=model)
         world = World(table, [SEED, n, i])
         for (method, tolerance), found in hits.items():
-            p = world.p(method.split(",")[0], tolerance, bins=methods[method])
-            found.append(p <= ERROR)
+            found.append(world.p(method, tolerance) <= ERROR)
     return [
         {
             "audited": name,

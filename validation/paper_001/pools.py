@@ -1,7 +1,8 @@
 """Is the default as powerful as the published settings, which cost many times as much?
 
 The published settings: forests of residuals with 100 trees, two widths, two depths, kernel logistic
-regressions with three penalties, raw sums. Both audit the same logistic regression, which does not
+regressions with three penalties, raw sums (also with the correction for folds, without which they
+exceed their level, as `type_i` shows). Both audit the same logistic regression, which does not
 know the corner, on the same samples of 1000 rows. CPU seconds are those of fitting.
 """
 
@@ -24,11 +25,12 @@ from equipoise.audits._residual_models import Candidate, as_pool, default_pool
 from equipoise.worlds import interaction_risks
 
 N, TOLERANCES = 1000, (0.05, 0.075)
+METHODS = ("cusum", "cusum-published, corrected", "cusum-published")
 
 
 def run(full: bool = False) -> dict[str, Any]:
     """Power and cost of both, on the same samples."""
-    replicates = 20 if full else 3
+    replicates = 10 if full else 3
     model, _ = audited("logistic")
     hits: dict[tuple[str, str, float], int] = {}
     spent = dict.fromkeys(("default", "published"), 0.0)
@@ -39,7 +41,7 @@ def run(full: bool = False) -> dict[str, Any]:
             world = World(table, [SEED, 77, i], pool)
             world.residuals("folds")
             spent[name] += time.process_time() - started
-            for method, t in itertools.product(("cusum", "cusum-published"), TOLERANCES):
+            for method, t in itertools.product(METHODS, TOLERANCES):
                 key = (name, method, t)
                 hits[key] = hits.get(key, 0) + (world.p(method, t) <= ERROR)
     rows = [
@@ -55,7 +57,8 @@ def run(full: bool = False) -> dict[str, Any]:
         for (name, method, tolerance), count in hits.items()
     ]
     better = [
-        hits["default", "cusum", t] >= hits["published", "cusum-published", t] for t in TOLERANCES
+        hits["default", "cusum", t] >= hits["published", "cusum-published, corrected", t]
+        for t in TOLERANCES
     ]
     result = {
         "source": "The default pool and statistic against the published ones",

@@ -26,22 +26,24 @@ N, ERROR = 600, 0.05
 def run(full: bool = False) -> dict[str, Any]:
     """Count false alarms of the default, and of the smallest p-value over segments."""
     replicates = 60 if full else 15
-    ours = published = smallest = 0
+    ours = published = uncorrected = smallest = 0
     for i in range(replicates):
         table = segment_risks(N, rng=np.random.default_rng([SEED, 48, i]))
         world = World(table, [SEED, 48, i])
         ours += world.p("cusum", 0.0) <= ERROR
         published += world.p("cusum-published", 0.0) <= ERROR
+        uncorrected += world.p("cusum-standardised", 0.0) <= ERROR
         smallest += naive_p(table) <= ERROR
     rows = [
         _row("cusum", ours, replicates),
-        _row("cusum-published", published, replicates),
+        {**_row("cusum-standardised", uncorrected, replicates), "holds": None},
+        {**_row("cusum-published", published, replicates), "holds": None},
         {**_row("smallest of 48 p-values", smallest, replicates), "holds": None},
     ]
     result = {
         "source": "A calibrated model in 48 overlapping segments, nominal 0.05",
         "rows": rows,
-        "agrees": all(row["holds"] for row in rows[:2]) and smallest > band(replicates, ERROR),
+        "agrees": rows[0]["holds"] and smallest > band(replicates, ERROR),
     }
     return write("segments", result, full)
 

@@ -5,19 +5,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from equipoise._validate import listing
 from equipoise.cells import Cells, Collection, form_groups, gather
 from equipoise.cells.influence import influence_claims, influence_formula
 from equipoise.cells.rows import pull_rows
+from equipoise.cells.steady import steady_cells
 from equipoise.cells.tallied import Tallied
 from equipoise.cells.targets import reference_cells
 from equipoise.claims import Claim, Ratio
 from equipoise.claims import target as targets
 from equipoise.errors import ClaimError, OptionError
 from equipoise.methods import bootstrap
-from equipoise.methods.arrays import FloatArray
 from equipoise.trail import Trail
 
 #: Rows × resamples up to which rows of a real-valued metric are resampled one by one.
@@ -110,37 +108,15 @@ def groups_only(collection: Collection, verb: str) -> None:
 
 def cell_moments(cells: Cells) -> bootstrap.CellMoments:
     """The cells' sums as the bootstrap takes them."""
-    binary = cells.zero_one and not cells.weighted
-    weight, total, weight2, total2, square2 = (
-        cells.weight,
-        cells.total,
-        cells.weight2,
-        cells.total2,
-        cells.square2,
-    )
-    if not binary:
-        # A sum of signed values may cancel, so it is rounded in units of what was added up.
-        total = _steady(total, np.sqrt(weight * cells.square))
-        total2 = _steady(total2, np.sqrt(weight2 * square2))
-        weight, weight2, square2 = (_steady(x, x) for x in (weight, weight2, square2))
     return bootstrap.CellMoments(
         rows=cells.rows,
-        weight=weight,
-        total=total,
-        weight2=weight2,
-        total2=total2,
-        square2=square2,
-        binary=binary,
+        weight=cells.weight,
+        total=cells.total,
+        weight2=cells.weight2,
+        total2=cells.total2,
+        square2=cells.square2,
+        binary=cells.zero_one and not cells.weighted,
     )
-
-
-def _steady(x: FloatArray, size: FloatArray) -> FloatArray:
-    """Sums to 33 binary digits: engines and threads add the same rows in different orders.
-
-    Without this the last digits of a real-valued metric would differ from run to run.
-    """
-    unit = np.exp2(np.ceil(np.log2(np.where(size > 0, size, 1.0))) - 33)
-    return np.asarray(np.round(x / unit) * unit)
 
 
 def method_target(
@@ -221,9 +197,8 @@ def cluster_data(bench: Bench) -> bootstrap.ClusterData:
 def _gather(trail: Trail | Tallied, claim: Claim) -> tuple[Cells, bootstrap.InfluenceSums | None]:
     extra = influence_claims(claim)
     if not extra:
-        (cells,) = gather(trail, [claim])
-        return cells, None
-    cells, psi, product = gather(trail, [claim, *extra])
+        return steady_cells(*gather(trail, [claim])), None
+    cells, psi, product = map(steady_cells, gather(trail, [claim, *extra]))
     return cells, bootstrap.InfluenceSums(
         rows=float(cells.counted),
         total=psi.total,

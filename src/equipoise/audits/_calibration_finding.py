@@ -152,11 +152,10 @@ def _paths(outcome: Outcome) -> list[ControlPath]:
         return []
     lines = []
     for path in outcome.statistic.paths:
-        sums = path.sums(outcome.null.observed)
-        # both peaks are always kept, whatever else is thinned out
+        sums = path.observed(outcome.null)
+        # the peak is always kept, whatever else is thinned out
         steps = np.linspace(0, sums.size - 1, min(sums.size, CHART_POINTS)).round().astype(int)
-        peaks = (int(np.argmax(sums)), int(np.argmax(sums + path.penalty)))
-        kept = np.unique([*steps, *peaks])
+        kept = np.unique([*steps, int(np.argmax(sums))])
         lines.append(
             ControlPath(
                 model=_model_name(outcome, path.model),
@@ -175,10 +174,8 @@ def _reason(outcome: Outcome) -> str:
     statistic = outcome.statistic
     if isinstance(statistic, cusum.Cusum) and not statistic.paths:
         return "no residual model predicts a violation in enough rows, so p is 1"
-    if outcome.found.best is None and isinstance(statistic, cusum.Cusum):
-        return "wherever a violation was predicted, outcomes say the opposite, so p is 1"
     if outcome.found.statistic <= 0:
-        return "no sum of scores is larger than chance easily makes it, so p is 1"
+        return "wherever a violation was predicted, outcomes say the opposite, so p is 1"
     return f"{outcome.found.drawn.size:,} draws at the edge of the tolerance"
 
 

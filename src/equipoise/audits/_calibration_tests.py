@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from equipoise._validate import fraction, known_name, real, whole
 from equipoise.errors import OptionError
 from equipoise.methods import cusum
@@ -25,6 +27,8 @@ class CalibrationTest:
     """All thresholds, only the whole set of predicted violations, or chi-squared over bins."""
     scale: Scale = Scale.RAW
     """How sums of scores are made comparable."""
+    corrected: bool = False
+    """Whether noise that folds share is allowed for."""
     split: float | None = None
     """Share of the rows that models are fitted on, where folds are not used."""
 
@@ -40,9 +44,18 @@ class CalibrationTest:
         return 0.0 if self.scale is Scale.RAW else STANDARD_PREVALENCE
 
     def build(
-        self, residuals: FloatArray | None, null: Null, side: Side, least: float | None, bins: int
+        self,
+        residuals: FloatArray | None,
+        null: Null,
+        side: Side,
+        least: float | None,
+        bins: int,
+        every: FloatArray | None = None,
     ) -> cusum.Cusum | cusum.Binned:
-        """The statistic, from predicted residuals where there are any."""
+        """The statistic, from predicted residuals where there are any.
+
+        ``every`` holds what the models of each fold predict for all rows: folds × models × rows.
+        """
         if self.statistic == "bins":
             axis = null.predicted if residuals is None else residuals
             return cusum.binned(cusum.quantile_bins(axis, bins), null, side)
@@ -50,9 +63,13 @@ class CalibrationTest:
             weights = cusum.recalibration_axes(null, side)
         else:
             weights = cusum.violations(residuals, null, side)
+        noise = None
+        if every is not None and self.corrected:
+            noise = cusum.fold_noise(np.stack([cusum.violations(r, null, side) for r in every]))
         return cusum.cusum(
             weights,
             null,
+            noise=noise,
             scale=self.scale,
             prevalence=self.prevalence(least),
             thresholds=self.statistic == "cusum",
@@ -60,7 +77,7 @@ class CalibrationTest:
 
 
 TESTS: Mapping[str, CalibrationTest] = {
-    "cusum": CalibrationTest(scale=Scale.MULTISCALE),
+    "cusum": CalibrationTest(scale=Scale.STANDARD, corrected=True),
     "cusum-standardised": CalibrationTest(scale=Scale.STANDARD),
     "cusum-published": CalibrationTest(),
     "simple-score": CalibrationTest(statistic="last"),
@@ -72,8 +89,8 @@ TESTS: Mapping[str, CalibrationTest] = {
 
 #: What each test is, in words.
 WORDS: Mapping[str, str] = {
-    "cusum": "adaptive score CUSUM, standardised over scales",
-    "cusum-standardised": "adaptive score CUSUM, standardised",
+    "cusum": "adaptive score CUSUM, standardised",
+    "cusum-standardised": "adaptive score CUSUM, standardised, without a correction for folds",
     "cusum-published": "adaptive score CUSUM, as published",
     "simple-score": "adaptive score test at threshold zero",
     "multicalibration": "multicalibration score test on one split",

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from equipoise._validate import known_name, real, whole
+from equipoise._validate import known_name, modest, real, whole
 from equipoise.audits._moves import checked_input, cost_words, moves_of
 from equipoise.audits._nearest import nearest
 from equipoise.audits._people import People
@@ -46,16 +46,22 @@ def terms_of(
     cost: Any, budget: Any, bounds: Any, tolerance: Any, method: Any, resamples: Any
 ) -> Terms:
     """Check the options that both verbs share."""
-    if tolerance is not None and real("tolerance", tolerance) < 0:
+    if tolerance is not None and modest("tolerance", tolerance) < 0:
         raise OptionError(f"tolerance must be zero or more; got {tolerance!r}.")
     return Terms(
         cost=cost,
         budget=budget if budget == np.inf else real("budget", budget),
-        bounds=bounds,
+        bounds=_pair(bounds),
         tolerance=None if tolerance is None else float(tolerance),
         method=METHODS[known_name("method", method, METHODS)],
         resamples=whole("resamples", resamples, least=100),
     )
+
+
+def _pair(bounds: Any) -> tuple[float, float]:
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise OptionError(f"bounds must be a pair (least loss, largest loss); got {bounds!r}.")
+    return modest("bounds", bounds[0]), modest("bounds", bounds[1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from equipoise._rng import Seed
+from equipoise._rng import Seed, seed_of
 from equipoise.audits._bench import Bench
 from equipoise.audits._progress import Progress, progress_bar
 from equipoise.audits._samples import own_values, pseudo_values
@@ -21,6 +21,7 @@ WRONG = (
     "as published: the estimated target is taken for the truth, so these intervals cover too "
     "rarely against other groups and too often against everybody"
 )
+_NOTHING: Mapping[str, Any] = {"draws": (), "engine": "", "guarantee": "", "assumption": ""}
 _FAMILIES = {"sidak": "Šidák's", "bonferroni": "Bonferroni's"}
 
 
@@ -50,11 +51,12 @@ def likelihood_bounds(
     method: Band | Likelihood | Euclidean,
     level: float,
     side: str,
-    seed: Seed,
+    seed: Seed | None = None,
     progress: Progress = None,
 ) -> Found:
-    """Bounds of every group by the method."""
+    """Bounds of every group by the method; only the band needs a seed."""
     if isinstance(method, Band):
+        seed = seed_of(0) if seed is None else seed
         return _band(bench, method, level, side, seed, progress)
     return _intervals(bench, method, level, side)
 
@@ -177,6 +179,16 @@ def _intervals(bench: Bench, method: Likelihood | Euclidean, level: float, side:
         return _from_counts(bench, critical, side, {**recipe, **family}, **shared)
     low, high = real_interval(bench, method, critical)
     return _found(bench, low, high, critical, side, None, shared)
+
+
+def ends_at(bench: Bench, method: Likelihood, critical: float) -> tuple[FloatArray, FloatArray]:
+    """Ends of every group's interval at a critical value of the signed root."""
+    plugged = method.target == "plug-in" and not isinstance(bench.target, bootstrap.Constant)
+    if not band_applies(bench) or plugged:
+        return real_interval(bench, method, critical)
+    recipe = _recipe(bench, calibrated=method.calibration == "auto", plugged=False)
+    found = _from_counts(bench, critical, "both", recipe, **_NOTHING)
+    return found.lower, found.upper
 
 
 def real_interval(

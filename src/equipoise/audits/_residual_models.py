@@ -62,6 +62,26 @@ class Fitted:
         """Names of the models."""
         return tuple(candidate.name for candidate in self.candidates)
 
+    def everywhere(self, matrix: FloatArray, score: FloatArray, tell: Tell) -> FloatArray:
+        """What the models of each part predict for all rows: parts × models × rows."""
+        found = np.empty((len(self.parts), len(self.candidates), len(matrix)))
+
+        def ask(task: tuple[int, int]) -> None:
+            model, part = task
+            candidate = self.candidates[model]
+            guess = _predict(self.estimators[model][part], matrix, candidate)
+            found[part, model] = guess - (score if candidate.of_outcome else 0.0)
+
+        _work_through(ask, self.candidates, len(self.parts), tell)
+        return found
+
+    def own(self, everywhere: FloatArray) -> FloatArray:
+        """Of these, the predictions for rows that were not fitted on: models × rows, else NaN."""
+        found = np.full(everywhere.shape[1:], np.nan)
+        for part, guess in zip(self.parts, everywhere, strict=True):
+            found[:, part.test] = guess[:, part.test]
+        return found
+
     def residuals(self, matrices: FloatArray, score: FloatArray, tell: Tell) -> FloatArray:
         """Predicted residuals: copies × models × rows, NaN where a row was only fitted on.
 

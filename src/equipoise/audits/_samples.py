@@ -78,26 +78,50 @@ def pseudo_values(bench: Bench) -> Iterator[Batch]:
         )
 
 
-def null_scores(
-    bench: Bench, rows: bootstrap.RowData, cells: BoolArray, group: int, plugged: bool
-) -> FloatArray:
-    """What each row contributes to a group's disparity if all disparities are zero.
+def joint_scores(
+    bench: Bench, rows: bootstrap.RowData, member: BoolArray, used: IntArray, plugged: bool
+) -> likelihood.Scores:
+    """What each row says about each disparity, as a function of its value.
 
-    Their mean is the disparity. Unlike influence values they use the target in place of the group's
-    own mean, so that groups made of each other's rows depend on each other exactly.
+    Unlike influence values these use the target in place of the group's own mean, so that groups
+    made of each other's rows depend on each other exactly.
     """
+    if bench.moments.binary and rows.count is not None:
+        # outcomes of cells that nobody is in are not even possible
+        seen = bench.cells.rows[rows.cell] > 0
+        rows = bootstrap.RowData(
+            cell=rows.cell[seen], value=rows.value[seen], count=rows.count[seen]
+        )
+    count = np.ones(rows.value.size) if rows.count is None else rows.count.astype(np.float64)
+    pairs = [_score(bench, rows, c, int(i), plugged) for c, i in zip(member, used, strict=True)]
+    empty = [np.zeros((rows.value.size, 0))] * 2
+    zero, slope = (np.stack(x, axis=1) for x in zip(*pairs, strict=True)) if pairs else empty
+    known = isinstance(bench.target, bootstrap.Constant) or plugged
+    apart = known and not bool((member.sum(axis=0) > 1).any())
+    # a group of two ones could have had a zero: with 0/1 metrics all outcomes are known
+    return likelihood.Scores(
+        zero=zero, slope=slope, count=count, disjoint=apart, support=bench.moments.binary
+    )
+
+
+def _score(
+    bench: Bench, rows: bootstrap.RowData, cells: BoolArray, group: int, plugged: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Scores at zero, and how they fall with the disparity."""
     found, x = bench.estimates, rows.value
     inside, share = cells[rows.cell], float(found.share[group])
-    theta = float(found.target[group])
     target = bench.target
     if isinstance(target, bootstrap.Complement) and target.scale == 1 and not plugged:
-        theta = float(bench.cells.total.sum() / bench.cells.rows.sum())
-        return np.where(inside, (x - theta) / share, -(x - theta) / (1 - share))
-    own = np.where(inside, x - theta, 0.0) / share
+        # both sides have the mean of everybody, moved by their part of the disparity
+        theta, p = float(bench.cells.total.sum() / bench.cells.rows.sum()), share
+        zero = np.where(inside, (x - theta) / p, -(x - theta) / (1 - p))
+        return zero, np.where(inside, (1 - p) / p, p / (1 - p))
+    theta = float(found.target[group])
+    own, slope = np.where(inside, x - theta, 0.0) / share, np.where(inside, 1 / share, 0.0)
     if plugged:
-        return own
+        return own, slope
     centred = np.where(inside, x - found.mean[group], 0.0) / share
-    return np.asarray(own - (centred - influence(bench, rows, cells, group)))
+    return np.asarray(own - (centred - influence(bench, rows, cells, group))), slope
 
 
 def influence(bench: Bench, rows: bootstrap.RowData, cells: BoolArray, group: int) -> FloatArray:

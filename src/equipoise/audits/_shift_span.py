@@ -54,6 +54,11 @@ def make_span(rows: ShiftRows, over: TiltKernel, residual: float, max_rank: int)
         )
     except tilts.NotPositiveError as error:
         raise OptionError(f"The kernel cannot be used: {error}.") from error
+    except Exception as error:
+        if not functions:
+            raise
+        # a function of the caller's, or its options, may fail in any way
+        raise OptionError(f"The kernel failed: {type(error).__name__}: {error}.") from error
     if found.rank == 0:
         raise OptionError("The kernel is zero on every row, so there is no tilt.")
     same = np.ptp(rows.points, axis=0) == 0

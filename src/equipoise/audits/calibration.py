@@ -71,8 +71,8 @@ def calibration(
     level
         Confidence level: without any violation, one is declared with a chance of 1 - level at most.
     method
-        ``"cusum"``, or ``"cusum-standardised"`` without its penalty for small subgroups, or
-        ``"cusum-published"`` for its raw form. For comparison:
+        ``"cusum"``, or ``"cusum-standardised"``, which does not allow for noise that folds share,
+        or ``"cusum-published"``, whose sums are raw besides. For comparison:
         ``"simple-score"``, ``"multicalibration"``, ``"chi-squared"`` with residual models;
         ``"platt"``, ``"hosmer-lemeshow"`` along the score alone.
     models
@@ -174,16 +174,17 @@ class _Work:
     ) -> Outcome:
         """Fit, predict, and test."""
         rows = self.rows
-        fitted, residuals, tested = None, None, np.ones(len(rows), dtype=bool)
+        fitted, residuals, every, tested = None, None, None, np.ones(len(rows), dtype=bool)
         if pool:
             fitted = fit_models(
                 pool, parts, rows.matrix, rows.outcome, rows.score, seed=fitting, tell=self.step.one
             )
-            guess = fitted.residuals(rows.matrix[None], rows.score, self.step.one)[0]
+            guess = fitted.everywhere(rows.matrix, rows.score, self.step.one)
             tested = np.any([part.test for part in parts], axis=0)
-            residuals = guess[:, tested]
+            residuals = fitted.own(guess)[:, tested]
+            every = guess if len(parts) > 1 else None
         null = _null(rows, tested, self.options.tolerance)
-        statistic = self.statistic(residuals, null)
+        statistic = self.statistic(residuals, null, every)
         start = self.step.done
         found = cusum.run_test(
             statistic,
@@ -194,16 +195,21 @@ class _Work:
         )
         return Outcome(found=found, statistic=statistic, null=null, tested=tested, fitted=fitted)
 
-    def statistic(self, residuals: FloatArray | None, null: Null) -> cusum.Cusum | cusum.Binned:
+    def statistic(
+        self, residuals: FloatArray | None, null: Null, every: FloatArray | None = None
+    ) -> cusum.Cusum | cusum.Binned:
         """The statistic of these residuals."""
         options = self.options
-        return options.test.build(residuals, null, options.side, options.least, options.bins)
+        return options.test.build(residuals, null, options.side, options.least, options.bins, every)
 
     def importance(self, outcome: Outcome, seed: np.random.SeedSequence) -> dict[str, float]:
         """How far the statistic drops when a column is permuted, on average."""
         fitted, rows, repeats = outcome.fitted, self.rows, self.options.importance
         if fitted is None or not repeats or outcome.found.statistic <= 0:
             return {}
+        observed = outcome.null.observed[None, :]
+        # before and after alike without the correction for folds, which is not what is asked
+        before = float(outcome.statistic.values(observed)[0])
         drops = dict.fromkeys(rows.columns, 0.0)
         for child in _streams(seed, repeats):
             order = _shuffled(outcome.tested, child)
@@ -212,8 +218,8 @@ class _Work:
                 guess = fitted.residuals(copies, rows.score, _silent)[:, :, outcome.tested]
                 for column, residuals in zip(columns, guess, strict=True):
                     statistic = self.statistic(residuals, outcome.null)
-                    value = float(statistic.values(outcome.null.observed[None, :])[0])
-                    drops[column] += (outcome.found.statistic - value) / repeats
+                    after = float(statistic.values(observed)[0])
+                    drops[column] += (before - after) / repeats
                 self.step.add(len(columns))
         return drops
 

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from equipoise._codec import to_plain
 from equipoise._rng import Rng, Seed, seed_of
-from equipoise._validate import fraction, known_keywords, known_name, real, whole
+from equipoise._validate import fraction, known_keywords, known_name, modest, whole
 from equipoise.audits._atoms import atoms_of
 from equipoise.audits._bench import (
     SELF_TARGET,
@@ -173,7 +173,7 @@ def _shortened(method: Any, resamples: int | None) -> Any:
 def _check_tolerance(tolerance: float | None, side: Side, claim: Claim) -> None:
     if tolerance is None:
         return
-    real("tolerance", tolerance)
+    modest("tolerance", tolerance)
     if isinstance(claim, Ratio):
         if tolerance <= 0 or (side == "both" and tolerance >= 1):
             raise OptionError(

@@ -25,6 +25,7 @@ from equipoise.audits._provenance import provenance_of
 from equipoise.audits._spread_rows import exclusion_note
 from equipoise.audits.summarize import quoted, refuse_clusters
 from equipoise.cells import Cells, gather
+from equipoise.cells.steady import steady_cells
 from equipoise.cells.tallied import Tallied, rows_behind
 from equipoise.claims import Metric, overall
 from equipoise.claims.claim import Gap
@@ -134,7 +135,8 @@ class _Made:
 def _by_attribute(
     trail: Trail | Tallied, metric: Metric, asked: list[Groups], options: Options
 ) -> _Made:
-    cells = gather(trail, [Gap(metric=metric, across=g, target=overall()) for g in asked])[0]
+    claims = [Gap(metric=metric, across=g, target=overall()) for g in asked]
+    cells = steady_cells(gather(trail, claims)[0])
     refuse_clusters(cells)
     partitions = [find_partition(groups, cells) for groups in asked]
     samples = [checked(cells, partition) for partition in partitions]

@@ -10,6 +10,7 @@ from equipoise._validate import fraction, known_keywords, known_name, whole
 from equipoise.audits._bench import groups_only
 from equipoise.audits._provenance import provenance_of
 from equipoise.cells import Cells, Collection, form_groups, gather
+from equipoise.cells.steady import steady_cells
 from equipoise.cells.tallied import Tallied
 from equipoise.cells.targets import group_means, overall_mean, target_values
 from equipoise.claims import Claim, Ratio, as_claim
@@ -60,7 +61,7 @@ def describe(
     known_name("interval", interval, ("exact", "wilson"))
     whole("small", small, least=0)
     asked = as_claim(claim)
-    (cells,) = gather(trail, [asked])
+    cells = steady_cells(*gather(trail, [asked]))
     collection = form_groups(asked.across, cells)
     groups_only(collection, "describe")
     method, lower, upper = _intervals(cells, collection, level, interval)

@@ -12,7 +12,7 @@ from equipoise.audits._bench import assemble
 from equipoise.audits._progress import Progress
 from equipoise.audits._testing import Control
 from equipoise.audits.flag import FlagOptions, flag_bench
-from equipoise.cells import Axis, Cells
+from equipoise.cells import Axis, Cells, gather
 from equipoise.cells.features import Feature, FeatureRows, pull_features
 from equipoise.claims.claim import Gap
 from equipoise.claims.dimension import Condition
@@ -96,6 +96,7 @@ def discover(
     if isinstance(compared, Reference):
         raise OptionError("discover compares with everyone, everyone else or a number.")
     seed = seed_of(rng)
+    _check_trail(trail, as_metric(metric))
     rows = pull_features(trail, as_metric(metric), features)
     first = _split(rows, share, seed.sequence)
     tree = _grow(rows, first, depth, leaf_rows, seed.sequence)
@@ -108,6 +109,16 @@ def discover(
     found = flag_bench(bench, options, seed, progress)
     how = f"Groups were found on {int(first.sum()):,} rows and tested on {int(kept.sum()):,} others"
     return dataclasses.replace(found, guarantee=f"{found.guarantee}. {how}")
+
+
+def _check_trail(trail: Trail, metric: Metric) -> None:
+    """Refuse rows that no audit could use, before a tree is grown on them."""
+    gather(trail, [Gap(metric=metric)])
+    if trail.roles.cluster is not None:
+        raise OptionError(
+            "discover splits the rows at random and takes them for independent, which rows of one "
+            "cluster are not. Read the trail without cluster=, or name the groups and use flag."
+        )
 
 
 def _split(rows: FeatureRows, share: float, seed: np.random.SeedSequence) -> IntArray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from equipoise._codec import to_plain
 from equipoise._rng import Rng, Seed, seed_of
-from equipoise._validate import fraction, known_keywords, known_name, real, whole
+from equipoise._validate import fraction, known_keywords, known_name, modest, whole
 from equipoise.audits._bench import (
     Bench,
     check_method,
@@ -213,10 +213,10 @@ def _question(bench: Bench, options: FlagOptions) -> tuple[nulls.Null, str, Benc
         return _ratio_question(bench, above, below, outside)
     share = bench.cells.zero_one
     if above is not None:
-        limit = real("above", above)
+        limit = modest("above", above)
         return nulls.Above(limit=limit), _limit_words(limit, "above", "below", share), bench
     if below is not None:
-        limit = real("below", below)
+        limit = modest("below", below)
         return nulls.Below(limit=limit), _limit_words(-limit, "below", "above", share), bench
     low, high = _range(outside)
     words = (
@@ -242,7 +242,7 @@ def _ratio_question(
     """μ / θ against c is μ − cθ against zero, which needs no division."""
     if outside is not None or (above is None and below is None):
         raise OptionError("For a ratio pass above= or below=, such as below=0.8.")
-    factor = real("above or below", above if above is not None else below)
+    factor = modest("above or below", above if above is not None else below)
     if factor <= 0:
         raise OptionError(f"The limit of a ratio must be above 0; got {factor!r}.")
     target = bench.claim.target * factor
@@ -260,7 +260,7 @@ def _range(outside: tuple[float, float] | None) -> tuple[float, float]:
         return 0.0, 0.0
     if not isinstance(outside, tuple | list) or len(outside) != 2:
         raise OptionError(f"outside must be a pair (low, high); got {outside!r}.")
-    low, high = real("outside", outside[0]), real("outside", outside[1])
+    low, high = modest("outside", outside[0]), modest("outside", outside[1])
     if low > high:
         raise OptionError(f"outside needs low ≤ high; got {outside!r}.")
     return low, high

@@ -12,6 +12,7 @@ from equipoise.audits._provenance import provenance_of
 from equipoise.audits.methods import AllRanges
 from equipoise.cells import Cells, gather
 from equipoise.cells.rows import pull_rows
+from equipoise.cells.steady import steady_cells
 from equipoise.cells.tallied import Tallied
 from equipoise.claims import Claim
 from equipoise.claims.groups import Intervals
@@ -38,7 +39,7 @@ def certify_ranges(
 ) -> RangeCertificates:
     """Certify every range with end points in the data, in one pass per resample."""
     limit = _check(claim, tolerance)
-    (gathered,) = gather(trail, [claim])
+    gathered = steady_cells(*gather(trail, [claim]))
     cells, points = _on_the_line(gathered)
     moments, target = cell_moments(cells), method_target(claim.target, cells, None)
     engine = _engine(trail, claim, gathered, cells, moments)

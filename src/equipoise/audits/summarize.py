@@ -9,7 +9,7 @@ import numpy as np
 
 from equipoise._codec import to_plain
 from equipoise._rng import Rng, seed_of
-from equipoise._validate import fraction, known_keywords, known_name, listing, real, whole
+from equipoise._validate import fraction, known_keywords, known_name, listing, modest, short, whole
 from equipoise.audits._partition import Partition, disjoint, find_partition, words_of
 from equipoise.audits._progress import Progress, progress_bar
 from equipoise.audits._provenance import provenance_of
@@ -21,6 +21,7 @@ from equipoise.audits._spread_rows import (
 )
 from equipoise.cells import Cells, gather
 from equipoise.cells.rows import pull_rows
+from equipoise.cells.steady import steady_cells
 from equipoise.cells.tallied import Tallied
 from equipoise.claims import Metric, overall
 from equipoise.claims.claim import Gap
@@ -83,7 +84,7 @@ def summarize(
     That the groups differ is shown (p = 0.001 for no difference at all).
     """
     fraction("level", level)
-    real("alpha", alpha)
+    modest("alpha", alpha)
     whole("resamples", resamples, least=20)
     kinds = as_measures(measures)
     groups, measured = disjoint(across), as_metric(metric)
@@ -135,7 +136,8 @@ class Bench:
 
 def set_up(trail: Trail | Tallied, metric: Metric, groups: Groups) -> Bench:
     """Scan the rows once and form the groups; refuse what cannot be summarised."""
-    (cells,) = gather(trail, [Gap(metric=metric, across=groups, target=overall())])
+    asked = Gap(metric=metric, across=groups, target=overall())
+    cells = steady_cells(*gather(trail, [asked]))
     refuse_clusters(cells)
     partition = find_partition(groups, cells)
     sample = sample_of(cells, partition)
@@ -199,7 +201,7 @@ def sample_of(cells: Cells, partition: Partition) -> spread.GroupSample:
         )
     except ValueError as error:
         pairs = zip(_names(partition), n.tolist(), strict=True)
-        sizes = ", ".join(f"{label} {rows:,}" for label, rows in itertools.islice(pairs, 8))
+        sizes = ", ".join(f"{short(label)} {rows:,}" for label, rows in itertools.islice(pairs, 8))
         raise ClaimError(
             f"{str(error).capitalize()}. Rows on which {cells.metric.name!r} counts: {sizes}. "
             "Choose a coarser attribute."

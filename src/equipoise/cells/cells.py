@@ -44,6 +44,8 @@ class ClusterTable:
     """Sum of weights."""
     total: FloatArray
     """Weighted sum of the metric."""
+    square: FloatArray
+    """Weighted sum of its square."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -113,7 +113,9 @@ def _scan(query: Query, asked: tuple[Dimension, ...], limit: int) -> Scan:
     reads = tuple(_reads(query.trail, metric) for metric in query.metrics)
     table = fetch(query.frame(limit), query.trail.source)
     if len(table["present"]) > limit:
-        raise ClaimError(_too_fine(query, limit))
+        # to name the worst attribute costs a scan for each, which a mere attempt does not need
+        wanted = limit >= MAX_CELLS
+        raise ClaimError(_too_fine(query, limit) if wanted else f"More than {limit:,} cells.")
     _check_rows(query, table)
     present, uncounted = floats(table["present"]), total(table, "missing_count")
     if not present.sum():

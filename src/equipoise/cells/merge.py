@@ -37,7 +37,7 @@ def cluster_table(
     _, cell = np.unique(index, axis=0, return_inverse=True)
     kept = counts > 0
     pairs = np.stack([clusters[kept], cell.reshape(-1)[kept]], axis=1)
-    totals = {name: moments[name][kept] for name in ("weight", "total")}
+    totals = {name: moments[name][kept] for name in ("weight", "total", "square")}
     found, merged = merge(pairs, totals)
     # Clusters without a counted row say nothing, so the others are numbered anew.
     _, cluster = np.unique(found[:, 0], return_inverse=True)

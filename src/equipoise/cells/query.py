@@ -54,6 +54,9 @@ class Query:
         usable = all_of(
             trail.present(c) for c in (trail.roles.count, trail.roles.weight) if c is not None
         )
+        if trail.roles.count is not None:
+            # a row that stands for nobody is in no cell
+            usable = usable & (trail.number(trail.roles.count) > 0)
         columns["value"] = nw.when(usable & self._counts(metric)).then(value_of(trail, metric))
         for role in ("weight", "count"):
             if role in trail.roles:

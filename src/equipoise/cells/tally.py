@@ -1,13 +1,12 @@
 """One metric on the grouped rows: what it counts, what it adds up to, what it leaves out."""
 
-import math
 from dataclasses import dataclass
 
 import narwhals as nw
 import numpy as np
 
 from equipoise._codec import canonical
-from equipoise._validate import listing, rows_text
+from equipoise._validate import LARGEST, listing, rows_text
 from equipoise.cells.scan import Columns, Scan, floats, is_local
 from equipoise.claims.arithmetic import Term, as_number, as_truth
 from equipoise.claims.formula import Reference, parse
@@ -61,9 +60,15 @@ def _local(scan: Scan, metric: Metric) -> Tally:
         excluded[f"missing {role}"] = round(float(frequency[complete & missing].sum()))
         complete &= ~missing
     counts = complete & as_truth(_on_arrays(metric.where or "1 == 1", roles))
-    value = np.where(counts, as_number(_on_arrays(metric.value, roles)), 0.0)
+    with np.errstate(all="ignore"):
+        value = np.where(counts, as_number(_on_arrays(metric.value, roles)), 0.0)
     if metric.clipped:
         value = np.clip(value, metric.low, metric.high)
+    if not np.all(np.abs(value) <= LARGEST):
+        raise TrailError(
+            f"Metric {metric.name!r} is infinite, too large, or not a number on some rows. "
+            "Bound it with .clip(low, high)."
+        )
     moments = _local_moments(scan, frequency, value)
     return Tally(
         rows=np.where(counts, frequency, 0.0),
@@ -134,7 +139,7 @@ def _check_metric(scan: Scan, metric: Metric, reads: tuple[str, ...], prefix: st
 def _check_defined(metric: Metric, reads: tuple[str, ...], table: Columns, prefix: str) -> None:
     # One infinite or undefined value makes the sum of squares infinite, undefined or absent.
     sums = table[f"{prefix}square"].tolist()
-    finite = all(v is None or math.isfinite(v) for v in sums)
+    finite = all(v is None or abs(v) <= LARGEST**2 for v in sums)
     last = f"{prefix}present{len(reads) - 1}"
     expected = total(table, f"{prefix}expected" if f"{prefix}expected" in table else last)
     if finite and expected == total(table, f"{prefix}rows"):

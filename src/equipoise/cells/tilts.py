@@ -128,7 +128,7 @@ def _called(tilt: Computed, columns: dict[str, AnyArray], size: int) -> FloatArr
             f"The function of tilt {tilt.name!r} asks for {error}; it was given "
             f"{listing(columns)}. Name every column that it reads in columns=…."
         ) from error
-    except (TypeError, ValueError) as error:
+    except Exception as error:
         raise ClaimError(f"The function of tilt {tilt.name!r} failed: {error}.") from error
     if found.shape != (size,):
         raise ClaimError(

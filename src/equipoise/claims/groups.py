@@ -316,7 +316,7 @@ def as_groups(value: Any) -> Groups:
     """A collection given as a value, as plain data, or as the attribute names to cross."""
     if isinstance(value, Groups):
         return value
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and "kind" in value:
         return as_groups(from_plain(value))
     if isinstance(value, str | Levels | Binned | Condition):
         return intersections(value)

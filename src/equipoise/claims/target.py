@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from equipoise._codec import Plain, canonical, from_plain, kind, to_plain
-from equipoise._validate import known_keywords, real
+from equipoise._validate import known_keywords, modest
 from equipoise.claims.formula import parse
 from equipoise.errors import ClaimError
 
@@ -20,11 +20,11 @@ class Target:
     """Factor applied to the target, as in the four-fifths rule."""
 
     def __post_init__(self) -> None:
-        real("The scale of a target", self.scale)
+        modest("The scale of a target", self.scale)
 
     def __mul__(self, factor: float) -> "Target":
         """The target scaled by ``factor``."""
-        return dataclasses.replace(self, scale=self.scale * real("The scale of a target", factor))
+        return dataclasses.replace(self, scale=self.scale * modest("The scale of a target", factor))
 
     __rmul__ = __mul__
 
@@ -51,7 +51,7 @@ class Constant(Target):
 
     def __post_init__(self) -> None:
         Target.__post_init__(self)
-        object.__setattr__(self, "value", real("The target", self.value))
+        object.__setattr__(self, "value", modest("The target", self.value))
 
     def _words(self) -> str:
         return f"{self.value:g}"
@@ -109,7 +109,7 @@ class Custom(Target):
 
     def __post_init__(self) -> None:
         Target.__post_init__(self)
-        object.__setattr__(self, "estimate", real("The estimate", self.estimate))
+        object.__setattr__(self, "estimate", modest("The estimate", self.estimate))
         parse(self.influence)
 
     def _words(self) -> str:

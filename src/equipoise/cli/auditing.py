@@ -4,7 +4,7 @@ import enum
 import os
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,9 +13,11 @@ from equipoise.cli.leave import Leave
 from equipoise.cli.show import Steps, say, show_evidence, show_files
 from equipoise.errors import OptionError
 from equipoise.findings.evidence import Asked, Evidence
-from equipoise.plan import Plan, gate
-from equipoise.plan import run as perform
 from equipoise.report import report as make_report
+from equipoise.trail.secrets import scrub
+
+if TYPE_CHECKING:
+    from equipoise.plan import Plan
 
 
 class Undetermined(enum.StrEnum):
@@ -30,6 +32,8 @@ PlanFile = Annotated[Path, typer.Argument(help="The plan, a YAML file.", metavar
 
 def demo(out: options.Out = Path("out"), quiet: options.Quiet = False) -> None:
     """Audit the bundled COMPAS counts and write a report: a first look in half a minute."""
+    from equipoise.plan import Plan
+
     bundled = files("equipoise.plan") / "demo.yaml"
     plan = Plan.parse(bundled.read_text(encoding="utf-8"), bundled.name)
     # the bundled counts are well known: nothing about them was fixed before looking
@@ -42,8 +46,9 @@ def demo(out: options.Out = Path("out"), quiet: options.Quiet = False) -> None:
 
 
 def audit(
-    data: Annotated[str, typer.Argument(help="CSV or Parquet file, folder or glob.")],
+    data: Annotated[str, typer.Argument(help="CSV or Parquet file, folder, glob or database.")],
     across: Annotated[str, typer.Option(help="Attributes that form groups: race,sex.")],
+    table: options.Table = None,
     label: options.Label = None,
     prediction: options.Prediction = None,
     score: options.Score = None,
@@ -69,6 +74,8 @@ def audit(
     The results count as exploratory; write a plan (`equipoise plan init DATA`) to fix the questions
     before looking.
     """
+    from equipoise.plan import Plan
+
     roles = options.given(
         label=label,
         prediction=prediction,
@@ -88,9 +95,9 @@ def audit(
     plan = Plan.from_plain(
         {
             "equipoise": 1,
-            "title": title or f"Audit of {Path(data).name}",
+            "title": title or f"Audit of {table or Path(scrub(data)).name}",
             "seed": seed,
-            "trail": {"source": data, **roles},
+            "trail": {"source": data, **options.given(table=table), **roles},
             "audits": audits,
         },
         "this command",
@@ -103,6 +110,7 @@ def audit(
 def run(
     plan: PlanFile,
     data: options.Data = None,
+    table: options.Table = None,
     hash: Annotated[
         str | None, typer.Option(help="Refuse to run unless the plan has this hash.")
     ] = None,
@@ -113,7 +121,7 @@ def run(
 ) -> None:
     """Run a plan and write evidence.json and report.html."""
     read = _registered(plan, hash)
-    evidence = _perform(read, folder=plan.parent, data=data, quiet=quiet or json)
+    evidence = _perform(read, folder=plan.parent, data=data, table=table, quiet=quiet or json)
     written = _write(evidence, out, suppress)
     _tell(evidence, written, json, quiet)
 
@@ -121,6 +129,7 @@ def run(
 def check(
     plan: PlanFile,
     data: options.Data = None,
+    table: options.Table = None,
     hash: Annotated[
         str | None, typer.Option(help="Refuse to run unless the plan has this hash.")
     ] = None,
@@ -139,8 +148,10 @@ def check(
 
     0: all limits are shown to be kept. 1: a violation is shown. 2: undetermined. 3: error.
     """
+    from equipoise.plan import gate
+
     read = _registered(plan, hash)
-    evidence = _perform(read, folder=plan.parent, data=data, quiet=quiet or json)
+    evidence = _perform(read, folder=plan.parent, data=data, table=table, quiet=quiet or json)
     written = [] if out is None else _write(evidence, out, suppress)
     judged = gate(evidence, None if undetermined is None else undetermined.value)
     _tell(evidence, written, json, quiet)
@@ -149,7 +160,9 @@ def check(
     raise Leave(judged.code)
 
 
-def _registered(plan: Path, hash: str | None) -> Plan:
+def _registered(plan: Path, hash: str | None) -> "Plan":
+    from equipoise.plan import Plan
+
     read = Plan.load(plan)
     if hash is not None and (len(hash) < 8 or not read.hash.startswith(hash.lower())):
         raise OptionError(
@@ -160,16 +173,26 @@ def _registered(plan: Path, hash: str | None) -> Plan:
 
 
 def _perform(
-    plan: Plan,
+    plan: "Plan",
     *,
     folder: Path = Path(),
     data: str | None = None,
+    table: str | None = None,
     asked: Asked = "confirmatory",
     quiet: bool = False,
 ) -> Evidence:
+    from equipoise.plan import run as perform
+
     with Steps(quiet) as tell:
-        progress = False if quiet else None
-        return perform(plan, folder=folder, data=data, asked=asked, tell=tell, progress=progress)
+        return perform(
+            plan,
+            folder=folder,
+            data=data,
+            table=table,
+            asked=asked,
+            tell=tell,
+            progress=False if quiet else None,
+        )
 
 
 def _write(evidence: Evidence, out: Path, suppress: int | None) -> list[Path]:

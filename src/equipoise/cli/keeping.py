@@ -11,8 +11,6 @@ from equipoise.cli.show import Steps, say, show_files
 from equipoise.errors import EquipoiseError
 from equipoise.findings.evidence import Entry, Evidence
 from equipoise.findings.notes import NOTES, note_of
-from equipoise.plan import Exit, Plan
-from equipoise.plan import verify as perform_again
 from equipoise.report import report as make_report
 
 EvidenceFile = Annotated[
@@ -29,6 +27,7 @@ def verify(
         Path | None, typer.Option(help="The plan as registered, to be compared as well.")
     ] = None,
     data: options.Data = None,
+    table: options.Table = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Perform an audit again from its plan and data, and compare every number.
@@ -36,11 +35,16 @@ def verify(
     Exit 0: everything came out the same. Exit 1: something differs, and what. Relative paths in the
     plan start at the plan's folder, or else at the current folder.
     """
+    from equipoise.plan import Exit, Plan
+    from equipoise.plan import verify as perform_again
+
     stored = Evidence.load(evidence, strict=False)
     registered = None if plan is None else Plan.load(plan)
     folder = Path() if plan is None else plan.parent
     with Steps(quiet) as tell:
-        found = perform_again(stored, plan=registered, folder=folder, data=data, tell=tell)
+        found = perform_again(
+            stored, plan=registered, folder=folder, data=data, table=table, tell=tell
+        )
     for difference in found.differences[:MOST]:
         say(str(difference), style="red")
     if len(found.differences) > MOST:

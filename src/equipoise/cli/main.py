@@ -9,10 +9,10 @@ import typer
 
 from equipoise._version import __version__
 from equipoise.cli import auditing, keeping, planning
-from equipoise.cli.leave import Leave
+from equipoise.cli.leave import DONE, ERROR, Leave
 from equipoise.cli.show import complain
 from equipoise.errors import EquipoiseError
-from equipoise.plan.gate import Exit
+from equipoise.trail.secrets import scrub
 
 app = typer.Typer(
     name="equipoise",
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         try:
             stream.flush()
         except OSError:  # the reader of a pipe has gone away
-            code = code or int(Exit.ERROR)
+            code = code or ERROR
     # At a normal exit DuckDB's bindings complain about objects of their own on standard error.
     os._exit(code)
 
@@ -73,13 +73,13 @@ def execute(arguments: list[str]) -> int:
         return int(leaving.code)
     except SystemExit as leaving:
         # a mistake in the arguments has code 2 there, which here means "undetermined"
-        return int(Exit.SHOWN if not leaving.code else Exit.ERROR)
+        return ERROR if leaving.code else DONE
     except EquipoiseError as error:
-        complain(str(error))
-        return int(Exit.ERROR)
+        complain(scrub(str(error)))
+        return ERROR
     except KeyboardInterrupt:
         complain("Interrupted.")
         return 130
     except BrokenPipeError:
-        return int(Exit.ERROR)
-    return int(Exit.SHOWN)
+        return ERROR
+    return DONE

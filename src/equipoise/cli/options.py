@@ -21,6 +21,7 @@ Suppress = Annotated[
     typer.Option(min=2, help="Leave groups with fewer rows than this out of the report."),
 ]
 Data = Annotated[str | None, typer.Option(help="The rows, if they are not where the plan says.")]
+Table = Annotated[str | None, typer.Option(help="Name of the table, if the data is a database.")]
 Out = Annotated[Path, typer.Option(help="Folder for evidence.json and report.html.")]
 
 

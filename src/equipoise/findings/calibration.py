@@ -14,11 +14,7 @@ from equipoise.findings.summary import restored
 from equipoise.findings.verdict import Verdict
 from equipoise.findings.words import amount, difference, left_out, percent, plural, unsigned
 
-_UNITS = {
-    "raw": "mean over rows",
-    "standard": "standard deviations",
-    "multiscale": "standard deviations less penalty",
-}
+_UNITS = {"raw": "mean over rows", "standard": "standard deviations"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,8 +135,7 @@ class Calibration(Finding):
     method_words: str
     """The method in words."""
     scale: str
-    """``raw`` (mean scores), ``standard`` (standard deviations) or ``multiscale`` (the same, less a
-    penalty for small subgroups)."""
+    """``raw`` (mean scores) or ``standard`` (standard deviations)."""
     min_prevalence: float
     """Subgroups up to this share of the rows were not looked at."""
     folds: int | None

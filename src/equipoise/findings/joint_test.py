@@ -1,5 +1,6 @@
 """What `joint_test` says: whether all disparities could be zero at once."""
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -10,6 +11,12 @@ from equipoise.findings.finding import Finding
 from equipoise.findings.lookup import find_row
 from equipoise.findings.verdict import Verdict
 from equipoise.findings.words import left_out, level_text
+
+_FAMILY = {
+    "sidak": "by Šidák's inequality: all of them hold at once",
+    "bonferroni": "by Bonferroni's inequality: all of them hold at once",
+    "pointwise": "one group at a time",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +35,14 @@ class JointlyTested:
     """What it is compared with."""
     disparity: float | None
     """Value minus target."""
+    lower: float | None = None
+    """Lower end of the interval of the finding's family; None if there is none."""
+    upper: float | None = None
+    """Upper end of the interval of the finding's family; None if there is none."""
+    region_lower: float | None = None
+    """Smallest disparity of the group in the joint region (a Scheffé-type interval)."""
+    region_upper: float | None = None
+    """Largest disparity of the group in the joint region (a Scheffé-type interval)."""
     note: str = ""
     """Why the group is not part of the test."""
 
@@ -38,14 +53,24 @@ class JointTest(Finding):
 
     kind: ClassVar[str] = "joint_test"
     row_type: ClassVar[type] = JointlyTested
-    columns: ClassVar[tuple[str, ...]] = ("group", "n", "value", "disparity", "note")
+    columns: ClassVar[tuple[str, ...]] = (
+        "group",
+        "n",
+        "value",
+        "disparity",
+        "lower",
+        "upper",
+        "region_lower",
+        "region_upper",
+        "note",
+    )
 
     metric: str
     """The metric in words."""
     against: str
     """The target in words."""
     level: float
-    """Confidence level at which the verdict is given."""
+    """Confidence level of the verdict, the region and the intervals."""
     statistic: float
     """Likelihood ratio statistic."""
     degrees: int
@@ -55,43 +80,64 @@ class JointTest(Finding):
     p: float
     """p-value."""
     rejected: bool
-    """Whether some disparity differs from zero, at the level."""
+    """Whether some disparity differs from what was tested, at the level."""
     method: Mapping[str, Any]
     """The method and its options."""
-    covariance: tuple[tuple[float, ...], ...]
-    """Covariance of the tested disparities, for `contains`."""
     critical: float
-    """χ² cut-off at the level."""
+    """Cut-off of the statistic at the level: the edge of the joint region."""
+    calibration: str
+    """How the cut-off and the p-value were corrected for small groups."""
+    family: str
+    """What makes the intervals ``lower`` to ``upper`` hold: sidak, bonferroni or pointwise."""
+    at: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    """The disparities tested, by group; empty if all are zero."""
+    region: Mapping[str, Any] | None = dataclasses.field(default=None, repr=False)
+    """What the joint region is made from, for `contains`; None if that would be too much."""
 
     @property
     def verdict(self) -> str:
-        """What the test shows, in the words of a certification audit."""
+        """What the test shows."""
         return "disparity shown" if self.rejected else "no disparity shown"
+
+    @property
+    def published_verdict(self) -> str:
+        """The verdict in the words of the published algorithm; "certified" is its word, not ours.
+
+        A test that does not reject has not shown that a model is fair.
+        """
+        return f"Model {'un' if self.rejected else ''}fairness certified"
 
     @property
     def conclusion(self) -> Verdict | None:
         """A rejection shows that some group differs; no rejection shows nothing."""
         return Verdict.SHOWN_NOT if self.rejected else None
 
+    @property
+    def region_kind(self) -> str | None:
+        """Whose joint region `contains` asks: likelihood or euclidean; None if none was kept.
+
+        Rows of real-valued metrics are not kept, so their region is the Euclidean one; to ask
+        empirical likelihood itself, test the values with ``joint_test(…, at=…)``.
+        """
+        return None if self.region is None else str(self.region["kind"])
+
     def contains(self, disparities: Mapping[str, float]) -> bool:
         """Whether values of some disparities lie in the joint confidence region.
 
-        Values are given by the group's label; groups left out are free. The region is that of the
-        Euclidean likelihood, an ellipsoid around the estimates.
+        Values are given by the group's label. Groups left out are free: the answer is whether some
+        point of the region has these values.
         """
-        import numpy as np
-
-        from equipoise.methods.likelihood import joint_euclidean
+        from equipoise.findings.recipes import region_statistic
 
         tested = [row for row in self.rows if not row.note]
         place = {row.group: i for i, row in enumerate(tested)}
         unknown = [name for name in disparities if name not in place]
         if unknown or not disparities:
             raise OptionError(f"There is no tested group {unknown}; there is {list(place)}.")
-        chosen = [place[name] for name in disparities]
-        gap = np.array([tested[place[k]].disparity - v for k, v in disparities.items()])
-        found = joint_euclidean(gap, np.array(self.covariance)[np.ix_(chosen, chosen)])
-        return bool(found.p >= 1 - self.level)
+        if self.region is None:
+            raise OptionError("This finding is too large to keep its region; use joint_test(at=…).")
+        named = {place[name]: float(value) for name, value in disparities.items()}
+        return region_statistic(self.region, named) <= self.critical
 
     def ask(self, group: Mapping[str, Any] | str | None = None, /, **where: Any) -> JointlyTested:
         """One group, named by its attributes, its range or its label."""
@@ -101,32 +147,50 @@ class JointTest(Finding):
         return row
 
     def sentences(self) -> tuple[str, ...]:
-        """The verdict, the test, and what was left out."""
-        said = (
-            f"At least one group's {self.metric} differs from {self.against}"
-            if self.rejected
-            else f"No group's {self.metric} was shown to differ from {self.against}, which does "
-            "not show that none does"
-        )
+        """The verdict, the test, the intervals, and what was left out."""
         dropped = self.tested - self.degrees
         verb = "follows" if dropped == 1 else "follow"
         follow = f"; {dropped} of them {verb} from the others" if dropped else ""
         return (
-            f"{said} ({level_text(self.level)} confidence).",
+            f"{self._said()} ({level_text(self.level)} confidence).",
             f"Likelihood ratio {self.statistic:.2f} on {self.degrees} degrees of freedom, "
             f"p = {self.p:.3g}, over {self.tested} groups{follow}.",
+            f"Calibration: {self.calibration}.",
+            f"In the words of the published algorithm: {self.published_verdict}"
+            + ("." if self.rejected else ", which means no more than that."),
+            *self._interval_sentences(),
             left_out(self.provenance.excluded, self.provenance.ineligible),
         )
 
+    def _said(self) -> str:
+        if self.at:
+            verb = "is" if self.rejected else "is not"
+            return f"That {self.metric} differs from {self.against} as tested {verb} ruled out"
+        if self.rejected:
+            return f"At least one group's {self.metric} differs from {self.against}"
+        return (
+            f"No group's {self.metric} was shown to differ from {self.against}, which does not "
+            "show that none does"
+        )
+
+    def _interval_sentences(self) -> list[str]:
+        if all(row.lower is None and row.region_lower is None for row in self.rows):
+            return []
+        return [
+            f"Intervals at {level_text(self.level)}: lower to upper {_FAMILY[self.family]}; "
+            "region_lower to region_upper is the shadow of the joint region on each group "
+            "(Scheffé-type), and all of these hold at once too."
+        ]
+
     def plot(self) -> Any:
-        """The estimated disparities."""
+        """The estimated disparities with the intervals of the family."""
         lines = [
             Line(
                 group=row.group,
                 n=row.n,
                 centre=row.disparity,
-                lower=row.disparity,
-                upper=row.disparity,
+                lower=row.disparity if row.lower is None else row.lower,
+                upper=row.disparity if row.upper is None else row.upper,
                 colour="undetermined",
             )
             for row in self.rows
@@ -135,7 +199,7 @@ class JointTest(Finding):
         return forest(
             lines,
             title=f"{self.metric.capitalize()} against {self.against}",
-            subtitle=f"Joint test: p = {self.p:.3g}",
+            subtitle=f"Joint test: p = {self.p:.3g}; intervals {_FAMILY[self.family]}",
             axis="disparity",
             reference=[0.0],
             most=40,

@@ -41,5 +41,27 @@ def family_critical(recipe: Mapping[str, Any], level: float, side: str) -> float
     return normal_critical(level, recipe["family"], recipe["groups"], two_sided=side == "both")
 
 
+def region_statistic(region: Mapping[str, Any], values: Mapping[int, float]) -> float:
+    """The joint statistic at values of some disparities, the others being free."""
+    import numpy as np
+
+    from equipoise.methods import likelihood
+
+    chosen = np.array(list(values), dtype=np.int64)
+    at = np.array(list(values.values()), dtype=np.float64)
+
+    def arrays(*names: str) -> dict[str, Any]:
+        return {name: np.array(region[name], dtype=np.float64) for name in names}
+
+    if region["kind"] == "euclidean":
+        kept = arrays("estimate", "zero", "cross", "slope")
+        moments = likelihood.Moments(rows=region["rows"], **kept)
+        return likelihood.euclidean_at(moments, at, chosen).statistic
+    if region["kind"] != "likelihood":
+        raise EquipoiseError(f"{region['kind']!r} is not a kind of region.")
+    scores = likelihood.Scores(**arrays("zero", "slope", "count"), support=True)
+    return likelihood.likelihood_at(scores.some(chosen), at).statistic
+
+
 def _number(x: float) -> float | None:
     return x if abs(x) < float("inf") else None

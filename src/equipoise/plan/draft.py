@@ -13,6 +13,7 @@ from equipoise.errors import PlanError
 from equipoise.trail import Trail, read
 from equipoise.trail.engine import fetch
 from equipoise.trail.roles import is_text
+from equipoise.trail.secrets import scrub
 
 #: Attributes with more levels than this are not proposed for groups.
 MOST_LEVELS = 20
@@ -40,7 +41,13 @@ class Column:
     """Whether it holds text."""
 
 
-def draft(source: str, *, to: str | Path = "audit.yaml", **roles: str | None) -> str:
+def draft(
+    source: str,
+    *,
+    to: str | Path = "audit.yaml",
+    table: str | None = None,
+    **roles: str | None,
+) -> str:
     r"""The text of a commented plan for a table, to be edited before it is run.
 
     Roles that are not given are guessed from usual column names, and marked as guesses.
@@ -51,11 +58,13 @@ def draft(source: str, *, to: str | Path = "audit.yaml", **roles: str | None) ->
     >>> "prediction: prediction" in draft(str(path))
     True
     """
-    trail = read(source, **roles)
+    trail = read(source, table=table, **roles)
     columns = _columns(trail)
     played = {role: column for role, column in roles.items() if column is not None}
     guessed = _guess(columns, played)
-    return _text(_relative(source, Path(to).parent), columns, played, guessed)
+    # a password has no place in a file that is shared; the environment can hold it
+    place = scrub(_relative(source, Path(to).parent))
+    return _text(place, table, columns, played, guessed)
 
 
 def _columns(trail: Trail) -> list[Column]:
@@ -101,7 +110,11 @@ def _attributes(columns: list[Column], taken: set[str]) -> list[str]:
 
 
 def _text(
-    source: str, columns: list[Column], played: Mapping[str, str], guessed: Mapping[str, str]
+    source: str,
+    table: str | None,
+    columns: list[Column],
+    played: Mapping[str, str],
+    guessed: Mapping[str, str],
 ) -> str:
     roles = {**played, **guessed}
     across = _attributes(columns, set(roles.values()))
@@ -109,13 +122,14 @@ def _text(
         "# Audit plan. Fix it before looking at outcomes by group: results of `equipoise run` then",
         "# count as confirmatory. Check it with `equipoise plan check`.",
         "equipoise: 1",
-        f"title: {_quoted(f'Audit of {Path(source).name}')}",
+        f"title: {_quoted(f'Audit of {table or Path(source).name}')}",
         "seed: 7            # the same seed gives the same numbers",
         "",
         "# The columns of the table:",
         *(f"#   {_flat(c.name)}: {c.type}, {c.levels:,} different values" for c in columns),
         "trail:",
         f"  source: {_quoted(source)}",
+        *([f"  table: {_quoted(table)}"] if table else []),
         *(_role_line(role, roles, guessed) for role in ("label", "prediction", "score")),
         *(_role_line(role, roles, guessed) for role in ("weight", "count") if role in roles),
         '  # positive: "yes"  # the value that counts as 1, if the columns hold words',

@@ -19,6 +19,7 @@ from equipoise.claims import Claim, Metric, Together, from_plan
 from equipoise.claims.metric import as_metric
 from equipoise.errors import EquipoiseError, PlanError
 from equipoise.plan.reading import Marked, read_yaml
+from equipoise.trail.secrets import scrub
 
 #: The verbs a plan may hold. Two more, select_fair and compare of models, need models in memory.
 VERBS = (
@@ -49,9 +50,11 @@ class TrailPlan(_Strict):
     """Where the rows are and what their columns mean, as in `equipoise.read`."""
 
     source: str = Field(
-        description="Path of a CSV or Parquet file, folder or glob, relative to the plan; or "
-        "'equipoise:compas' and 'equipoise:adult' for the bundled counts."
+        description="Path of a CSV or Parquet file, folder or glob, relative to the plan; a "
+        "database such as postgres://user@host/database, where ${NAME} stands for an environment "
+        "variable; or 'equipoise:compas' and 'equipoise:adult' for the bundled counts."
     )
+    table: str | None = Field(None, description="Name of the table, where source is a database.")
     label: str | None = Field(None, description="Column with what really happened.")
     prediction: str | None = Field(None, description="Column with what the model decided.")
     score: str | None = Field(None, description="Column with the model's number.")
@@ -119,8 +122,10 @@ class Plan(_Strict):
         return typing.cast(Self, made)
 
     def to_plain(self) -> dict[str, Any]:
-        """What the plan says, as plain data that `from_plain` reads."""
-        return self.model_dump(mode="json", exclude_unset=True)
+        """What the plan says, as plain data that `from_plain` reads; without a password."""
+        plain = self.model_dump(mode="json", exclude_unset=True)
+        plain["trail"]["source"] = scrub(plain["trail"]["source"])
+        return plain
 
     @property
     def hash(self) -> str:
@@ -231,7 +236,8 @@ def _in_words(first: Any, place: str, marked: Marked, path: tuple[Any, ...]) -> 
         return f"there is no field {path[-1]!r}.{hint} There is: {listing(fields, most=30)}"
     if first["type"] == "missing":
         return f"{place} is missing"
-    return f"{place}: {first['msg'][0].lower()}{first['msg'][1:]}; got {first['input']!r:.80}"
+    given = scrub(f"{first['input']!r}")[:80]
+    return f"{place}: {first['msg'][0].lower()}{first['msg'][1:]}; got {given}"
 
 
 def _fields_at(path: tuple[Any, ...], marked: Marked) -> list[str]:

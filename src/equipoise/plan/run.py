@@ -7,12 +7,15 @@ from typing import Any
 
 from equipoise import audits, datasets
 from equipoise._validate import known_name
+from equipoise.cells import Tallied
 from equipoise.claims import from_plan
 from equipoise.errors import EquipoiseError, PlanError
 from equipoise.findings.evidence import Asked, Evidence, assemble
 from equipoise.findings.finding import Finding
 from equipoise.plan.plan import AuditPlan, Plan, TrailPlan
+from equipoise.plan.sharing import shared_counts
 from equipoise.trail import Trail, read
+from equipoise.trail.connections import is_connection
 
 BUNDLED = {"equipoise:compas": datasets.compas, "equipoise:adult": datasets.adult_predictions}
 
@@ -24,6 +27,7 @@ def run(
     *,
     folder: str | Path = ".",
     data: str | None = None,
+    table: str | None = None,
     asked: Asked = "confirmatory",
     tell: Tell | None = None,
     progress: bool | None = None,
@@ -38,6 +42,8 @@ def run(
         Where relative paths of the plan start; usually the folder of the plan.
     data
         Another source for the rows, if they are not where the plan says.
+    table
+        Another table, if ``data`` or the plan's source is a database.
     asked
         Whether the plan was fixed before looking at the outcomes.
     tell
@@ -59,17 +65,23 @@ def run(
     >>> run(plan).entries[0].finding.flagged[0].group
     'African-American'
     """
-    trail = open_trail(plan.trail, folder=Path(folder), data=data)
+    trail = open_trail(plan.trail, folder=Path(folder), data=data, table=table)
+    counts = shared_counts(trail, plan.audits)
     found: list[tuple[str, Asked, Finding]] = []
     for i, (name, audit) in enumerate(zip(plan.names(), plan.audits, strict=True)):
         if tell is not None:
             tell(name, i, len(plan.audits))
-        found.append((name, asked, perform(trail, audit, plan.seed, name, progress)))
+        rows = counts.get(i, trail)
+        found.append((name, asked, perform(rows, audit, plan.seed, name, progress)))
     return assemble(plan.title, found, plan=plan.to_plain(), plan_hash=plan.hash)
 
 
 def perform(
-    trail: Trail, audit: AuditPlan, seed: int, name: str, progress: bool | None = None
+    trail: Trail | Tallied,
+    audit: AuditPlan,
+    seed: int,
+    name: str,
+    progress: bool | None = None,
 ) -> Finding:
     """One audit of a plan; an error names it."""
     verb = getattr(audits, audit.audit)
@@ -85,12 +97,21 @@ def perform(
     return finding
 
 
-def open_trail(asked: TrailPlan, *, folder: Path, data: str | None = None) -> Trail:
+def open_trail(
+    asked: TrailPlan, *, folder: Path, data: str | None = None, table: str | None = None
+) -> Trail:
     """The trail of a plan, from where it says or from ``data``."""
-    roles: dict[str, Any] = asked.model_dump(exclude_unset=True, exclude={"source"})
-    if data is None and asked.source.startswith("equipoise:"):
+    roles: dict[str, Any] = asked.model_dump(exclude_unset=True, exclude={"source", "table"})
+    if data is None and table is None and asked.source.startswith("equipoise:"):
         return _bundled(asked.source, roles)
-    return read(str(folder / asked.source) if data is None else data, **roles)
+    source = _place(asked.source, folder) if data is None else data
+    # the plan's table is one of its own database, not of a file given instead
+    chosen = table or (asked.table if data is None or is_connection(data) else None)
+    return read(source, table=chosen, **roles)
+
+
+def _place(source: str, folder: Path) -> str:
+    return source if "://" in source or source.startswith("${") else str(folder / source)
 
 
 def _bundled(source: str, roles: dict[str, Any]) -> Trail:

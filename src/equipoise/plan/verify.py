@@ -56,6 +56,7 @@ def verify(
     plan: Plan | None = None,
     folder: str | Path = ".",
     data: str | None = None,
+    table: str | None = None,
     tell: Tell | None = None,
 ) -> Verification:
     """Perform the plan again and compare everything with the evidence.
@@ -71,7 +72,7 @@ def verify(
     quoted = Plan.from_plain(evidence.plan, "the plan in the evidence")
     differences = [*_plan_differences(evidence, quoted, plan)]
     # a broken seal must not hide which number was changed, so the audits run all the same
-    performed = run(plan or quoted, folder=folder, data=data, tell=tell)
+    performed = run(plan or quoted, folder=folder, data=data, table=table, tell=tell)
     again = {entry.name: entry.finding.to_dict() for entry in performed.entries}
     compared = 0
     for entry in evidence.entries:

@@ -85,7 +85,9 @@ def _as_array(name: str, values: Any) -> AnyArray:
     try:
         return np.asarray(values)
     except ValueError as error:  # lists of different lengths
-        raise TrailError(f"{name} must be one value per row; it cannot be an array: {error}") from error
+        raise TrailError(
+            f"{name} must be one value per row; it cannot be an array: {error}"
+        ) from error
 
 
 def _words(name: str, values: AnyArray) -> AnyArray:

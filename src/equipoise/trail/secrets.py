@@ -11,9 +11,9 @@ HIDDEN = "***"
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 # user:password@ of a URL; the password may hold any sign but a blank
-_IN_URL = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s:/?#@]*:)[^\s'\"]*@", re.IGNORECASE)
+_IN_URL = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s:/?#@]*:)([^\s'\"]*)@", re.IGNORECASE)
 _PARAMETER = re.compile(
-    r"(\b[\w-]*(?:password|passwd|token|secret|api_?key)[\w-]*=)[^\s&;'\"]+", re.IGNORECASE
+    r"(\b[\w-]*(?:password|passwd|token|secret|api_?key)[\w-]*=)([^\s&;'\"]+)", re.IGNORECASE
 )
 
 # Engines quote what they were given in errors of their own, so what must not be shown is kept here.
@@ -65,5 +65,10 @@ def scrub(text: str) -> str:
         # a short one would tear up ordinary words; the patterns below still catch it in a URL
         if len(secret) >= 4:
             text = text.replace(secret, HIDDEN)
-    text = _IN_URL.sub(rf"\g<1>{HIDDEN}@", text)
-    return _PARAMETER.sub(rf"\g<1>{HIDDEN}", text)
+    text = _IN_URL.sub(lambda found: f"{found.group(1)}{_hidden(found.group(2))}@", text)
+    return _PARAMETER.sub(lambda found: f"{found.group(1)}{_hidden(found.group(2))}", text)
+
+
+def _hidden(secret: str) -> str:
+    # the name of an environment variable tells nothing, and whoever repeats the audit needs it
+    return secret if not secret or _VARIABLE.fullmatch(secret) else HIDDEN

@@ -33,7 +33,7 @@ def open_source(source: Any, table: str | None = None) -> tuple[Frame, str]:
             "Leave it out, or pass a connection string such as postgres://user@host/database."
         )
     if isinstance(source, str | Path):
-        return _open_path(expand(str(source)))
+        return _open_path(_not_empty(expand(str(source))))
     _refuse_repeated(_names(source), "The table")
     frame = nw.from_native(_told_types(source), pass_through=True)
     if isinstance(frame, nw.LazyFrame) and frame.implementation.is_spark_like():
@@ -44,6 +44,13 @@ def open_source(source: Any, table: str | None = None) -> tuple[Frame, str]:
             "or PyArrow table, a DuckDB relation, a PySpark DataFrame or an Ibis table."
         )
     return frame.lazy(), f"a {frame.implementation.name.lower()} table"
+
+
+def _not_empty(path: str) -> str:
+    # an empty path would mean the current folder, which nobody asked for
+    if not path.strip():
+        raise TrailError("The path is empty. Pass the path of a CSV or Parquet file, or a folder.")
+    return path
 
 
 def _kind(source: Any) -> str:

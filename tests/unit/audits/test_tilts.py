@@ -119,7 +119,7 @@ def test_indicators_are_groups_in_ratios_and_in_the_other_verbs() -> None:
     gap = [eq.gap("accuracy", across=across) for across in (MASKS, SAME)]
     groups, tilts = (describe_(TRAIL, claim) for claim in gap)
     assert numbers(groups) == numbers(tilts)
-    groups, tilts = (joint_test_(TRAIL, claim) for claim in gap)
+    groups, tilts = (joint_test_(TRAIL, claim, rng=1) for claim in gap)
     assert groups.p == tilts.p
 
 

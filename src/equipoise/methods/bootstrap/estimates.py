@@ -12,6 +12,10 @@ from equipoise.methods.bootstrap.targets import Target
 from equipoise.methods.bootstrap.tilted import worth
 
 
+#: Sums come to 33 binary digits, so differences of squares below this share are no spread.
+ROUNDING = 2e-9
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupEstimates:
     """What the data say of each group, arrays of shape ``(G,)``; NaN where undefined."""
@@ -146,8 +150,7 @@ def overall_spread(m: CellMoments) -> float:
     w2, s2, q2 = (np.asarray(x.sum()) for x in (m.weight2, m.total2, m.square2))
     mean = np.asarray(m.total.sum() / weight)
     about = float(second(w2, s2, q2, mean))
-    # differences of sums of squares below this are rounding, not spread
-    real = about > 1e-12 * float(q2)
+    real = about > ROUNDING * float(q2)
     return float(np.sqrt(about * float(m.rows.sum()))) / weight if real else 0.0
 
 

@@ -64,7 +64,9 @@ def algorithm_4(audit: Audit, null: Null) -> BootstrapPValues:
         stored[done : done + block.shape[0]] = block
         done += block.shape[0]
     spread = column_medians(stored) / float(ndtri(0.75)) / groups.unit
-    testable = groups.usable & (np.nan_to_num(spread) > 0)
+    # one row says nothing about spread, whatever the target's own spread is
+    several = groups.usable & (groups.status != Status.SINGLE)
+    testable = several & (np.nan_to_num(spread) > 0)
 
     def tails(limit: float) -> tuple[FloatArray, FloatArray]:
         return normal_tails(quotient(groups.estimate - limit, spread))

@@ -21,7 +21,7 @@ edge of the null hypothesis.
 
 from equipoise.methods.cusum.binned import Binned, binned, quantile_bins
 from equipoise.methods.cusum.detectors import Side, recalibration_axes, violations
-from equipoise.methods.cusum.folds import canonical_order, split_rows, stratified_folds
+from equipoise.methods.cusum.folds import canonical_order, fold_noise, split_rows, stratified_folds
 from equipoise.methods.cusum.null import Null, bernoulli_null, sign_flip_null
 from equipoise.methods.cusum.statistic import Best, Cusum, Path, Scale, cusum
 from equipoise.methods.cusum.testing import Tested, run_test
@@ -39,6 +39,7 @@ __all__ = [
     "binned",
     "canonical_order",
     "cusum",
+    "fold_noise",
     "quantile_bins",
     "recalibration_axes",
     "run_test",

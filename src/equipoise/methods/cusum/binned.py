@@ -21,12 +21,16 @@ class Binned:
     """+1 to look above the upper end, −1 to look below the lower one; zero does not look."""
 
     def values(self, residuals: FloatArray) -> FloatArray:
-        """The statistic of each line of residuals."""
+        """The statistic of each line of drawn residuals."""
         largest = np.zeros(len(residuals))
         for axis in range(len(self.members)):
             excess = self.excess(axis, residuals)
             np.maximum(largest, (excess**2).sum(axis=-1), out=largest)
         return largest
+
+    def observed(self, null: Null) -> float:
+        """The statistic of the rows as they are."""
+        return float(self.values(null.observed[None, :])[0])
 
     def excess(self, axis: int, residuals: FloatArray) -> FloatArray:
         """How many standard deviations each bin is beyond the tolerance, whichever way is worse."""

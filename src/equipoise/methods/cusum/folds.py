@@ -38,3 +38,20 @@ def split_rows(rows: int, share: float, rng: np.random.Generator) -> BoolArray:
     fitted = np.zeros(rows, dtype=bool)
     fitted[rng.permutation(rows)[: round(share * rows)]] = True
     return fitted
+
+
+def fold_noise(weights: FloatArray) -> FloatArray:
+    """How much of each weight is noise of the rows it was learned on: models × rows variances.
+
+    ``weights`` are folds × models × rows: what models fitted without each fold say of every row.
+
+    With folds every row is tested and learned from. If weights are nothing but noise, the sum of
+    scores counts each pair of rows in different folds twice, once each way, which doubles its
+    variance; draws that hold the weights fixed do not know. Two models share all rows they were
+    fitted on but one fold in K − 1 each, so K − 1 times their variance is that of either.
+
+    >>> fold_noise(np.array([[[0.1, 0.2]], [[0.1, 0.4]]])).round(3).tolist()
+    [[0.0, 0.02]]
+    """
+    folds = len(weights)
+    return np.asarray((folds - 1) * weights.var(axis=0, ddof=1), dtype=np.float64)

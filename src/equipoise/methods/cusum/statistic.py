@@ -18,9 +18,6 @@ class Scale(StrEnum):
     """Divided by the number of rows, as published: the model with the largest residuals wins."""
     STANDARD = "standard"
     """Divided by their standard deviation at the edge of the null hypothesis."""
-    MULTISCALE = "multiscale"
-    """The same, less √(2 log(rows / subgroup)): there are more small subgroups than large ones to
-    be misled by, and this makes up for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -39,8 +36,8 @@ class Path:
     """Positions at which a threshold may lie: the last row of each tie that is large enough."""
     factor: FloatArray
     """What the sum at each of these is multiplied by."""
-    penalty: FloatArray
-    """What is then taken off."""
+    shrink: FloatArray
+    """What the observed sum is multiplied by besides, for noise that folds share."""
 
     def sums(self, residuals: FloatArray) -> FloatArray:
         """Scaled sums at every threshold; residuals have the 2n on their last axis."""
@@ -50,8 +47,11 @@ class Path:
         if self.ends.size < self.order.size:
             scores = scores.take(self.ends, axis=-1)
         scores *= self.factor
-        scores -= self.penalty
         return scores
+
+    def observed(self, null: Null) -> FloatArray:
+        """The sums of the rows as they are."""
+        return self.sums(null.observed) * self.shrink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -76,24 +76,23 @@ class Cusum:
     """Signed weights: models × rows."""
 
     def values(self, residuals: FloatArray) -> FloatArray:
-        """The statistic of each line of residuals."""
+        """The statistic of each line of drawn residuals."""
         largest = np.zeros(len(residuals))
         for path in self.paths:
             np.maximum(largest, path.sums(residuals).max(axis=1), out=largest)
         return largest
 
-    def best(self, null: Null) -> Best | None:
-        """The subgroup of the model behind the statistic; None if outcomes bear no suspicion out.
+    def observed(self, null: Null) -> float:
+        """The statistic of the rows as they are."""
+        return max([0.0, *(float(path.observed(null).max()) for path in self.paths)])
 
-        It ends where the sum is largest before any penalty, which tests fairly between sizes but
-        would tell of more people than are concerned.
-        """
-        walks = [(path, path.sums(null.observed)) for path in self.paths]
-        borne_out = [(path, sums) for path, sums in walks if (sums + path.penalty).max() > 0]
-        if not borne_out:
+    def best(self, null: Null) -> Best | None:
+        """The subgroup behind the observed statistic; None if no sum is positive."""
+        walks = [(path, path.observed(null)) for path in self.paths]
+        if not walks or max(float(sums.max()) for _, sums in walks) <= 0:
             return None
-        path, sums = max(borne_out, key=lambda walk: float(walk[1].max()))
-        last = int(path.ends[np.argmax(sums + path.penalty)])
+        path, sums = max(walks, key=lambda walk: float(walk[1].max()))
+        last = int(path.ends[np.argmax(sums)])
         threshold = float(np.abs(path.weight[last]))
         return Best(model=path.model, members=path.order[: last + 1], threshold=threshold)
 
@@ -102,7 +101,8 @@ def cusum(
     weights: FloatArray,
     null: Null,
     *,
-    scale: Scale = Scale.MULTISCALE,
+    noise: FloatArray | None = None,
+    scale: Scale = Scale.STANDARD,
     prevalence: float = 0.0,
     thresholds: bool = True,
 ) -> Cusum:
@@ -114,6 +114,9 @@ def cusum(
         Models × rows; the sign says which end of the tolerance the row is measured from.
     null
         The residuals.
+    noise
+        Variance of each weight that comes from the rows it was learned on, if these are tested as
+        well, as in `fold_noise`.
     scale
         How sums are made comparable.
     prevalence
@@ -122,13 +125,17 @@ def cusum(
         Whether every threshold is tried, or only all rows with a predicted violation together.
     """
     weights = np.atleast_2d(weights)
-    paths = (_path(m, line, null, scale, prevalence) for m, line in enumerate(weights))
+    lines = np.zeros_like(weights) if noise is None else np.atleast_2d(noise)
+    pairs = enumerate(zip(weights, lines, strict=True))
+    paths = (_path(m, line, about, null, scale, prevalence) for m, (line, about) in pairs)
     kept = [path for path in paths if path.ends.size]
     chosen: Sequence[Path] = kept if thresholds else [_last(path) for path in kept]
     return Cusum(paths=tuple(chosen), weights=weights)
 
 
-def _path(model: int, line: FloatArray, null: Null, scale: Scale, prevalence: float) -> Path:
+def _path(
+    model: int, line: FloatArray, noise: FloatArray, null: Null, scale: Scale, prevalence: float
+) -> Path:
     size, n = np.abs(line), len(null)
     chosen = np.flatnonzero(size)
     order = chosen[np.argsort(-size[chosen], kind="stable")].astype(np.int64)
@@ -136,22 +143,24 @@ def _path(model: int, line: FloatArray, null: Null, scale: Scale, prevalence: fl
     place = order + n * (weight < 0)
     # rows with the same predicted violation enter together or not at all
     ends = np.flatnonzero(np.diff(np.abs(weight), append=-1.0))
-    spread = np.sqrt(np.cumsum(null.variance[place] * weight**2))[ends]
-    usable = (ends + 1 > prevalence * n) & ((spread > 0) | (scale is Scale.RAW))
-    ends, spread = ends[usable].astype(np.int64), spread[usable]
-    small = np.sqrt(2 * np.log(n / (ends + 1)))
+    variance = np.cumsum(null.variance[place] * weight**2)[ends]
+    shared = np.cumsum(null.variance[place] * noise[order])[ends]
+    usable = (ends + 1 > prevalence * n) & ((variance > 0) | (scale is Scale.RAW))
+    ends, variance, shared = ends[usable], variance[usable], shared[usable]
+    # weights that are nothing but noise double the variance of the sum, and no more
+    ratio = np.divide(shared, variance, out=np.zeros_like(shared), where=variance > 0)
     return Path(
         model=model,
         order=order,
         place=place,
         weight=weight,
-        ends=ends,
-        factor=np.full(ends.size, 1 / n) if scale is Scale.RAW else 1 / spread,
-        penalty=small if scale is Scale.MULTISCALE else np.zeros(ends.size),
+        ends=ends.astype(np.int64),
+        factor=np.full(ends.size, 1 / n) if scale is Scale.RAW else 1 / np.sqrt(variance),
+        shrink=1 / np.sqrt(1 + np.minimum(ratio, 1.0)),
     )
 
 
 def _last(path: Path) -> Path:
     return dataclasses.replace(
-        path, ends=path.ends[-1:], factor=path.factor[-1:], penalty=path.penalty[-1:]
+        path, ends=path.ends[-1:], factor=path.factor[-1:], shrink=path.shrink[-1:]
     )

@@ -24,7 +24,11 @@ class Statistic(Protocol):
     """What the test needs of a statistic."""
 
     def values(self, residuals: FloatArray) -> FloatArray:
-        """The statistic of each line of residuals."""
+        """The statistic of each line of drawn residuals."""
+        ...
+
+    def observed(self, null: Null) -> float:
+        """The statistic of the rows as they are."""
         ...
 
     def best(self, null: Null) -> Best | None:
@@ -65,7 +69,7 @@ def run_test(
     ``block`` is how many draws are worked on at once; the answer does not depend on it. The seed
     is copied, not consumed. ``progress`` is told how many draws are done, and may raise to stop.
     """
-    observed = float(statistic.values(null.observed[None, :])[0])
+    observed = statistic.observed(null)
     drawn: list[FloatArray] = []
     done = 0
     for residuals in _drawn(null, draws, seed, block or CHUNK):

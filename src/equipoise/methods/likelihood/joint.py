@@ -15,8 +15,8 @@ from equipoise.methods.arrays import FloatArray, IntArray
 from equipoise.methods.likelihood.mean import Segments, mean_ratio
 
 MAX_STEPS = 100
-MOST_PRODUCTS = 2e8
-"""Products of three scores that the correction of the mean may form."""
+UNSEEN = 1e-5
+"""Count that stands for an outcome that could occur and did not: a barrier at weight zero."""
 TOLERANCE = 1e-9
 """Constraints whose part not explained by the others is smaller than this are dependent."""
 
@@ -76,12 +76,17 @@ def joint_euclidean(gap: FloatArray, covariance: FloatArray) -> JointRatio:
 
 
 def joint_ratio(
-    g: FloatArray, count: FloatArray | None = None, *, adjusted: bool = True
+    g: FloatArray,
+    count: FloatArray | None = None,
+    *,
+    adjusted: bool = True,
+    support: bool = False,
 ) -> JointRatio:
     """Joint empirical likelihood of E g = 0 over rows (N, m), dependent columns dropped.
 
-    With ``adjusted`` one point more, at −a ḡ, keeps zero inside the hull. Its size a corrects the
-    mean of the statistic to order 1/n, by Mardia's skewness and kurtosis of the rows.
+    With ``adjusted`` one point more, at −a ḡ, keeps zero inside the hull. With ``support`` rows
+    with a count of zero are outcomes that could have occurred: a group of two ones may have a rate
+    below one, as in the binomial likelihood, and no point is added.
 
     >>> rng = np.random.default_rng(1)
     >>> x = rng.normal(size=(200, 2))
@@ -89,40 +94,47 @@ def joint_ratio(
     >>> one, two = joint_ratio(x), joint_ratio(both)
     >>> two.rank, two.constraints, abs(one.statistic - two.statistic) < 1e-8
     (2, 3, True)
+    >>> rate = np.array([[-0.5], [0.5]])
+    >>> round(joint_ratio(rate, np.array([0.0, 3.0]), support=True).statistic / np.log(4), 3)
+    3.0
     """
     n = np.ones(len(g)) if count is None else count
-    chosen = independent_columns(g, n)
+    chosen = independent_columns(g, np.maximum(n, UNSEEN) if support else n)
     m = int((np.abs(g).max(axis=0, initial=0.0) > 0).sum())
     if chosen.size == 0:
         return _test(0.0, 0, m)
-    x = g[:, chosen] / np.sqrt((n[:, None] * g[:, chosen] ** 2).sum(axis=0) / n.sum())
-    weights = n
-    if adjusted:
-        size = _pull(x, n)
+    x, weights = _standard(g[:, chosen], n), n
+    if support:
+        weights = np.maximum(n, UNSEEN)
+    elif adjusted:
+        size = max(1.0, float(np.log(n.sum())) / 2)
         mean = (n[:, None] * x).sum(axis=0) / n.sum()
         x, weights = np.vstack([x, -size * mean]), np.append(n, 1.0)
-    return _test(_solve(x, weights), int(chosen.size), m)
+    z = 1 + x @ _solve(x, weights)
+    value = _value(z, weights)
+    if support:
+        value = _value(z[n > 0], n[n > 0])
+    return _test(2 * max(value, 0.0), int(chosen.size), m)
 
 
-def _pull(x: FloatArray, count: FloatArray) -> float:
-    """Size of the added point: half of Bartlett's correction, and no less than log(n)/2."""
-    total, r = float(count.sum()), x.shape[1]
-    mean = count @ x / total
-    spread = (x * count[:, None]).T @ x / total - np.outer(mean, mean)
-    values, vectors = np.linalg.eigh(spread)
-    white = (x - mean) @ (vectors / np.sqrt(np.maximum(values, 1e-12 * max(values[-1], 1e-300))))
-    square = (white**2).sum(axis=1)
-    kurtosis = float(count @ square**2) / total
-    # without the skewness, where it would cost too much, the correction is larger than needed
-    skewness = _skewness(white, count) if len(x) * r**3 <= MOST_PRODUCTS else 0.0
-    return float(max(1.0, np.log(total) / 2, (kurtosis / 2 - skewness / 3) / r / 2))
+def null_weights(g: FloatArray, count: FloatArray) -> FloatArray:
+    """The most likely distribution over the rows, unseen outcomes included, with E g = 0.
+
+    >>> null_weights(np.array([[-0.5], [0.5]]), np.array([0.0, 3.0])).round(4).tolist()
+    [0.5, 0.5]
+    """
+    weights = np.maximum(count, UNSEEN)
+    chosen = independent_columns(g, weights)
+    if chosen.size == 0:
+        return np.asarray(weights / weights.sum())
+    x = _standard(g[:, chosen], count)
+    z = np.maximum(1 + x @ _solve(x, weights), weights / weights.sum())
+    return np.asarray(weights / z / (weights / z).sum())
 
 
-def _skewness(white: FloatArray, count: FloatArray) -> float:
-    total = float(count.sum())
-    pairs = white[:, :, None] * white[:, None, :]
-    third = np.tensordot(pairs, white * count[:, None], axes=(0, 0)) / total
-    return float((third**2).sum())
+def _standard(g: FloatArray, count: FloatArray) -> FloatArray:
+    n = np.maximum(count, UNSEEN)
+    return np.asarray(g / np.sqrt((n[:, None] * g**2).sum(axis=0) / n.sum()))
 
 
 def independent_columns(g: FloatArray, count: FloatArray) -> IntArray:
@@ -141,13 +153,16 @@ def independent_columns(g: FloatArray, count: FloatArray) -> IntArray:
     return np.sort(live[pivots[:rank]]).astype(np.int64)
 
 
-def _solve(x: FloatArray, count: FloatArray) -> float:
-    """Twice the largest Σ n log*(1 + λ·x), by damped Newton on the pseudo-logarithm."""
-    floor = 1 / float(count.sum())
+def _solve(x: FloatArray, count: FloatArray) -> FloatArray:
+    """The multipliers of the largest Σ n log*(1 + λ·x), by damped Newton on the pseudo-logarithm.
+
+    A row of count n has z ≥ n/N at the optimum, since no weight exceeds one.
+    """
+    floor = count / float(count.sum())
     at = np.zeros(x.shape[1])
     value, gradient, hessian = _three(x, count, at, floor)
     for _ in range(MAX_STEPS):
-        step = np.linalg.lstsq(hessian, gradient, rcond=None)[0]
+        step = _newton_step(hessian, gradient)
         gain = float(gradient @ step)
         if gain <= 1e-20 * (1 + value):
             break
@@ -161,17 +176,31 @@ def _solve(x: FloatArray, count: FloatArray) -> float:
         value, gradient, hessian = new
         if gain <= 1e-13 * (1 + value):
             break
-    return 2 * max(value, 0.0)
+    return at
+
+
+def _newton_step(hessian: FloatArray, gradient: FloatArray) -> FloatArray:
+    try:
+        return np.asarray(np.linalg.solve(hessian, gradient))
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.lstsq(hessian, gradient, rcond=None)[0])
+
+
+def _value(z: FloatArray, count: FloatArray) -> float:
+    """Σ n log*(z), with the floor of `_solve`."""
+    return float(count @ _pseudo(z, count / float(count.sum()))[0])
+
+
+def _pseudo(z: FloatArray, floor: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Owen's logarithm, its derivative, and z kept above the floor."""
+    safe, ratio, inner = np.maximum(z, floor), z / floor, z >= floor
+    log = np.where(inner, np.log(safe), np.log(floor) - 1.5 + 2 * ratio - ratio**2 / 2)
+    return log, np.where(inner, 1 / safe, (2 - ratio) / floor), safe
 
 
 def _three(
-    x: FloatArray, count: FloatArray, at: FloatArray, floor: float
+    x: FloatArray, count: FloatArray, at: FloatArray, floor: FloatArray
 ) -> tuple[float, FloatArray, FloatArray]:
-    z = 1 + x @ at
-    safe = np.maximum(z, floor)
-    ratio = z / floor
-    inner = z >= floor
-    log = np.where(inner, np.log(safe), np.log(floor) - 1.5 + 2 * ratio - ratio**2 / 2)
-    first = np.where(inner, 1 / safe, (2 - ratio) / floor)
+    log, first, safe = _pseudo(1 + x @ at, floor)
     weighted = x * (np.sqrt(count) / safe)[:, None]
     return float(count @ log), x.T @ (count * first), weighted.T @ weighted

@@ -139,9 +139,16 @@ def _constant(groups: Segments, a: FloatArray) -> FloatArray:
 
 
 def ratio_draws(
-    g: FloatArray, count: FloatArray, *, draws: int, seed: np.random.SeedSequence
+    g: FloatArray,
+    count: FloatArray,
+    *,
+    draws: int,
+    seed: np.random.SeedSequence,
+    support: bool = False,
 ) -> Calibration:
-    """Joint adjusted likelihood of resampled rows; ``g`` are scores whose mean is zero.
+    """Joint likelihood of resampled rows; ``g`` are scores whose mean, under ``count``, is zero.
+
+    With ``support``, counts are expected ones, and outcomes that did not occur count as possible.
 
     >>> g = np.random.default_rng(1).exponential(size=(60, 2)) - 1
     >>> g = g - g.mean(axis=0)
@@ -153,6 +160,8 @@ def ratio_draws(
     x = g[:, chosen]
 
     def one(times: FloatArray) -> float:
+        if support:
+            return joint_ratio(x, times, support=True).statistic
         kept = times > 0
         return joint_ratio(x[kept], times[kept]).statistic
 

@@ -83,7 +83,7 @@ def _ratio(mean: FloatArray) -> FloatArray:
 def _entropy(mean: FloatArray, alpha: float) -> FloatArray:
     centre = mean.mean(axis=-1, keepdims=True)
     share = np.divide(mean, centre, out=np.ones_like(mean), where=centre > 0)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         if alpha == 0:
             return np.asarray(-np.log(share).mean(axis=-1))
         if alpha == 1:

@@ -51,9 +51,8 @@ def statistic(
             if members <= prevalence * len(g):
                 continue
             unit = float(len(p)) if scale == "raw" else spread(p, g, delta, gamma)
-            penalty = math.sqrt(2 * math.log(len(g) / members)) if scale == "multiscale" else 0.0
             if unit > 0:
-                best = max(best, score(y, p, g, delta, gamma) / unit - penalty)
+                best = max(best, score(y, p, g, delta, gamma) / unit)
     return best
 
 

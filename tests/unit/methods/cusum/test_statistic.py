@@ -1,5 +1,7 @@
 """The cumulative sum against the naive loop, and its laws."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -156,15 +158,42 @@ def test_members_are_those_of_the_largest_sum() -> None:
     assert score == pytest.approx(made.values(null.observed[None])[0])
 
 
-def test_the_penalty_chooses_the_model_but_not_where_its_subgroup_ends() -> None:
+@pytest.mark.parametrize("scale", list(Scale))
+def test_fold_noise_shrinks_what_is_observed_and_not_the_draws(scale: Scale) -> None:
     y, p, residuals = world(7, ties=False)
     null = cusum.bernoulli_null(y, p, tolerance=0.05)
     weights = cusum.violations(residuals, null)
-    best = cusum.cusum(weights, null, scale=Scale.MULTISCALE).best(null)
-    assert best is not None
-    alone = cusum.cusum(weights[[best.model]], null, scale=Scale.STANDARD).best(null)
-    assert alone is not None
-    assert best.members.tolist() == alone.members.tolist()
+    noise = np.abs(np.random.default_rng(1).normal(0, 0.02, weights.shape))
+    plain, shrunk = (cusum.cusum(weights, null, noise=x, scale=scale) for x in (None, noise))
+    assert np.array_equal(plain.values(null.observed[None]), shrunk.values(null.observed[None]))
+    expected = 0.0
+    for g, about in zip(weights, noise, strict=True):
+        for gamma in {abs(x) for x in g if x != 0}:
+            inside = np.abs(g) >= gamma
+            q = np.array([naive.edge(a, b, 0.05) for a, b in zip(p, g, strict=True)])
+            variance = (q * (1 - q) * g**2)[inside].sum()
+            ratio = min(1.0, (q * (1 - q) * about)[inside].sum() / variance) if variance else 0.0
+            unit = len(y) if scale is Scale.RAW else math.sqrt(variance)
+            if unit > 0:
+                score = naive.score(y, p, g, 0.05, gamma)
+                expected = max(expected, score / unit / math.sqrt(1 + ratio))
+    assert shrunk.observed(null) == pytest.approx(expected, rel=1e-12)
+    assert shrunk.observed(null) < plain.observed(null)
+
+
+def test_weights_that_are_all_noise_double_the_variance() -> None:
+    # the pairs of rows in different folds are counted twice, as the correction says
+    rng = np.random.default_rng(5)
+    n, folds, sums = 60, 4, []
+    fold = np.arange(n) % folds
+    kernel = np.exp(-((rng.random(n)[:, None] - rng.random(n)) ** 2) * 10)
+    kernel = kernel + kernel.T
+    apart = fold[:, None] != fold
+    for _ in range(3000):
+        e = rng.choice([-1.0, 1.0], n)
+        g = (kernel * apart) @ e
+        sums.append(float(e @ g / np.sqrt((g**2).sum())))
+    assert 1.6 < np.var(sums) < 2.4
 
 
 def test_nobody_suspected_is_zero_and_p_one() -> None:
