@@ -95,6 +95,8 @@ def page() -> str:
             lines += ["", f"## {PAPERS.get(paper, paper)}"]
         lines += ["", f"### {result.get('source', path.stem)}: {said(result)}", ""]
         lines += table(result)
+        for path in result.get("pictures", []):
+            lines += ["", f"![{result.get('source', path)}]({path})"]
     return "\n".join(lines) + "\n"
 
 

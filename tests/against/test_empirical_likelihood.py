@@ -2,7 +2,6 @@
 
 The weights p maximise Σ log(n p) under Σ p = 1 and Σ p g = 0. scipy solves the conditions of the
 optimum for all weights at once, and searches the target by itself; statistics agree to 1e-8.
-(statsmodels has an empirical likelihood of means too; it is no dependency and is not compared.)
 """
 
 from typing import Any

@@ -8,13 +8,13 @@ import pytest
 import equipoise as eq
 from equipoise.cells import Cells, gather
 from equipoise.cells.steady import steady_cells
+from equipoise.claims import Ratio
 from tests.conformance.cases import CASES, TABLE
 
 SUMS = ("present", "rows", "weight", "total", "square", "weight2", "total2", "square2")
 # Functions have no written form, expressions neither: such counts stay where they were made.
 UNWRITTEN = ("expression",)
 # Each place finds edges of its own.
-QUICK: dict[str, Any] = {"resamples": 40}
 OWN_EDGES = ("intervals, grid", "boxes")
 
 
@@ -60,20 +60,21 @@ def test_counts_narrow_to_the_cells_of_each_claim(
 def _resampled(rows: Any, claim: eq.Claim) -> bool:
     """Whether p-values come from resamples: those of plain 0/1 metrics do not."""
     (cells,) = gather(rows, [claim])
-    tilted = claim.across.weighs
-    return not cells.zero_one or cells.weighted or (cells.clusters is not None and not tilted)
+    return not cells.zero_one or cells.weighted or cells.clusters is not None
 
 
 def _findings(rows: Any, claim: eq.Claim) -> list[eq.Finding]:
-    made: list[eq.Finding] = [
+    options: dict[str, Any] = {"resamples": 40} if _resampled(rows, claim) else {}
+    options |= {"below": 0.8} if isinstance(claim, Ratio) else {}
+    return [
         eq.certify(rows, claim, resamples=40, rng=5),
-        eq.flag(rows, claim, rng=5, **(QUICK if _resampled(rows, claim) else {})),
+        eq.flag(rows, claim, rng=5, **options),
+        eq.describe(rows, claim),
     ]
-    tilted = claim.across.weighs
-    return made if tilted else [*made, eq.describe(rows, claim)]
 
 
-@pytest.mark.parametrize("case", CASES)
+# the weights of these tilts are missing on some rows, which no audit takes
+@pytest.mark.parametrize("case", [case for case in CASES if case != "tilts"])
 def test_audits_of_counts_are_audits_of_rows(case: str, tallied: dict[str, eq.Tallied]) -> None:
     roles, claim = CASES[case]
     trail = eq.read(TABLE, **roles)

@@ -78,7 +78,7 @@ def test_describe_agrees_and_counts_every_row(source: eq.Trail) -> None:
 
 
 def test_findings_agree_to_the_last_digit(source: eq.Trail) -> None:
-    for case in ("binary rates", "selection", "brier", "weights", "clusters", "dates"):
+    for case in ("binary rates", "brier", "weights", "clusters", "dates"):
         roles, claim = CASES[case]
         found, wanted = (
             eq.certify(eq.read(table, **roles), claim, resamples=60, rng=3)

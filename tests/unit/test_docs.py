@@ -19,14 +19,24 @@ PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_of_a_page_runs(
+    page: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     # Pages may read and write files; they do so in a folder of their own.
     monkeypatch.chdir(tmp_path)
     write_decisions(tmp_path / "decisions.csv")
     names: dict[str, object] = {}
+    printed = ""
     for opening, block in BLOCK.findall(page.read_text()):
         if opening == "python":
             exec(compile(block, str(page), "exec"), names)
+            printed = capsys.readouterr().out
+        elif opening == "text":
+            # a page shows what its last block printed, whole or in part
+            assert [line for line in block.splitlines() if line not in printed] == []
         elif opening == "console":
             run_commands(block)
         elif written := TITLED.fullmatch(opening):

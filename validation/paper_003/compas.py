@@ -46,7 +46,7 @@ def run(full: bool = False) -> dict[str, Any]:
                 }
             )
     agrees = all(row["agrees"] for row in rows)
-    return write("compas", {"source": "COMPAS intervals", "rows": rows, "agrees": agrees})
+    return write("compas", {"source": "COMPAS intervals", "rows": rows, "agrees": agrees}, full)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def run(full: bool = False) -> dict[str, Any]:
                 rows += counted(n, p, against, 2000)
                 rows += skewed(n, p, against, trials)
     agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
-    return write("coverage", {"source": "coverage", "rows": rows, "agrees": agrees})
+    return write("coverage", {"source": "coverage", "rows": rows, "agrees": agrees}, full)
 
 
 def counted(n: int, p: float, against: str, trials: int) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from typing import Any
 from scipy.special import bdtr, bdtrc
 
 RESULTS = Path(__file__).parent / "results"
+PICTURES = Path(__file__).parent / "pictures"
 SEED = 20260103
 
 
@@ -33,12 +34,22 @@ def not_above(hits: int, count: int, nominal: float, error: float = 1e-3) -> boo
     return hits == 0 or float(bdtrc(hits - 1, count, nominal)) > error
 
 
-def write(name: str, result: dict[str, Any]) -> dict[str, Any]:
-    """Write a result beside the script and hand it back."""
+def write(name: str, result: dict[str, Any], full: bool) -> dict[str, Any]:
+    """Write a result beside the script; a quick run never replaces a full one."""
     RESULTS.mkdir(exist_ok=True)
-    text = json.dumps(result, indent=1, allow_nan=False) + "\n"
-    (RESULTS / f"{name}.json").write_text(text, encoding="utf-8")
+    path = RESULTS / f"{name}.json"
+    kept = path.exists() and json.loads(path.read_text(encoding="utf-8")).get("full", False)
+    result = {**result, "full": full}
+    if full or not kept:
+        path.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     return result
+
+
+def picture(name: str, chart: Any) -> str:
+    """Save a chart as a small SVG; where it lies, seen from the page of all results."""
+    PICTURES.mkdir(exist_ok=True)
+    chart.save(PICTURES / f"{name}.svg")
+    return f"paper_003/pictures/{name}.svg"
 
 
 def main(name: str, run: Callable[[bool], dict[str, Any]]) -> None:

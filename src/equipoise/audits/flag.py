@@ -161,7 +161,7 @@ def flag_bench(bench: Bench, options: FlagOptions, seed: Seed, progress: Progres
     chosen = _method(bench, options)
     null, words, tested_bench = _question(bench, options)
     with progress_bar(progress, getattr(chosen, "resamples", 1), "flag") as tell:
-        tested = p_values(tested_bench, chosen, null, seed, tell)
+        tested = _only_compared(tested_bench, p_values(tested_bench, chosen, null, seed, tell))
         small = _too_small(bench, chosen, options.min_rows)
         p = np.where(small, np.nan, tested.p)
         adjusted = adjust(tested_bench, p, null, options.control, chosen, seed)
@@ -182,6 +182,13 @@ def flag_bench(bench: Bench, options: FlagOptions, seed: Seed, progress: Progres
         method=to_plain(chosen),
         engine=tested.engine,
     )
+
+
+def _only_compared(bench: Bench, tested: Tested) -> Tested:
+    """No p-value without rows, or without anybody else to compare with, by any method."""
+    alone = [bootstrap.Status[name] for name in ("EMPTY", "NO_TARGET", "IDENTICAL")]
+    without = np.isin(bench.estimates.status, alone)
+    return dataclasses.replace(tested, p=np.where(without, np.nan, tested.p))
 
 
 _TILTABLE = {"score": UnderNull, "bootstrap-t": BootstrapT, "bootstrap": Bootstrap}

@@ -13,6 +13,7 @@ from equipoise.audits._joint import LIMIT, Outcome, intervals_of, region_of, run
 from equipoise.audits._likelihood import WRONG
 from equipoise.audits._provenance import provenance_of
 from equipoise.audits.methods import Euclidean, Likelihood, as_method
+from equipoise.cells.tallied import Tallied
 from equipoise.claims import Claim, Ratio, as_claim
 from equipoise.errors import OptionError
 from equipoise.findings.joint_test import JointlyTested, JointTest
@@ -24,7 +25,7 @@ from equipoise.trail import Trail
 
 @known_keywords
 def joint_test(
-    trail: Trail,
+    trail: Trail | Tallied,
     claim: Claim,
     *,
     level: float = 0.95,
@@ -88,7 +89,8 @@ def joint_test(
 
 def _asked(bench: Bench, at: Mapping[str, float] | None) -> tuple[IntArray, FloatArray]:
     """Groups that are tested, and the disparities they are tested for."""
-    bad = (bootstrap.Status.EMPTY, bootstrap.Status.NO_TARGET, bootstrap.Status.IDENTICAL)
+    # one row says nothing about spread, however many groups of one row there are
+    bad = tuple(bootstrap.Status[name] for name in ("EMPTY", "SINGLE", "NO_TARGET", "IDENTICAL"))
     able = np.flatnonzero(~np.isin(bench.estimates.status, bad)).astype(np.int64)
     if at is None:
         return able, np.zeros(able.size)

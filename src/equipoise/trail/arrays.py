@@ -8,7 +8,7 @@ import numpy as np
 
 from equipoise._validate import known_keywords, listing
 from equipoise.errors import TrailError
-from equipoise.trail.engine import AnyArray, engine_errors
+from equipoise.trail.engine import AnyArray, engine_errors, new_duckdb
 from equipoise.trail.roles import Roles
 from equipoise.trail.trail import Trail, make_trail
 
@@ -114,9 +114,8 @@ def _refuse_lengths(columns: Mapping[str, AnyArray]) -> None:
 
 
 def _frame(columns: dict[str, AnyArray]) -> nw.LazyFrame[Any]:
-    import duckdb
 
-    connection = duckdb.connect()
+    connection = new_duckdb()
     with engine_errors("arrays"):
         # any column name must do, also one that an engine would read as a number or a keyword
         plain = {f"column_{i}": values for i, values in enumerate(columns.values())}

@@ -12,7 +12,7 @@ import narwhals as nw
 
 from equipoise._validate import did_you_mean, known_name, listing
 from equipoise.errors import TrailError
-from equipoise.trail.engine import engine_errors
+from equipoise.trail.engine import engine_errors, new_duckdb
 from equipoise.trail.secrets import HIDDEN, expand, remember, remember_url, scrub
 from equipoise.trail.trail import Frame
 
@@ -39,7 +39,6 @@ def open_connection(source: str, table: str | None) -> tuple[Frame, str]:
 
 
 def _duckdb(address: str, table: str | None) -> tuple[Frame, str]:
-    import duckdb
 
     path = Path(address.split("://", 1)[-1])
     if not path.is_file():
@@ -48,7 +47,7 @@ def _duckdb(address: str, table: str | None) -> tuple[Frame, str]:
             "duckdb:///data/decisions.duckdb."
         )
     with engine_errors(path.name):
-        connection = duckdb.connect(str(path), read_only=True)
+        connection = new_duckdb(str(path), read_only=True)
         known = connection.execute(
             "SELECT table_schema, table_name FROM information_schema.tables"
         ).fetchall()

@@ -50,6 +50,15 @@ def engine_errors(source: str) -> Iterator[None]:
         raise TrailError(said) from cause
 
 
+def new_duckdb(path: str = ":memory:", **options: Any) -> Any:
+    """A DuckDB connection that keeps to itself: it would draw progress bars on standard output."""
+    import duckdb
+
+    connection = duckdb.connect(path, **options)
+    connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
 def fetch(frame: nw.LazyFrame[Any], source: str) -> dict[str, AnyArray]:
     """Run a query and return its columns as arrays, missing values as None.
 

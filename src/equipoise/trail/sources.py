@@ -15,7 +15,7 @@ import narwhals as nw
 from equipoise._validate import listing
 from equipoise.errors import TrailError
 from equipoise.trail.connections import DATABASE, is_connection, open_connection, spark_times
-from equipoise.trail.engine import engine_errors
+from equipoise.trail.engine import engine_errors, new_duckdb
 from equipoise.trail.secrets import expand
 from equipoise.trail.trail import Frame
 
@@ -151,9 +151,8 @@ def _lazy(connection: Any, relation: Any) -> Frame:
 
 
 def _parquet(files: list[str], place: Path) -> Frame:
-    import duckdb
 
-    connection = duckdb.connect()
+    connection = new_duckdb()
     with engine_errors(_named(files)):
         columns = connection.execute(
             "SELECT file_name, name, type, logical_type FROM parquet_schema(?) "
@@ -186,9 +185,8 @@ def _same_schema(columns: list[tuple[str, str, str, str]]) -> None:
 
 
 def _csv(files: list[str]) -> Frame:
-    import duckdb
 
-    connection = duckdb.connect()
+    connection = new_duckdb()
     with engine_errors(_named(files)):
         headers = {file: _header(connection, file) for file in files}
         first, *others = files

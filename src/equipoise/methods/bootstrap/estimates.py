@@ -109,7 +109,7 @@ def _compare(moments: CellMoments, target: Target, sums: GroupSums) -> _Compared
         share=groups.weight[0] / max(float(moments.weight.sum()), np.finfo(float).tiny),
         mean=quotient(groups.total, groups.weight)[0],
         theta=theta[0].copy(),
-        own=mean_variance(groups)[0],
+        own=_real_variance(groups)[0],
         other=other[0],
         both=both[0],
         from_target=target.status(moments.rows, sums),
@@ -140,6 +140,13 @@ def mean_variance(groups: GroupTotals) -> FloatArray:
     """Variance of each group's mean, shape ``(b, G)``."""
     mean = quotient(groups.total, groups.weight)
     return quotient(second(*groups.second_groups, mean), groups.weight**2)
+
+
+def _real_variance(groups: GroupTotals) -> FloatArray:
+    """Variance of each group's mean, zero where all that is left of it is rounding."""
+    w2, s2, q2 = groups.second_groups
+    about = second(w2, s2, q2, quotient(groups.total, groups.weight))
+    return quotient(np.where(about > ROUNDING * q2, about, 0.0), groups.weight**2)
 
 
 def overall_spread(m: CellMoments) -> float:

@@ -134,8 +134,7 @@ def likelihood_at(scores: Scores, values: FloatArray, *, adjusted: bool = True) 
     if scores.support:
         return joint_ratio(scores.at(values), scores.count, support=True)
     if not scores.disjoint:
-        kept = scores.count > 0
-        return joint_ratio(scores.at(values)[kept], scores.count[kept], adjusted=adjusted)
+        return joint_ratio(scores.at(values), scores.count, adjusted=adjusted)
     groups = own_segments(scores, values)
     adjust = adjustment(groups) if adjusted else None
     return joint_disjoint(groups, np.zeros(values.size), adjust)
