@@ -19,7 +19,7 @@ _GIVEN = """
 """
 _OURS = """
     statistic = cusum.cusum(weights, null, scale=cusum.Scale.{scale})
-    found = cusum.run_test(statistic, null, draws=draws, seed=np.random.SeedSequence(1))
+    found = cusum.run_test(statistic, null=null, draws=draws, seed=np.random.SeedSequence(1))
     answer = found.p
 """
 # Theorem 4 as it stands: a uniform for each row; for each model the outcomes at the edge its sign

@@ -111,11 +111,19 @@ def from_plain(data: Any) -> Any:
         if set(data) == {"number"}:
             return _number(data["number"])
         if set(data) == {"mapping"}:
-            return {str(key): from_plain(item) for key, item in data["mapping"]}
+            return {str(key): from_plain(item) for key, item in _pairs(data["mapping"])}
         return {key: from_plain(item) for key, item in data.items()}
     if isinstance(data, list | tuple):
         return tuple(from_plain(item) for item in data)
     return data
+
+
+def _pairs(listed: Any) -> list[Any]:
+    if isinstance(listed, list | tuple) and all(
+        isinstance(pair, list | tuple) and len(pair) == 2 for pair in listed
+    ):
+        return list(listed)
+    raise ClaimError(f"'mapping' must list pairs of a key and a value; got {listed!r:.80}.")
 
 
 def build(cls: type, data: Mapping[str, Any], called: str) -> Any:

@@ -13,6 +13,9 @@ from equipoise.errors import EquipoiseError, OptionError
 #: Larger numbers than this are refused where variances are worked out from them.
 LARGEST = 1e60
 
+#: Resamples, groups or rows that can be asked for; more of them would fill the memory.
+MOST = 10_000_000
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -80,30 +83,29 @@ def real(what: str, value: object) -> float:
     """A finite real number; booleans, strings, NaN and infinities are refused."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise OptionError(f"{what} must be a number; got {value!r}.")
-    if not _finite(value):
-        raise OptionError(f"{what} must be finite; got {value!r:.60}.")
-    return float(value)
-
-
-def _finite(value: numbers.Real) -> bool:
     try:
-        return math.isfinite(value)
-    except OverflowError:  # a whole number beyond every float
-        return False
+        number = float(value)
+    except OverflowError as error:
+        raise OptionError(f"{what} must be finite; got a number beyond all floats.") from error
+    if not math.isfinite(number):
+        raise OptionError(f"{what} must be finite; got {value!r}.")
+    return number
 
 
 def modest(what: str, value: object) -> float:
     """A finite number whose fourth power is one too, so that no variance overflows."""
     number = real(what, value)
     if abs(number) > LARGEST:
-        raise OptionError(f"{what} must lie within ±{LARGEST:g}; got {value!r:.60}.")
+        raise OptionError(f"{what} must lie within ±{LARGEST:g}; got {number:g}.")
     return number
 
 
-def whole(what: str, value: object, least: int = 1) -> int:
-    """A whole number of at least ``least``."""
+def whole(what: str, value: object, least: int = 1, most: int = MOST) -> int:
+    """A whole number of at least ``least``, and not so large that it fills the memory."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
         raise OptionError(f"{what} must be a whole number of at least {least}; got {value!r}.")
+    if value > most:
+        raise OptionError(f"{what} must be at most {most:,}; got a larger number.")
     return int(value)
 
 

@@ -63,10 +63,9 @@ def test_false_alarms_in_48_segments() -> None:
 
 @pytest.mark.slow
 def test_folds_without_a_correction_would_be_caught() -> None:
-    p = p_values("segments", WORLDS, N, tolerance=0.0, method="cusum-standardised")
+    published = p_values("segments", WORLDS, N, tolerance=0.0, method="cusum-published")
     corrected = p_values("segments", WORLDS, N, tolerance=0.0)
-    assert (p <= 0.1).sum() > (corrected <= 0.1).sum()
-    assert (p <= corrected).all()
+    assert (published <= 0.1).sum() > (corrected <= 0.1).sum()
 
 
 def test_a_corner_is_found_more_often_than_along_the_score_alone() -> None:
@@ -89,5 +88,7 @@ def test_a_test_that_fits_on_the_rows_it_tests_would_be_caught() -> None:
         guess = DecisionTreeRegressor(max_depth=4, random_state=0).fit(x, y - score).predict(x)
         null = cusum.bernoulli_null(y, score, tolerance=0.0)
         statistic = cusum.cusum(cusum.violations(guess[None], null), null, prevalence=0.02)
-        wrong += cusum.run_test(statistic, null, draws=99, seed=np.random.SeedSequence(i)).p <= 0.1
+        wrong += (
+            cusum.run_test(statistic, null=null, draws=99, seed=np.random.SeedSequence(i)).p <= 0.1
+        )
     assert wrong > most(20, 0.1)

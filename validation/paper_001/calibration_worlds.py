@@ -92,9 +92,9 @@ class World:
             how = "split" if split or test.split else "folds"
             residuals, tested, every = self.residuals(how)
         null = cusum.bernoulli_null(self.outcome[tested], self.score[tested], tolerance=tolerance)
-        statistic = test.build(residuals, null, cusum.Side(side), None, bins, every)
+        statistics = test.build(residuals, null, cusum.Side(side), None, bins, every)
         seed = np.random.SeedSequence([*self.seed, 3])
-        return cusum.run_test(statistic, null, draws=DRAWS, seed=seed).p
+        return cusum.run_test(*statistics, null=null, draws=DRAWS, seed=seed).p
 
 
 def band(count: int, nominal: float = ERROR, error: float = 1e-3) -> int:

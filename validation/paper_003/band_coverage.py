@@ -47,7 +47,9 @@ def run(full: bool = False) -> dict[str, Any]:
         rows += [range_misses(n, target, trials) for target in ("known", "overall")]
     rows += widths(40 if full else 12)
     agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
-    return write("band_coverage", {"source": "likelihood band", "rows": rows, "agrees": agrees}, full)
+    return write(
+        "band_coverage", {"source": "likelihood band", "rows": rows, "agrees": agrees}, full
+    )
 
 
 def truths(world: People, wheres: list[dict[str, Any]], target: str) -> np.ndarray:

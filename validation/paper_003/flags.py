@@ -90,7 +90,7 @@ def run(full: bool = False) -> dict[str, Any]:
 
 
 def published_reading(found: Any, limit: dict[str, float]) -> list[str]:
-    """Groups with all outcomes alike beyond the limit have p = 0; BH in each tier of the lattice."""
+    """Groups with all outcomes alike beyond the limit have p = 0; BH in each tier."""
     side, edge = next(iter(limit.items()))
     flagged = []
     for depth in (1, 2, 3):

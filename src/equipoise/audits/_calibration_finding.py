@@ -34,7 +34,9 @@ class Outcome:
     found: Tested
     """The statistic, its p-value and the best subgroup, by position among the tested rows."""
     statistic: cusum.Cusum | cusum.Binned
-    """The statistic itself."""
+    """The statistic that says most."""
+    scale: cusum.Scale
+    """How its sums are made comparable."""
     null: Null
     """Residuals of the tested rows."""
     tested: BoolArray
@@ -73,8 +75,8 @@ def finding_of(
         reason=_reason(outcome),
         method=options.method,
         method_words=WORDS[options.method],
-        scale=str(options.test.scale),
-        min_prevalence=options.test.prevalence(options.least),
+        scale=str(outcome.scale),
+        min_prevalence=options.test.prevalence(options.least, outcome.scale),
         folds=_folds(options),
         split=options.split if options.test.adaptive else None,
         draws=options.draws,
@@ -192,7 +194,7 @@ def _claim(rows: AuditRows, options: Options) -> dict[str, Any]:
         "method": options.method,
         "folds": _folds(options),
         "split": options.split,
-        "min_prevalence": options.test.prevalence(options.least),
+        "min_prevalence": options.least,
     }
 
 

@@ -71,7 +71,8 @@ def pull_audit_rows(
     cells = gather(trail, [_everyone(residual)])[0]
     allowed = dataclasses.replace(trail, attributes=(*trail.attributes, score))
     # The score comes first, so that rows without one are not counted as lost to a feature.
-    rows = pull_features(allowed, dataclasses.replace(residual, value="label"), [score, *names])
+    outcome = dataclasses.replace(residual, value="label")
+    rows = pull_features(allowed, outcome, [score, *names], sample=sample, seed=seed)
     lost = {why: n for why, n in rows.missing.items() if why != f"missing {score}"}
     repeated = np.repeat(np.arange(len(rows.value)), rows.count)
     repeated = repeated[canonical_order(*rows.matrix[repeated].T, rows.value[repeated])]
@@ -79,6 +80,7 @@ def pull_audit_rows(
     binary = bool(np.isin(rows.value[repeated], (0.0, 1.0)).all())
     _check_scores(rows.matrix[repeated, 0], binary, score)
     kept = _sampled(repeated, sample, seed)
+    unused = repeated.size - kept.size + rows.left
     return AuditRows(
         outcome=rows.value[kept],
         score=rows.matrix[kept, 0],
@@ -90,7 +92,7 @@ def pull_audit_rows(
             source=trail.source,
             scanned=cells.scanned,
             counted=kept.size,
-            excluded={**cells.excluded, **lost, **_not_sampled(repeated.size - kept.size)},
+            excluded={**cells.excluded, **lost, **_not_sampled(unused)},
             ineligible=0,
             cells=kept.size,
             fingerprint=_digest(rows, repeated),

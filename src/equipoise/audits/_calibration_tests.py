@@ -25,8 +25,8 @@ class CalibrationTest:
     """Whether rows are ordered by predicted residuals, or along the score without any model."""
     statistic: Literal["cusum", "last", "bins"] = "cusum"
     """All thresholds, only the whole set of predicted violations, or chi-squared over bins."""
-    scale: Scale = Scale.RAW
-    """How sums of scores are made comparable."""
+    scales: tuple[Scale, ...] = (Scale.RAW,)
+    """How sums of scores are made comparable; several ways are tested together."""
     corrected: bool = False
     """Whether noise that folds share is allowed for."""
     split: float | None = None
@@ -37,11 +37,11 @@ class CalibrationTest:
         """Whether residual models are needed."""
         return self.axis == "residuals"
 
-    def prevalence(self, asked: float | None) -> float:
+    def prevalence(self, asked: float | None, scale: Scale) -> float:
         """The smallest share of rows that a subgroup must exceed."""
         if asked is not None:
             return asked
-        return 0.0 if self.scale is Scale.RAW else STANDARD_PREVALENCE
+        return 0.0 if scale is Scale.RAW else STANDARD_PREVALENCE
 
     def build(
         self,
@@ -51,14 +51,14 @@ class CalibrationTest:
         least: float | None,
         bins: int,
         every: FloatArray | None = None,
-    ) -> cusum.Cusum | cusum.Binned:
-        """The statistic, from predicted residuals where there are any.
+    ) -> tuple[cusum.Cusum | cusum.Binned, ...]:
+        """The statistics, from predicted residuals where there are any.
 
         ``every`` holds what the models of each fold predict for all rows: folds × models × rows.
         """
         if self.statistic == "bins":
             axis = null.predicted if residuals is None else residuals
-            return cusum.binned(cusum.quantile_bins(axis, bins), null, side)
+            return (cusum.binned(cusum.quantile_bins(axis, bins), null, side),)
         if residuals is None:
             weights = cusum.recalibration_axes(null, side)
         else:
@@ -66,19 +66,22 @@ class CalibrationTest:
         noise = None
         if every is not None and self.corrected:
             noise = cusum.fold_noise(np.stack([cusum.violations(r, null, side) for r in every]))
-        return cusum.cusum(
-            weights,
-            null,
-            noise=noise,
-            scale=self.scale,
-            prevalence=self.prevalence(least),
-            thresholds=self.statistic == "cusum",
+        return tuple(
+            cusum.cusum(
+                weights,
+                null,
+                noise=noise,
+                scale=scale,
+                prevalence=self.prevalence(least, scale),
+                thresholds=self.statistic == "cusum",
+            )
+            for scale in self.scales
         )
 
 
 TESTS: Mapping[str, CalibrationTest] = {
-    "cusum": CalibrationTest(scale=Scale.STANDARD, corrected=True),
-    "cusum-standardised": CalibrationTest(scale=Scale.STANDARD),
+    "cusum": CalibrationTest(scales=(Scale.STANDARD, Scale.RAW), corrected=True),
+    "cusum-standardised": CalibrationTest(scales=(Scale.STANDARD,), corrected=True),
     "cusum-published": CalibrationTest(),
     "simple-score": CalibrationTest(statistic="last"),
     "multicalibration": CalibrationTest(statistic="last", split=0.75),
@@ -89,8 +92,8 @@ TESTS: Mapping[str, CalibrationTest] = {
 
 #: What each test is, in words.
 WORDS: Mapping[str, str] = {
-    "cusum": "adaptive score CUSUM, standardised",
-    "cusum-standardised": "adaptive score CUSUM, standardised, without a correction for folds",
+    "cusum": "adaptive score CUSUM, standardised and raw sums together",
+    "cusum-standardised": "adaptive score CUSUM, standardised",
     "cusum-published": "adaptive score CUSUM, as published",
     "simple-score": "adaptive score test at threshold zero",
     "multicalibration": "multicalibration score test on one split",

@@ -15,7 +15,7 @@ from equipoise.claims import target as targets
 from equipoise.errors import OptionError
 from equipoise.findings.words import level_text
 from equipoise.methods import bootstrap, likelihood
-from equipoise.methods.arrays import FloatArray
+from equipoise.methods.arrays import BoolArray, FloatArray
 
 WRONG = (
     "as published: the estimated target is taken for the truth, so these intervals cover too "
@@ -103,13 +103,20 @@ def _from_counts(
     bench: Bench, critical: float, side: str, recipe: Mapping[str, Any], **rest: Any
 ) -> Found:
     low, high = likelihood.band(_parts_of(recipe), critical, calibrated=recipe["calibrated"])
-    same = (
-        likelihood.standard_errors(bench.cells.rows, bench.collection.sums, _comparison(bench)) == 0
-    )
-    # without an estimate, or a target other than the group itself, there is nothing to bound
-    none = np.isnan(bench.estimates.estimate) | same
-    low, high = np.where(none, np.nan, low), np.where(none, np.nan, high)
+    usable = comparable(bench)
+    low, high = np.where(usable, low, np.nan), np.where(usable, high, np.nan)
     return _found(bench, low, high, critical, side, recipe, rest)
+
+
+def comparable(bench: Bench) -> BoolArray:
+    """Groups with an estimate, and a target other than the group itself."""
+    error = likelihood.standard_errors(bench.cells.rows, bench.collection.sums, _comparison(bench))
+    return ~np.isnan(bench.estimates.estimate) & (error > 0)
+
+
+def counted_parts(bench: Bench) -> likelihood.Parts:
+    """The disjoint parts behind every group of a 0/1 metric."""
+    return _parts_of(_recipe(bench, calibrated=True, plugged=False))
 
 
 def _comparison(bench: Bench) -> likelihood.Comparison:
@@ -203,7 +210,8 @@ def real_interval(
         ends = likelihood.mean_interval(groups, critical, adjust)
         shift = bench.estimates.target[chosen] if plain else 0.0
         low[chosen], high[chosen] = ends[0] - shift, ends[1] - shift
-    return low, high
+    few = bench.estimates.rows < (1 if bench.moments.binary else method.min_rows)
+    return np.where(few, np.nan, low), np.where(few, np.nan, high)
 
 
 def _euclidean(

@@ -3,7 +3,7 @@
 import numpy as np
 
 from equipoise.audits._bench import Bench
-from equipoise.audits._likelihood import band_applies, errors_of
+from equipoise.audits._likelihood import band_applies, comparable, counted_parts, errors_of
 from equipoise.audits._samples import own_values, pseudo_values
 from equipoise.audits.methods import Euclidean, Likelihood
 from equipoise.errors import OptionError
@@ -31,7 +31,12 @@ def likelihood_p_values(
 
 def _counted(bench: Bench, method: Likelihood, null: nulls.Null, known: bool) -> FloatArray:
     if not known:
-        return nulls.profile_likelihood(contrast_of(bench), null)
+        parts = counted_parts(bench)
+        auto = method.calibration == "auto"
+        p = null.p_value(
+            lambda limit: nulls.normal_tails(likelihood.part_roots(parts, limit, calibrated=auto))
+        )
+        return np.where(comparable(bench), p, np.nan)
     rows, ones = (bench.collection.sums(x) for x in (bench.cells.rows, bench.cells.total))
     tails = nulls.likelihood_bartlett if method.calibration == "auto" else nulls.likelihood
     theta = np.nan_to_num(bench.estimates.target)

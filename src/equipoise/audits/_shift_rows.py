@@ -13,6 +13,7 @@ from equipoise.cells import Cells, gather
 from equipoise.cells.expressions import value_of
 from equipoise.cells.query import Query
 from equipoise.cells.rows import cell_numbers, level_codes
+from equipoise.cells.sampling import fetch_rows
 from equipoise.cells.targets import reference_cells
 from equipoise.claims import Claim, Metric
 from equipoise.claims import target as targets
@@ -22,7 +23,6 @@ from equipoise.errors import ClaimError, TrailError
 from equipoise.findings.shift_kernels import Covariate
 from equipoise.methods.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from equipoise.trail import Trail
-from equipoise.trail.engine import fetch
 
 #: More rows than this are not audited without being asked to sample.
 MAX_SHIFT_ROWS = 1_000_000
@@ -90,7 +90,7 @@ def pull_shift_rows(
             f"There are {cells.counted:,} rows, more than {MAX_SHIFT_ROWS:,}. Pass sample=… to "
             "audit that many, drawn at random."
         )
-    table = _fetch(trail, claim, cells, columns)
+    table = _fetch(trail, claim, cells, columns, sample, seed)
     covariates = tuple(
         _covariate(trail, name, table[f"feature{i}"]) for i, name in enumerate(columns)
     )
@@ -128,7 +128,14 @@ class _Raw:
         )
 
 
-def _fetch(trail: Trail, claim: Claim, cells: Cells, columns: Sequence[str]) -> dict[str, AnyArray]:
+def _fetch(
+    trail: Trail,
+    claim: Claim,
+    cells: Cells,
+    columns: Sequence[str],
+    sample: int | None,
+    seed: np.random.SeedSequence,
+) -> dict[str, AnyArray]:
     further = {f"feature{i}": trail.key(trail.attribute(name)) for i, name in enumerate(columns)}
     if isinstance(claim.target, targets.Custom):
         formula = Metric(name="the influence", value=claim.target.influence)
@@ -136,7 +143,7 @@ def _fetch(trail: Trail, claim: Claim, cells: Cells, columns: Sequence[str]) -> 
     if trail.roles.cluster is not None:
         further["cluster"] = trail.key(trail.roles.cluster)
     query = Query(trail, tuple(axis.dimension for axis in cells.axes), (claim.metric,))
-    return fetch(query.rows(further), trail.source)
+    return fetch_rows(query, further, sample=sample, seed=seed).table
 
 
 def _raw(

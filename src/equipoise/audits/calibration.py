@@ -71,8 +71,8 @@ def calibration(
     level
         Confidence level: without any violation, one is declared with a chance of 1 - level at most.
     method
-        ``"cusum"``, or ``"cusum-standardised"``, which does not allow for noise that folds share,
-        or ``"cusum-published"``, whose sums are raw besides. For comparison:
+        ``"cusum"``, or ``"cusum-standardised"`` for standardised sums alone, or
+        ``"cusum-published"`` for raw ones that do not allow for noise folds share. For comparison:
         ``"simple-score"``, ``"multicalibration"``, ``"chi-squared"`` with residual models;
         ``"platt"``, ``"hosmer-lemeshow"`` along the score alone.
     models
@@ -184,21 +184,28 @@ class _Work:
             residuals = fitted.own(guess)[:, tested]
             every = guess if len(parts) > 1 else None
         null = _null(rows, tested, self.options.tolerance)
-        statistic = self.statistic(residuals, null, every)
+        statistics = self.statistics(residuals, null, every)
         start = self.step.done
         found = cusum.run_test(
-            statistic,
-            null,
+            *statistics,
+            null=null,
             draws=self.options.draws,
             seed=testing,
             progress=lambda done: self.step.add(start + done - self.step.done),
         )
-        return Outcome(found=found, statistic=statistic, null=null, tested=tested, fitted=fitted)
+        return Outcome(
+            found=found,
+            statistic=statistics[found.chosen],
+            scale=self.options.test.scales[found.chosen],
+            null=null,
+            tested=tested,
+            fitted=fitted,
+        )
 
-    def statistic(
+    def statistics(
         self, residuals: FloatArray | None, null: Null, every: FloatArray | None = None
-    ) -> cusum.Cusum | cusum.Binned:
-        """The statistic of these residuals."""
+    ) -> tuple[cusum.Cusum | cusum.Binned, ...]:
+        """The statistics of these residuals."""
         options = self.options
         return options.test.build(residuals, null, options.side, options.least, options.bins, every)
 
@@ -217,7 +224,7 @@ class _Work:
                 copies = _permuted(rows, columns, order)
                 guess = fitted.residuals(copies, rows.score, _silent)[:, :, outcome.tested]
                 for column, residuals in zip(columns, guess, strict=True):
-                    statistic = self.statistic(residuals, outcome.null)
+                    statistic = self.statistics(residuals, outcome.null)[outcome.found.chosen]
                     after = float(statistic.values(observed)[0])
                     drops[column] += (before - after) / repeats
                 self.step.add(len(columns))

@@ -13,7 +13,7 @@ from equipoise.audits._progress import Progress
 from equipoise.audits._testing import Control
 from equipoise.audits.flag import FlagOptions, flag_bench
 from equipoise.cells import Axis, Cells, gather
-from equipoise.cells.features import Feature, FeatureRows, pull_features
+from equipoise.cells.features import Feature, FeatureRows, draw_sample, pull_features
 from equipoise.claims.claim import Gap
 from equipoise.claims.dimension import Condition
 from equipoise.claims.groups import Masks
@@ -42,6 +42,7 @@ def discover(
     depth: int = 3,
     leaf_rows: int = 50,
     share: float = 0.5,
+    sample: int | None = None,
     rng: Rng = None,
     progress: Progress = None,
 ) -> Flags:
@@ -63,6 +64,8 @@ def discover(
         How many conditions a rule may have, and how many rows a group must have in the first part.
     share
         Share of the rows used to find groups.
+    sample
+        Audit this many rows, drawn at random; needed where there are more than a machine holds.
     rng, progress
         As in `certify`.
 
@@ -82,6 +85,8 @@ def discover(
     whole("depth", depth)
     whole("leaf_rows", leaf_rows)
     fraction("share", share)
+    if sample is not None:
+        whole("sample", sample, least=100)
     options = FlagOptions(
         above=above,
         below=below,
@@ -97,17 +102,19 @@ def discover(
         raise OptionError("discover compares with everyone, everyone else or a number.")
     seed = seed_of(rng)
     _check_trail(trail, as_metric(metric))
-    rows = pull_features(trail, as_metric(metric), features)
+    rows = pull_features(trail, as_metric(metric), features, sample=sample, seed=seed.sequence)
+    rows = draw_sample(rows, sample, seed.sequence)
     first = _split(rows, share, seed.sequence)
     tree = _grow(rows, first, depth, leaf_rows, seed.sequence)
     rules = _rules(tree, rows.features)
     leaf = np.searchsorted([node for node, *_ in rules], tree.apply(rows.matrix))
     claim = _claim(as_metric(metric), compared, rules)
     kept = rows.count - first
-    cells = _cells(trail, claim, rows, kept, leaf.astype(np.int64))
+    cells = steady_cells(_cells(trail, claim, rows, kept, leaf.astype(np.int64)))
     bench = assemble(claim, cells, lambda: _row_data(rows, kept, leaf.astype(np.int64)))
     found = flag_bench(bench, options, seed, progress)
     how = f"Groups were found on {int(first.sum()):,} rows and tested on {int(kept.sum()):,} others"
+    how += f", drawn from {int(rows.count.sum()) + rows.left:,}" if rows.left else ""
     return dataclasses.replace(found, guarantee=f"{found.guarantee}. {how}")
 
 

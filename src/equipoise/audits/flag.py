@@ -275,6 +275,9 @@ def _range(outside: tuple[float, float] | None) -> tuple[float, float]:
 
 def _too_small(bench: Bench, method: Any, min_rows: int | None) -> BoolArray:
     least = min_rows if min_rows is not None else getattr(method, "min_rows", 1)
+    if min_rows is None and isinstance(method, Likelihood) and bench.moments.binary:
+        # counts have an answer at any size
+        least = 1
     return np.asarray(bench.estimates.rows < least)
 
 

@@ -1,13 +1,12 @@
 """Kernels as values: by which covariates tilts may vary, and how smoothly."""
 
-import math
 import numbers
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from equipoise._codec import kind, to_plain
-from equipoise._validate import columns_named, known_keywords, known_name, listing
+from equipoise._validate import LARGEST, columns_named, known_keywords, known_name, listing
 from equipoise.errors import ClaimError, OptionError
 
 Bandwidth = float | tuple[float, ...] | None
@@ -175,11 +174,11 @@ def bandwidths_of(factor: TiltKernel) -> dict[str, float]:
 
 def _check_bandwidth(value: Any) -> None:
     good = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if good and value == math.inf:
+    if good and value > LARGEST:
         raise OptionError(
             "An infinite bandwidth makes every tilt constant along the covariate; leave it out."
         )
-    if not good or not math.isfinite(value) or value <= 0:
+    if not good or not value > 0:
         raise OptionError(f"bandwidth must be a positive number; got {value!r}.")
 
 

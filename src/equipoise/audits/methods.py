@@ -192,8 +192,12 @@ class Likelihood:
     the adjusted likelihood for others."""
     family: Family = "sidak"
     """How `certify` makes intervals hold at once; ``pointwise`` ones hold one at a time."""
+    min_rows: int = 30
+    """Smaller groups of a real-valued metric get no interval and no p-value: if it is skewed, a few
+    rows cannot tell. Groups of a 0/1 metric have an answer at any size."""
 
     def __post_init__(self) -> None:
+        whole("min_rows", self.min_rows)
         known_name("target", self.target, ("profile", "plug-in"))
         known_name("calibration", self.calibration, ("auto", "none"))
         known_name("family", self.family, _FAMILIES)
@@ -238,7 +242,7 @@ NAMES: Mapping[str, Method] = {
     "bootstrap-t": BootstrapT(),
     "band": Band(),
     "likelihood": Likelihood(),
-    "likelihood-plugin": Likelihood(target="plug-in", calibration="none"),
+    "likelihood-plugin": Likelihood(target="plug-in", calibration="none", min_rows=1),
     "euclidean": Euclidean(),
 }
 

@@ -1,5 +1,6 @@
 """Features of single rows as a numeric matrix, each column of which can be put into words."""
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,12 +9,11 @@ import numpy as np
 from equipoise._codec import canonical
 from equipoise._validate import columns_named
 from equipoise.cells.query import Query
-from equipoise.cells.rows import MAX_ROWS
+from equipoise.cells.sampling import fetch_rows
 from equipoise.claims.metric import Metric
-from equipoise.errors import ClaimError, TrailError
+from equipoise.errors import ClaimError
 from equipoise.methods.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from equipoise.trail import Trail
-from equipoise.trail.engine import fetch
 
 #: A text column with more levels than this is refused as a feature.
 MAX_FEATURE_LEVELS = 100
@@ -59,18 +59,29 @@ class FeatureRows:
     """What each column of the matrix is."""
     missing: dict[str, int]
     """Rows left out because a number was missing, by reason."""
+    left: int = 0
+    """Rows that were not fetched, since a sample was asked for."""
 
 
-def pull_features(trail: Trail, metric: Metric, names: Sequence[str]) -> FeatureRows:
-    """The rows of a metric with the named columns as features."""
+def pull_features(
+    trail: Trail,
+    metric: Metric,
+    names: Sequence[str],
+    *,
+    sample: int | None = None,
+    seed: np.random.SeedSequence | None = None,
+) -> FeatureRows:
+    """The rows of a metric with the named columns as features.
+
+    With ``sample``, at least about as many rows come, of which the caller draws the sample.
+    """
     chosen = [trail.attribute(name) for name in columns_named("features", names)]
     if not chosen:
         raise ClaimError("At least one feature is needed.")
     query = Query(trail, (), (metric,))
     columns = {f"feature{i}": trail.key(name) for i, name in enumerate(chosen)}
-    table = fetch(query.rows(columns).head(MAX_ROWS + 1), trail.source)
-    if len(table["value"]) > MAX_ROWS:
-        raise TrailError(f"This audit needs single rows, and there are more than {MAX_ROWS:,}.")
+    fetched = fetch_rows(query, columns, sample=sample, seed=seed)
+    table = fetched.table
     if len(table["value"]) == 0:
         raise ClaimError(f"Metric {metric.name!r} counts on no row.")
     count = table["count"].astype(np.int64) if "count" in table else _ones(table["value"])
@@ -84,6 +95,30 @@ def pull_features(trail: Trail, metric: Metric, names: Sequence[str]) -> Feature
         matrix=np.concatenate([part[0] for part in parts], axis=1)[known],
         features=tuple(feature for part in parts for feature in part[1]),
         missing=missing,
+        left=fetched.left,
+    )
+
+
+def draw_sample(rows: FeatureRows, sample: int | None, seed: np.random.SeedSequence) -> FeatureRows:
+    """Exactly ``sample`` of the rows, drawn at random; all of them if they are not more."""
+    number = int(rows.count.sum())
+    if sample is None or number <= sample:
+        return rows
+    # sorted first, so that the order in which an engine gave the rows does not matter
+    order = np.lexsort((rows.weight, rows.value, *rows.matrix.T))
+    stream = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1 << 31))
+    drawn = np.empty_like(rows.count)
+    drawn[order] = np.random.default_rng(stream).multivariate_hypergeometric(
+        rows.count[order], sample
+    )
+    kept = drawn > 0
+    return dataclasses.replace(
+        rows,
+        value=rows.value[kept],
+        weight=rows.weight[kept],
+        count=drawn[kept],
+        matrix=rows.matrix[kept],
+        left=rows.left + number - sample,
     )
 
 

@@ -8,6 +8,7 @@ from equipoise._codec import canonical
 from equipoise.cells.cells import Axis, Cells
 from equipoise.cells.expressions import value_of
 from equipoise.cells.query import Query
+from equipoise.cells.sampling import MAX_ROWS
 from equipoise.cells.tallied import Tallied, rows_behind
 from equipoise.cells.tilts import steady_weights
 from equipoise.claims.dimension import Levels, Ordered, Tilt, Values
@@ -16,9 +17,6 @@ from equipoise.errors import TrailError
 from equipoise.methods.arrays import AnyArray, FloatArray, IntArray
 from equipoise.trail import Trail
 from equipoise.trail.engine import fetch
-
-#: More rows than this are not pulled to this machine.
-MAX_ROWS = 5_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +43,7 @@ def pull_rows(
     if cells.counted > MAX_ROWS and trail.roles.count is None:
         raise TrailError(
             f"This method needs the rows themselves, and there are {cells.counted:,}, more than "
-            f"{MAX_ROWS:,}. Use engine='moments', which works from totals, or audit a sample."
+            f"{MAX_ROWS:,}. Use one that works from totals: method=Bootstrap(engine='moments')."
         )
     dimensions = tuple(axis.dimension for axis in cells.axes)
     query = Query(trail, dimensions, (metric,))

@@ -181,10 +181,12 @@ def as_target(value: Any) -> Target:
         return value
     if isinstance(value, str) and value in _BY_WORD:
         return _BY_WORD[value]()
-    if isinstance(value, Mapping):
-        return as_target(from_plain(value))
+    made = from_plain(value) if isinstance(value, Mapping) else value
+    # a mapping that means nothing comes back as one, and is refused below
+    if isinstance(value, Mapping) and not isinstance(made, Mapping):
+        return as_target(made)
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
-        return constant(float(value))
+        return constant(value)  # type: ignore[arg-type]
     raise ClaimError(
         "A target is a number, overall(), complement(), reference(attribute=value) or "
         f"custom(…); got {value!r}."

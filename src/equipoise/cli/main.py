@@ -7,6 +7,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from equipoise._validate import short
 from equipoise._version import __version__
 from equipoise.cli import auditing, keeping, planning
 from equipoise.cli.leave import DONE, ERROR, Leave
@@ -81,5 +82,8 @@ def execute(arguments: list[str]) -> int:
         complain("Interrupted.")
         return 130
     except BrokenPipeError:
+        return ERROR
+    except OSError as error:  # such as a name that is too long for the file system
+        complain(f"A file cannot be reached: {scrub(short(str(error), 300))}.")
         return ERROR
     return DONE

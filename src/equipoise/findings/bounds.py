@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Literal
 from equipoise._validate import fraction
 from equipoise.errors import OptionError
 from equipoise.findings.atoms import Atoms
-from equipoise.findings.charts.forest import Line, forest, reading
+from equipoise.findings.charts.forest import Line, forest, forest_pair, reading
 from equipoise.findings.charts.width import width_curve
 from equipoise.findings.finding import Finding
 from equipoise.findings.lookup import find_row, range_width
-from equipoise.findings.recipes import Ends, cook, family_critical
+from equipoise.findings.recipes import Ends, cook, family_critical, quantile_of
 from equipoise.findings.summary import restored
 from equipoise.findings.verdict import Verdict
 from equipoise.findings.words import difference, left_out, level_text, plural
@@ -130,7 +130,7 @@ class Bounds(Finding):
         if not self.draws and self.recipe is None:
             raise OptionError("These bounds keep no distribution from which to read another level.")
         if self.draws:
-            critical = _quantile(sorted(self.statistics()), level)
+            critical = quantile_of(sorted(self.statistics()), level)
         else:
             critical = family_critical(self.recipe or {}, level, self.side)
         rows = tuple(map(self._rebound, self.rows, self._ends(critical)))
@@ -174,10 +174,25 @@ class Bounds(Finding):
             left_out(self.provenance.excluded, self.provenance.ineligible),
         )
 
-    def plot(self, most: int = 40) -> Any:
-        """A forest plot of the largest groups, all intervals holding at once."""
+    def plot(self, most: int = 40, *, beside: "Bounds | None" = None) -> Any:
+        """A forest plot of the largest groups, all intervals holding at once.
+
+        ``beside`` are other bounds on the same groups, such as another method's, on the same axis.
+        """
+        if beside is not None:
+            return self._plot_beside(beside, most)
+        return forest(
+            self._lines(),
+            title=f"{self.metric.capitalize()} against {self.against}",
+            subtitle=f"{level_text(self.level)} simultaneous bounds",
+            axis="ratio" if self.relative else "disparity",
+            reference=self._plot_rules(),
+            most=most,
+        )
+
+    def _lines(self) -> list[Line]:
         low, high = self._plot_limits()
-        lines = [
+        return [
             Line(
                 group=row.group,
                 n=row.n,
@@ -189,10 +204,17 @@ class Bounds(Finding):
             for row in self.rows
             if row.disparity is not None and row.reach is not None
         ]
-        return forest(
-            lines,
+
+    def _plot_beside(self, other: "Bounds", most: int) -> Any:
+        if self.relative != other.relative or self.metric != other.metric:
+            raise OptionError("beside= takes bounds on the same metric, gaps or ratios alike.")
+        names = [f"{x.method['kind']}, {level_text(x.level)}" for x in (self, other)]
+        if names[0] == names[1]:
+            names[1] += " (beside)"
+        return forest_pair(
+            {name: x._lines() for name, x in zip(names, (self, other), strict=True)},
             title=f"{self.metric.capitalize()} against {self.against}",
-            subtitle=f"{level_text(self.level)} simultaneous bounds",
+            subtitle="What each set of intervals guarantees is said by its finding",
             axis="ratio" if self.relative else "disparity",
             reference=self._plot_rules(),
             most=most,
@@ -374,9 +396,3 @@ def vacuous_note(row: BoundedGroup, finding: Bounds) -> str:
     if (says_low or says_high) and not _alone(row):
         return ""
     return row.note or f"n = {row.n:,} is {_TOO_SMALL}"
-
-
-def _quantile(ordered: list[float], level: float) -> float:
-    """The smallest value whose share of draws at or below it reaches ``level``."""
-    position = math.ceil(level * len(ordered) - 1e-9) - 1
-    return ordered[min(max(position, 0), len(ordered) - 1)]

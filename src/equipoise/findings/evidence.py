@@ -79,7 +79,7 @@ class Evidence:
     @property
     def fingerprint(self) -> str:
         """Digest of the data behind all findings: alike from every engine and row order."""
-        marks = sorted({entry.finding.provenance.fingerprint for entry in self.entries})
+        marks = sorted({str(entry.finding.provenance.fingerprint) for entry in self.entries})
         return hashlib.sha256("\n".join(marks).encode()).hexdigest()
 
     @property

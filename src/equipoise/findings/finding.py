@@ -166,7 +166,10 @@ def from_dict(data: Mapping[str, Any]) -> Finding:
         if name not in ("kind", *made):
             made[name] = value if _is_quoted(value) else from_plain(value)
     _check_fields(cls, made)
-    finding: Finding = cls(**made)
+    try:
+        finding: Finding = cls(**made)
+    except (TypeError, ValueError, AttributeError, LookupError) as error:
+        raise EquipoiseError(f"This {cls.kind} has a field of the wrong type: {error}.") from error
     return finding
 
 

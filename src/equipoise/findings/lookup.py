@@ -1,5 +1,6 @@
 """Finding one group among the rows of a result, however the user names it."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -54,7 +55,7 @@ def _by_range(rows: list[Any], name: str, low: Any, high: Any) -> list[Any]:
         )
     best = max(inside, key=lambda row: _end(row.where[name]) - row.where[name]["from"])
     found = best.where[name]
-    if "below" in found and (found["from"], found["below"]) != (low, high):
+    if "below" in found and not (_near(found["from"], low) and _near(found["below"], high)):
         ends = sorted({end for row in ranges for end in row.where[name].values()})
         raise ClaimError(
             f"The ranges of {name} lie on a grid, and [{low}, {high}) is not on it. "
@@ -64,7 +65,15 @@ def _by_range(rows: list[Any], name: str, low: Any, high: Any) -> list[Any]:
 
 
 def _within(found: Mapping[str, Any], low: Any, high: Any) -> bool:
-    return bool("from" in found and found["from"] >= low and _end(found) <= high)
+    if "from" not in found:
+        return False
+    begins = found["from"] >= low or _near(found["from"], low)
+    return bool(begins and (_end(found) <= high or _near(_end(found), high)))
+
+
+def _near(end: Any, asked: Any) -> bool:
+    """Whether two ends are the same but for rounding: a grid may hold 0.6000000000000001."""
+    return math.isclose(end, asked, rel_tol=1e-12, abs_tol=1e-12)
 
 
 def _end(found: Mapping[str, Any]) -> Any:

@@ -1,5 +1,6 @@
 """Bounds made again from stored counts: for methods whose bounds are not estimate ± reach."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -39,6 +40,12 @@ def family_critical(recipe: Mapping[str, Any], level: float, side: str) -> float
     from equipoise.methods.likelihood import normal_critical
 
     return normal_critical(level, recipe["family"], recipe["groups"], two_sided=side == "both")
+
+
+def quantile_of(ordered: list[float], level: float) -> float:
+    """The smallest value whose share of draws at or below it reaches ``level``."""
+    position = math.ceil(level * len(ordered) - 1e-9) - 1
+    return ordered[min(max(position, 0), len(ordered) - 1)]
 
 
 def region_statistic(region: Mapping[str, Any], values: Mapping[int, float]) -> float:

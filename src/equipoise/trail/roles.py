@@ -7,7 +7,7 @@ from typing import Any
 
 import narwhals as nw
 
-from equipoise._validate import did_you_mean, listing
+from equipoise._validate import did_you_mean, known_name, listing
 from equipoise.errors import TrailError
 
 #: Roles whose column must hold numbers.
@@ -49,6 +49,7 @@ class Roles:
 
     def column(self, role: str) -> str:
         """The column that plays ``role``; an error says how to name one."""
+        known_name("Role", role, ROLE_NAMES, TrailError)
         column = getattr(self, role)
         if column is None:
             played = listing(name for name, _ in self)

@@ -12,7 +12,7 @@ from typing import Any
 
 import narwhals as nw
 
-from equipoise._validate import listing
+from equipoise._validate import listing, short
 from equipoise.errors import TrailError
 from equipoise.trail.connections import DATABASE, is_connection, open_connection, spark_times
 from equipoise.trail.engine import engine_errors, new_duckdb
@@ -96,7 +96,8 @@ def _names(table: Any) -> list[Any]:
 
 
 def _open_path(path: str) -> tuple[Frame, str]:
-    files = _files(path)
+    with engine_errors(f"The path {short(path)!r}"):
+        files = _files(path)
     suffixes = {_suffix(file) for file in files}
     if len(suffixes) > 1:
         raise TrailError(

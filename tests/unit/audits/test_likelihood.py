@@ -147,6 +147,120 @@ def test_a_joint_test_counts_only_what_does_not_follow() -> None:
         one.contains({"z": 0.0})
 
 
+@pytest.mark.parametrize("method", ["likelihood", "euclidean"])
+@pytest.mark.parametrize("target", [None, 0.3, eq.complement(), eq.reference(race="Caucasian")])
+def test_the_region_holds_zero_unless_the_test_rejects(target: Any, method: str) -> None:
+    claim = eq.gap(eq.false_positive_rate, across=eq.intersections("race", "sex"), target=target)
+    for level in (0.95, 1 - 1e-12):
+        found = eq.joint_test(TRAIL, claim, level=level, method=method, intervals=False, rng=1)
+        zero = {row.group: 0.0 for row in found.rows if not row.note}
+        assert found.contains(zero) != found.rejected
+        assert found.region_kind == method
+        assert from_json(found.to_json()).contains(zero) != found.rejected  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("method", ["likelihood", "euclidean"])
+def test_the_shadow_of_the_region_is_what_contains_says(method: str) -> None:
+    claim = eq.gap(eq.false_positive_rate, across="race", target=0.3)
+    found = eq.joint_test(TRAIL, claim, method=eq.Likelihood(calibration="none"))
+    if method == "euclidean":
+        found = eq.joint_test(TRAIL, claim, method=eq.Euclidean(calibration="none"))
+    for row in found.rows:
+        for end, inward in ((row.region_lower, 1e-4), (row.region_upper, -1e-4)):
+            if end is not None:
+                assert found.contains({row.group: end + inward})
+                assert not found.contains({row.group: end - inward})
+                # Scheffé-type intervals are wider than those of a family
+                assert (row.lower or -1) >= (row.region_lower or -1)
+
+
+def test_the_verdict_in_the_words_of_the_published_algorithm() -> None:
+    shown = eq.joint_test(TRAIL, CLAIM, intervals=False, rng=1)
+    assert shown.published_verdict == "Model unfairness certified"
+    quiet = eq.gap(VALUE, across="other", target=eq.overall())
+    table = real_trail_table()
+    table["other"] = np.random.default_rng(5).choice(["x", "y"], size=400)
+    found = eq.joint_test(eq.read(pl.DataFrame(table)), quiet, rng=1)
+    assert found.published_verdict == "Model fairness certified"
+    assert any("no more than that" in said for said in found.sentences())
+    assert found.conclusion is None
+
+
+def test_values_other_than_zero_are_tested_by_likelihood_itself() -> None:
+    trail, claim = real_trail(), eq.gap(VALUE, across="group", target=1.0)
+    first = eq.joint_test(trail, claim, rng=1)
+    assert first.region_kind == "euclidean"
+    there = {row.group: row.disparity or 0.0 for row in first.rows}
+    found = eq.joint_test(trail, claim, at=there, rng=1)
+    assert found.statistic == pytest.approx(0.0, abs=1e-8)
+    assert found.at == there
+    far = eq.joint_test(trail, claim, at={"b": -1.0}, rng=1)
+    assert (far.tested, far.degrees, far.rejected) == (1, 1, True)
+    with pytest.raises(eq.OptionError, match="group"):
+        eq.joint_test(trail, claim, at={"z": 0.0})
+    with pytest.raises(eq.OptionError, match="names no group"):
+        eq.joint_test(trail, claim, at={})
+
+
+def test_small_groups_are_calibrated_and_large_ones_are_not() -> None:
+    claim = eq.gap(VALUE, across="group", target=1.2)
+    small = eq.joint_test(real_trail(), claim, rng=1)
+    assert "resamples" in small.calibration
+    assert small.provenance.seed == 1
+    assert small == eq.joint_test(real_trail(), claim, rng=1)
+    plain = eq.joint_test(real_trail(), claim, method=eq.Likelihood(calibration="none"))
+    assert plain.calibration.startswith("none")
+    assert plain.critical == pytest.approx(7.8147, abs=1e-4)
+    assert small.critical != plain.critical
+    large = eq.joint_test(real_trail(14_000), claim, rng=1)
+    assert "none needed" in large.calibration
+    assert large.provenance.seed is None
+
+
+def test_tiny_groups_of_ones_do_not_decide_the_joint_test() -> None:
+    group = ["a"] * 400 + ["b"] * 3 + ["c"] * 2
+    outcome = [0, 1] * 200 + [1] * 3 + [0] * 2
+    trail = eq.read(pl.DataFrame({"group": group, "value": outcome}))
+    for target in (0.5, None):
+        found = eq.joint_test(trail, eq.gap(VALUE, across="group", target=target), rng=1)
+        assert found.p > 0.02
+
+
+def test_a_few_rows_of_a_skewed_metric_get_no_interval() -> None:
+    trail, claim = real_trail(150), eq.gap(VALUE, across="group", target=1.0)
+    bounds = certify_(trail, claim, method="likelihood").ask(group="c")
+    assert bounds.n < 30
+    assert bounds.lower is None
+    assert "too small" in bounds.note
+    assert flag_(trail, claim, method="likelihood").ask(group="c").p is None
+    willing = eq.Likelihood(min_rows=5)
+    assert certify_(trail, claim, method=willing).ask(group="c").lower is not None
+
+
+def test_flags_against_everyone_are_the_intervals_read_backwards() -> None:
+    claim = eq.gap(eq.false_positive_rate, across=eq.intersections("race", "sex"))
+    bounds = certify_(TRAIL, claim, level=0.9, method=eq.Likelihood(family="pointwise"))
+    tested = flag_(TRAIL, claim, above=0.05, method="likelihood")
+    for bound, test in zip(bounds.rows, tested.rows, strict=True):
+        if test.p is not None:
+            assert (bound.lower > 0.05) == (test.p < 0.05)
+
+
+def test_two_methods_stand_beside_each_other() -> None:
+    pytest.importorskip("altair")
+    claim = eq.gap(eq.false_positive_rate, across="race")
+    one = certify_(TRAIL, claim, rng=1)
+    two = certify_(TRAIL, claim, method="bootstrap", resamples=50, rng=1)
+    spec = one.plot(beside=two).to_dict()
+    text = str(spec)
+    assert "band, 90 %" in text
+    assert "bootstrap, 90 %" in text
+    assert "diamond" in text
+    ratio = certify_(TRAIL, eq.ratio(eq.false_positive_rate, across="race"), rng=1)
+    with pytest.raises(eq.OptionError, match="same metric"):
+        one.plot(beside=ratio)
+
+
 def test_known_targets_and_disjoint_groups_decouple() -> None:
     claim = eq.gap(VALUE, across="group", target=1.2)
     found = eq.joint_test(real_trail(), claim, method=eq.Likelihood(calibration="none"))

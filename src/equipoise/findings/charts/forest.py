@@ -1,6 +1,6 @@
 """Forest plot: one line per group, its estimate and its interval."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,6 +72,52 @@ def forest(
     lined = rules.mark_rule(strokeDash=[4, 3], color="#777777").encode(x="at:Q")
     chart = (lined + spans + points).properties(width=WIDTH, height=ROW * max(len(records), 1))
     return styled(chart, title, subtitle + _cut(len(lines), len(shown)))
+
+
+def forest_pair(
+    series: Mapping[str, Sequence[Line]],
+    *,
+    title: str,
+    subtitle: str,
+    axis: str,
+    reference: Sequence[float],
+    most: int = 40,
+) -> Any:
+    """Two sets of intervals on one axis, told apart by colour, shape and height in the line."""
+    import altair as alt
+
+    names = list(series)
+    first = sorted(series[names[0]], key=lambda line: -line.n)[:most]
+    order = [line.group for line in sorted(first, key=lambda line: -line.centre)]
+    records = [
+        {
+            "group": line.group,
+            "n": line.n,
+            "estimate": line.centre,
+            "lower": line.lower,
+            "upper": line.upper,
+            "method": name,
+        }
+        for name, lines in series.items()
+        for line in lines
+        if line.group in set(order)
+    ]
+    base = alt.Chart(data(records)).encode(
+        y=alt.Y("group:N", sort=order, title=None),
+        yOffset=alt.YOffset("method:N", sort=names),
+        color=alt.Color("method:N", scale=alt.Scale(domain=names, range=[CALM, ALERT])),
+        tooltip=["group:N", "n:Q", "method:N", "estimate:Q", "lower:Q", "upper:Q"],
+    )
+    spans = base.mark_rule(strokeWidth=2).encode(x=alt.X("lower:Q", title=axis), x2="upper:Q")
+    shapes = alt.Scale(domain=names, range=["circle", "diamond"])
+    points = base.mark_point(filled=True, size=35, opacity=1).encode(
+        x="estimate:Q", shape=alt.Shape("method:N", scale=shapes)
+    )
+    rules = alt.Chart(data([{"at": value} for value in reference]))
+    lined = rules.mark_rule(strokeDash=[4, 3], color="#777777").encode(x="at:Q")
+    height = 2 * ROW * max(len(order), 1)
+    chart = (lined + spans + points).properties(width=WIDTH, height=height)
+    return styled(chart, title, subtitle + _cut(len(series[names[0]]), len(order)))
 
 
 def reading(lower: float | None, upper: float | None, zero: float) -> str:

@@ -14,7 +14,7 @@ edge of the null hypothesis.
 >>> null = bernoulli_null(outcome, predicted, tolerance=0.05)
 >>> guess = violations(np.where(worse, 0.2, -0.01)[None, :], null)
 >>> statistic = cusum(guess, null)
->>> result = run_test(statistic, null, draws=999, seed=np.random.SeedSequence(7))
+>>> result = run_test(statistic, null=null, draws=999, seed=np.random.SeedSequence(7))
 >>> result.p, result.best.members.size
 (0.001, 100)
 """

@@ -38,53 +38,75 @@ class Statistic(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Tested:
-    """A statistic with its p-value."""
+    """One or more statistics, tested together."""
 
+    chosen: int
+    """Position of the statistic that says most, on its own; what follows is about this one."""
     statistic: float
     """The observed value."""
     p: float
-    """Share of draws that reach it, the observed one counted among them."""
+    """p-value of all statistics together: the observed ones are counted among the draws."""
     drawn: FloatArray
     """The statistic of every draw, in ascending order."""
+    smallest: FloatArray
+    """For the draws and the observed rows, the smallest p-value over statistics, ascending."""
     best: Best | None
     """The subgroup behind the observed value, if there is one."""
 
     def critical(self, error: float) -> float:
         """The value that must be exceeded for p ≤ ``error``; infinite if draws are too few."""
-        rank = math.floor(error * (self.drawn.size + 1) * (1 + 1e-12))
-        return float(self.drawn[-rank]) if rank else math.inf
+        size = self.smallest.size
+        rank = math.floor(error * size * (1 + 1e-12))
+        # the largest p-value that so few of all have or undercut
+        allowed = self.smallest[rank - 1] if rank else 0.0
+        if rank < size and rank and self.smallest[rank] == allowed:
+            below = self.smallest[self.smallest < allowed]
+            allowed = below[-1] if below.size else 0.0
+        place = round(float(allowed) * size)
+        return float(self.drawn[-place]) if 0 < place <= self.drawn.size else math.inf
 
 
 def run_test(
-    statistic: Statistic,
+    *statistics: Statistic,
     null: Null,
-    *,
     draws: int,
     seed: np.random.SeedSequence,
     block: int | None = None,
     progress: Progress | None = None,
 ) -> Tested:
-    """Draw the statistic ``draws`` times at the edge of the null hypothesis.
+    """Draw the statistics ``draws`` times at the edge of the null hypothesis.
 
-    ``block`` is how many draws are worked on at once; the answer does not depend on it. The seed
-    is copied, not consumed. ``progress`` is told how many draws are done, and may raise to stop.
+    Of several statistics the smallest p-value counts, and is compared with the smallest p-value of
+    every draw. ``block`` is how many draws are worked on at once; the answer does not depend on it.
+    The seed is copied, not consumed. ``progress`` is told how many draws are done, and may raise to
+    stop.
     """
-    observed = statistic.observed(null)
-    drawn: list[FloatArray] = []
-    done = 0
+    observed = np.array([statistic.observed(null) for statistic in statistics])
+    lines, done = [observed[:, None]], 0
     for residuals in _drawn(null, draws, seed, block or CHUNK):
-        drawn.append(statistic.values(residuals))
+        lines.append(np.stack([statistic.values(residuals) for statistic in statistics]))
         done += len(residuals)
         if progress is not None:
             progress(done)
-    every = np.sort(np.concatenate(drawn)) if drawn else np.zeros(0)
-    reached = int(np.count_nonzero(every >= observed - ROUNDING * max(abs(observed), 1e-300)))
+    values = np.concatenate(lines, axis=1)
+    shares = np.stack([_reached(line) for line in values])
+    smallest = shares.min(axis=0)
+    chosen = int(np.argmin(shares[:, 0]))
     return Tested(
-        statistic=observed,
-        p=(1 + reached) / (draws + 1),
-        drawn=every,
-        best=statistic.best(null),
+        chosen=chosen,
+        statistic=float(observed[chosen]),
+        p=float(np.count_nonzero(smallest <= smallest[0]) / smallest.size),
+        drawn=np.sort(values[chosen, 1:]),
+        smallest=np.sort(smallest),
+        best=statistics[chosen].best(null),
     )
+
+
+def _reached(values: FloatArray) -> FloatArray:
+    """For each value, the share of all that reach it; nearly equal values count as equal."""
+    ordered = np.sort(values)
+    limit = values - ROUNDING * np.maximum(np.abs(values), 1e-300)
+    return np.asarray((values.size - np.searchsorted(ordered, limit)) / values.size)
 
 
 def _drawn(

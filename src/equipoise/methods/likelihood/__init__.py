@@ -50,6 +50,7 @@ from equipoise.methods.likelihood.resampled import (
     euclidean_draws,
     ratio_draws,
 )
+from equipoise.methods.likelihood.roots import part_roots
 
 __all__ = [
     "SMALL",
@@ -88,6 +89,7 @@ __all__ = [
     "normal_maxima",
     "null_weights",
     "own_segments",
+    "part_roots",
     "parts_of",
     "profile_interval",
     "profile_p_values",

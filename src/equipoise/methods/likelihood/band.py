@@ -147,7 +147,7 @@ def _members(parts: Parts) -> tuple[FloatArray, FloatArray]:
     return group, target
 
 
-class _State:
+class State:
     """Group mean, target and their derivatives at given rates and shares."""
 
     def __init__(self, parts: Parts, rates: FloatArray, shares: FloatArray) -> None:
@@ -180,13 +180,13 @@ class _State:
 def _extreme(parts: Parts, critical: FloatArray, sign: float) -> FloatArray:
     found = np.full(parts.rows.shape[1], np.nan)
     todo = np.arange(found.size)
-    rates, shares, guess = _start(parts)
-    for _ in range(ROUNDS if _curved(parts) else 1):
+    rates, shares, guess = starting(parts)
+    for _ in range(ROUNDS if curved(parts) else 1):
         mean = parts.ones / np.maximum(parts.rows, 1.0)
-        a, d = _derivatives(parts, rates, shares, sign)
+        a, d = derivatives(parts, rates, shares, sign)
         guess = _multiplier(a, d, parts, mean, shares, critical, guess)
-        rates, shares = _at(guess, a, d, parts, mean, shares)
-        new = _State(parts, rates, shares).disparity(parts.relative)
+        rates, shares = moved(guess, a, d, parts, mean, shares)
+        new = State(parts, rates, shares).disparity(parts.relative)
         with np.errstate(invalid="ignore"):
             moving = ~(np.abs(new - found[todo]) <= 1e-9 * (1 + np.abs(new)))
         moving &= ~(np.isinf(new) & (new == found[todo]))
@@ -201,28 +201,30 @@ def _extreme(parts: Parts, critical: FloatArray, sign: float) -> FloatArray:
     return found
 
 
-def _start(parts: Parts) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+def starting(parts: Parts) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    """Rates and shares to start from."""
     n = np.maximum(parts.rows, 1.0)
     # a target of zero has no ratio; starting from slightly pulled-in rates gives it one
     rates = (parts.ones + 0.5) / (n + 1) if parts.relative else parts.ones / n
     return rates, parts.rows / parts.rows.sum(axis=0), None
 
 
-def _derivatives(
-    parts: Parts, rates: FloatArray, shares: FloatArray, sign: float
+def derivatives(
+    parts: Parts, rates: FloatArray, shares: FloatArray, sign: float | FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    state, some = _State(parts, rates, shares), parts.rows > 0
+    """Derivatives of the disparity in rates and shares, against the direction of ``sign``."""
+    state, some = State(parts, rates, shares), parts.rows > 0
     a = np.where(some, np.nan_to_num(state.by_rate, posinf=1e12), 0.0) * -sign
     d = np.where(some, np.nan_to_num(state.by_share, posinf=1e12), 0.0) * -sign
     return np.where(np.abs(a) > 1e-12, a, 0.0), d
 
 
-def _curved(parts: Parts) -> bool:
+def curved(parts: Parts) -> bool:
     """Whether the disparity is not linear in the rates at known shares."""
     return parts.relative or parts.against in ("overall", "reference")
 
 
-def _at(
+def moved(
     multiplier: FloatArray,
     a: FloatArray,
     d: FloatArray,
@@ -232,7 +234,7 @@ def _at(
 ) -> tuple[FloatArray, FloatArray]:
     """Rates and shares at a multiplier."""
     rates, _ = tilted(multiplier * a / np.maximum(parts.rows, 1.0), mean)
-    if not _curved(parts) or parts.against in ("known", "complement"):
+    if not curved(parts) or parts.against in ("known", "complement"):
         return rates, now
     return rates, _tilted_shares(multiplier, d, parts, now)
 
@@ -248,7 +250,7 @@ def _tilted_shares(
     return np.asarray(shares / shares.sum(axis=0))
 
 
-def _lost(
+def lost_at(
     multiplier: FloatArray,
     a: FloatArray,
     d: FloatArray,
@@ -294,7 +296,7 @@ def _multiplier(
     most = 1e9 * (1 + parts.rows.sum(axis=0)) / np.maximum(np.abs(a).max(axis=0), 1e-12)
     out, todo = at.copy(), np.arange(at.size)
     for _ in range(MAX_STEPS):
-        lost, slope = _lost(at, a, d, parts, mean, now)
+        lost, slope = lost_at(at, a, d, parts, mean, now)
         root = np.sqrt(lost)
         over = root > critical
         low, high = np.where(over, low, at), np.where(over, at, high)

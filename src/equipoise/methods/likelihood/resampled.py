@@ -16,7 +16,7 @@ from equipoise.methods.bootstrap.streams import CHUNK
 from equipoise.methods.likelihood.joint import independent_columns, joint_ratio
 from equipoise.methods.likelihood.mean import SMALL, Segments, mean_ratio
 
-MOST_DRAWS, LEAST_DRAWS = 399, 99
+MOST_DRAWS, MOST_SOLVES, LEAST_DRAWS = 999, 399, 99
 VALUES = 2e7
 """Values that one calibration may resample."""
 PRODUCTS = 4e9
@@ -67,11 +67,14 @@ class Calibration:
 def affordable(rows: float, columns: int, *, solves: int) -> int:
     """How many draws a calibration gets; 0 if even the least would take too long.
 
+    ``solves`` are the steps that one statistic takes; more than one, and there are fewer draws.
+
     >>> affordable(2000, 10, solves=1), affordable(1e7, 40, solves=1)
-    (399, 0)
+    (999, 0)
     """
+    cap = MOST_DRAWS if solves == 1 else MOST_SOLVES
     most = min(VALUES / max(rows, 1), PRODUCTS / max(rows * columns**2 * solves, 1))
-    return 0 if most < LEAST_DRAWS else min(int(most), MOST_DRAWS)
+    return 0 if most < LEAST_DRAWS else min(int(most), cap)
 
 
 def disjoint_draws(

@@ -45,7 +45,7 @@ def test_p_value_within_monte_carlo_error_of_the_naive_loop(scale: Scale) -> Non
     null = cusum.bernoulli_null(y, p, tolerance=0.02)
     weights = cusum.violations(residuals, null)
     made = cusum.cusum(weights, null, scale=scale, prevalence=0.05)
-    ours = cusum.run_test(made, null, draws=4000, seed=np.random.SeedSequence(1)).p
+    ours = cusum.run_test(made, null=null, draws=4000, seed=np.random.SeedSequence(1)).p
     draws = 300
     theirs = naive.p_value(
         y,
@@ -67,7 +67,7 @@ def test_the_draws_of_one_world_are_those_of_the_theorem() -> None:
     weights = cusum.violations(residuals, null)
     made = cusum.cusum(weights, null, scale=Scale.RAW)
     seed = np.random.SeedSequence(4)
-    drawn = cusum.run_test(made, null, draws=3, seed=seed).drawn
+    drawn = cusum.run_test(made, null=null, draws=3, seed=seed).drawn
     u = np.random.default_rng(np.random.SeedSequence(4, spawn_key=(0,))).random((3, 30))
 
     def value(line: FloatArray) -> float:
@@ -199,7 +199,7 @@ def test_weights_that_are_all_noise_double_the_variance() -> None:
 def test_nobody_suspected_is_zero_and_p_one() -> None:
     null = cusum.bernoulli_null(np.array([1.0, 0.0]), np.array([0.4, 0.6]), tolerance=0.2)
     made = cusum.cusum(cusum.violations(np.array([[0.1, -0.1]]), null), null)
-    found = cusum.run_test(made, null, draws=50, seed=np.random.SeedSequence(1))
+    found = cusum.run_test(made, null=null, draws=50, seed=np.random.SeedSequence(1))
     assert (found.statistic, found.p, found.best) == (0.0, 1.0, None)
 
 

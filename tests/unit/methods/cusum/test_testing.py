@@ -21,18 +21,18 @@ def test_blocks_do_not_change_the_draws_and_the_seed_is_not_consumed() -> None:
     statistic, null = example()
     seed = np.random.SeedSequence(3)
     found = [
-        cusum.run_test(statistic, null, draws=50, seed=seed, block=block).drawn.tolist()
+        cusum.run_test(statistic, null=null, draws=50, seed=seed, block=block).drawn.tolist()
         for block in (None, 1, 7, 50)
     ]
     assert all(drawn == found[0] for drawn in found)
     # the first draws are the same however many follow
-    fewer = cusum.run_test(statistic, null, draws=32, seed=seed).drawn
+    fewer = cusum.run_test(statistic, null=null, draws=32, seed=seed).drawn
     assert set(fewer.tolist()) <= set(found[0])
 
 
 def test_add_one_rule_and_critical_value() -> None:
     statistic, null = example()
-    found = cusum.run_test(statistic, null, draws=99, seed=np.random.SeedSequence(3))
+    found = cusum.run_test(statistic, null=null, draws=99, seed=np.random.SeedSequence(3))
     reached = int((found.drawn >= found.statistic).sum())
     assert found.p == (1 + reached) / 100
     limit = found.critical(0.1)
@@ -42,17 +42,46 @@ def test_add_one_rule_and_critical_value() -> None:
     assert found.critical(0.001) == np.inf
 
 
+def test_two_statistics_together_by_hand() -> None:
+    _, null = example()
+    rng = np.random.default_rng(2)
+    weights = cusum.violations(rng.normal(0, 0.1, (2, len(null))), null)
+    pair = [cusum.cusum(weights, null, scale=scale) for scale in cusum.Scale]
+    seed = np.random.SeedSequence(3)
+    found = cusum.run_test(*pair, null=null, draws=99, seed=seed)
+    values = [[s.observed(null)] for s in pair]
+    for start in range(0, 99, 16):
+        child = np.random.SeedSequence(3, spawn_key=(start // 16,))
+        drawn = null.draw(np.random.default_rng(child), min(16, 99 - start))
+        for line, statistic in zip(values, pair, strict=True):
+            line += statistic.values(drawn).tolist()
+    shares = [[sum(b >= a - 1e-12 for b in line) / 100 for a in line] for line in values]
+    smallest = [min(pairs) for pairs in zip(*shares, strict=True)]
+    assert found.p == sum(m <= smallest[0] for m in smallest) / 100
+    assert found.chosen == int(shares[1][0] < shares[0][0])
+    assert found.statistic == values[found.chosen][0]
+    assert found.p >= min(shares[0][0], shares[1][0])
+    # beyond the critical value, and only there, the statistic alone would be enough
+    limit = found.critical(0.1)
+    alone = sum(value > limit for value in values[found.chosen][1:]) + 1
+    assert sum(m <= alone / 100 for m in smallest) <= 10
+
+
 def test_progress_is_told_and_may_stop() -> None:
     statistic, null = example()
     seen: list[int] = []
-    cusum.run_test(statistic, null, draws=40, seed=np.random.SeedSequence(3), progress=seen.append)
+    cusum.run_test(
+        statistic, null=null, draws=40, seed=np.random.SeedSequence(3), progress=seen.append
+    )
     assert seen == [16, 32, 40]
 
     def stop(done: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        cusum.run_test(statistic, null, draws=40, seed=np.random.SeedSequence(3), progress=stop)
+        cusum.run_test(
+            statistic, null=null, draws=40, seed=np.random.SeedSequence(3), progress=stop
+        )
 
 
 def test_draws_have_the_risk_of_the_edge() -> None:
@@ -77,7 +106,7 @@ def test_sign_flips_are_exact_for_few_rows() -> None:
     observed = statistic.values(null.observed[None])[0]
     patterns = [np.tile(s, 2) * null.observed for s in itertools.product((-1, 1), repeat=4)]
     exact = np.mean(statistic.values(np.array(patterns)) >= observed - 1e-12)
-    found = cusum.run_test(statistic, null, draws=8000, seed=np.random.SeedSequence(1))
+    found = cusum.run_test(statistic, null=null, draws=8000, seed=np.random.SeedSequence(1))
     assert abs(found.p - exact) < 4 * np.sqrt(0.25 / 8000)
 
 
@@ -94,7 +123,7 @@ def test_real_outcomes_keep_their_level_and_find_a_shift() -> None:
             y = f + np.where(worse, shift, 0.0) + noise
             null = cusum.sign_flip_null(y, f, tolerance=0.5)
             made = cusum.cusum(cusum.violations(guess, null), null)
-            p = cusum.run_test(made, null, draws=99, seed=seed).p
+            p = cusum.run_test(made, null=null, draws=99, seed=seed).p
             hits, found = hits + (shift == 0.5 and p <= 0.1), found + (shift == 1.3 and p <= 0.1)
     assert hits <= 37  # binomial, 200 worlds at 0.1: more has a chance below 1e-4
     assert found >= 150
@@ -147,6 +176,6 @@ def test_inputs_are_left_alone() -> None:
     null = cusum.bernoulli_null(y, p, tolerance=0.05)
     observed = null.observed.copy()
     made = cusum.cusum(cusum.violations(residuals, null, Side.UNDER), null)
-    cusum.run_test(made, null, draws=20, seed=np.random.SeedSequence(1))
+    cusum.run_test(made, null=null, draws=20, seed=np.random.SeedSequence(1))
     assert all(np.array_equal(a, b) for a, b in zip(kept, (y, p, residuals), strict=True))
     assert np.array_equal(observed, null.observed)

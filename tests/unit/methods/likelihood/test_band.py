@@ -4,13 +4,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 from scipy.special import bdtr, xlogy
 
-from equipoise.methods.likelihood import Comparison, Parts, band, normal_maxima, parts_of
+from equipoise.methods.likelihood import (
+    Comparison,
+    Parts,
+    band,
+    normal_maxima,
+    part_roots,
+    parts_of,
+)
 from equipoise.methods.likelihood.band import bartlett
 from equipoise.methods.likelihood.maxima import standard_errors
-from equipoise.methods.nulls import signed_root
+from equipoise.methods.nulls import Contrast, profile_root, signed_root
 
 CASES: list[tuple[Any, list[float], list[float], float]] = [
     ("complement", [40.0, 100.0], [10.0, 40.0], 1.0),
@@ -196,3 +203,46 @@ def test_the_factor_is_the_mean_of_the_ratio_up_to_the_square_of_one_over_n() ->
         ones = rate * (n + 1) - 0.5
         parts = Parts(rows=np.array([[float(n)]]), ones=np.array([[ones]]), against="known")
         assert abs(mean - float(bartlett(parts)[0])) < 4 / n**2
+
+
+@pytest.mark.parametrize("against", ["known", "overall", "complement", "reference"])
+@pytest.mark.parametrize("critical", [0.5, 2.0, 4.0])
+def test_a_bound_at_a_critical_value_has_that_signed_root(against: str, critical: float) -> None:
+    rng = np.random.default_rng(11)
+    sizes = 3 if against == "reference" else 1 if against == "known" else 2
+    rows = rng.integers(3, 400, size=(sizes, 30)).astype(float)
+    parts = Parts(
+        rows=rows,
+        ones=rng.binomial(rows.astype(int), 0.3).astype(float),
+        against=against,  # type: ignore[arg-type]
+        value=0.3,
+    )
+    for end, root in zip(band(parts, critical), (critical, -critical), strict=True):
+        found = np.array(
+            [part_roots(parts.some(np.arange(30) == i), float(end[i]))[0] for i in range(30)]
+        )
+        # where no value is excluded the bound is the end of the range
+        inner = np.abs(np.abs(end - (0 if against != "known" else -0.3)) - 1) > 1e-6
+        assert np.allclose(found[inner], root, atol=2e-5)
+
+
+def test_shares_are_profiled_too() -> None:
+    """Against a search over the group's share of everybody, for a limit that is not zero."""
+    rows, ones, limit = np.array([[60.0], [140.0]]), np.array([[30.0], [35.0]]), 0.05
+    parts = Parts(rows=rows, ones=ones, against="overall")
+
+    def at(share: float) -> float:
+        contrast = Contrast(
+            rows=rows,
+            ones=ones,
+            coefficient=np.array([[1 - share], [share - 1]]),
+            status=np.zeros(1, dtype=np.int64),
+        )
+        own = 2 * (60 * np.log(0.3 / share) + 140 * np.log(0.7 / (1 - share)))
+        return float(profile_root(contrast, limit)[0] ** 2 + own)
+
+    least = minimize_scalar(at, bounds=(0.1, 0.6), method="bounded", options={"xatol": 1e-9}).fun
+    root = part_roots(parts, limit, calibrated=False)[0]
+    assert root**2 == pytest.approx(least, abs=1e-6)
+    # holding the share fixed gives another answer
+    assert abs(at(0.3) - least) > 1e-4

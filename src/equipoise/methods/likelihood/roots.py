@@ -1,0 +1,97 @@
+"""Signed roots of the profile likelihood of a disparity of a 0/1 metric, at a given value.
+
+The inverse of the band: there the likelihood is given and the furthest disparity wanted, here the
+disparity is given and the likelihood wanted. Shares of the population are profiled as well as rates.
+"""
+
+import numpy as np
+
+from equipoise.methods.arrays import FloatArray
+from equipoise.methods.likelihood.band import (
+    ROUNDS,
+    Parts,
+    State,
+    bartlett,
+    curved,
+    defined,
+    derivatives,
+    lost_at,
+    moved,
+    starting,
+)
+
+MAX_STEPS = 80
+
+
+def part_roots(parts: Parts, limit: float, *, calibrated: bool = True) -> FloatArray:
+    """Signed roots of ε = limit: positive where the disparity is estimated above it.
+
+    NaN where the group or its target has no rows. ``calibrated`` divides by the root of Bartlett's
+    factor, as the band does, so that a bound at critical value c has a root of ±c.
+
+    >>> tens = Parts(rows=np.array([[10.0]]), ones=np.array([[4.0]]), against="known", value=0.1)
+    >>> part_roots(tens, 0.0).round(3).tolist()
+    [2.53]
+    """
+    out = np.full(parts.rows.shape[1], np.nan)
+    usable = defined(parts)
+    if bool(usable.any()):
+        some = parts.some(usable)
+        factor = bartlett(some) if calibrated else np.ones(some.rows.shape[1])
+        out[usable] = _roots(some, limit) / np.sqrt(factor)
+    return out
+
+
+def _roots(parts: Parts, limit: float) -> FloatArray:
+    mean = parts.ones / np.maximum(parts.rows, 1.0)
+    rates, shares, _ = starting(parts)
+    gap = limit - State(parts, mean, shares).disparity(parts.relative)
+    sign = np.where(gap > 0, 1.0, -1.0)
+    before, at = np.full(gap.shape, np.inf), np.zeros_like(gap)
+    for _ in range(ROUNDS if curved(parts) else 1):
+        a, d = derivatives(parts, rates, shares, sign)
+        at = _multiplier(parts, a, d, mean, shares, limit, sign, np.abs(gap))
+        lost, _slope = lost_at(at, a, d, parts, mean, shares)
+        rates, shares = moved(at, a, d, parts, mean, shares)
+        if bool((np.abs(lost - before) <= 1e-9 * (1 + lost)).all()):
+            break
+        before = lost
+    return np.copysign(np.sqrt(np.where(gap == 0, 0.0, lost)), -gap)
+
+
+def _multiplier(
+    parts: Parts,
+    a: FloatArray,
+    d: FloatArray,
+    mean: FloatArray,
+    now: FloatArray,
+    limit: float,
+    sign: FloatArray,
+    gap: FloatArray,
+) -> FloatArray:
+    """The multiplier at which the disparity reaches the limit, or a huge one if it never does."""
+    n = np.maximum(parts.rows, 1.0)
+    pulled = (parts.ones + 0.5) / (n + 1)
+    bend = np.maximum((a * a * pulled * (1 - pulled) / n).sum(axis=0), 1e-12)
+    most = 1e9 * (1 + parts.rows.sum(axis=0)) / np.maximum(np.abs(a).max(axis=0), 1e-12)
+    at = np.minimum(gap / bend + 1e-9, most)
+    low, high = np.zeros_like(at), np.full_like(at, np.inf)
+    low_miss, high_miss = -gap, np.full_like(at, np.nan)
+    for _ in range(MAX_STEPS):
+        rates, shares = moved(at, a, d, parts, mean, now)
+        miss = sign * (State(parts, rates, shares).disparity(parts.relative) - limit)
+        over = miss > 0
+        low, low_miss = np.where(over, low, at), np.where(over, low_miss, miss)
+        high, high_miss = np.where(over, at, high), np.where(over, miss, high_miss)
+        done = (np.abs(miss) <= 1e-12) | (low >= most) | (high - low <= 1e-13 * at)
+        if bool(done.all()):
+            break
+        open_ = np.isinf(high)
+        top, top_miss = np.where(open_, at, high), np.where(open_, 1.0, high_miss)
+        width = top - low
+        line = low - low_miss * width / np.maximum(top_miss - low_miss, 1e-300)
+        # a straight line that hugs one end leaves the other where it is: keep off the ends
+        inner = np.clip(line, low + 0.02 * width, top - 0.02 * width)
+        step = np.where(open_, np.minimum(4 * at, most), inner)
+        at = np.where(done, at, step)
+    return at
