@@ -150,7 +150,7 @@ def run(folder: Path) -> list[Line]:
             "×",
             f"against {arrays:.1f} CPU s, timed on 50 draws",
         ),
-        at_most(f"{what}, default statistic", default.cpu, 2, "CPU s"),
+        at_most(f"{what}, standardised sums", default.cpu, 2, "CPU s"),
         at_least(
             "the whole default audit, n = 2,000, importance included",
             authors.cpu / audit.cpu,

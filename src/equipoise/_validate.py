@@ -104,7 +104,7 @@ def whole(what: str, value: object, least: int = 1, most: int = MOST) -> int:
     """A whole number of at least ``least``, and not so large that it fills the memory."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
         raise OptionError(f"{what} must be a whole number of at least {least}; got {value!r}.")
-    if value > most:
+    if int(value) > most:
         raise OptionError(f"{what} must be at most {most:,}; got a larger number.")
     return int(value)
 

@@ -88,7 +88,7 @@ def random_groups(rng: Rng) -> Any:
         lambda: eq.tilts(older="abs(x)", flat="1"),
         lambda: [eq.binned("x", cuts=(0,)), "g"],
     )
-    strange = (
+    strange: tuple[Any, ...] = (
         lambda: eq.intersections(one, two),
         lambda: eq.thresholds(two, grid=3),
         lambda: eq.intervals(two, grid=4),
@@ -101,10 +101,10 @@ def random_groups(rng: Rng) -> Any:
         lambda: eq.intersections("g", max_groups=1),
         lambda: 5,
         lambda: "nowhere",
-        lambda: [],
+        list,
         lambda: ["g", "g"],
         lambda: {"g": 1},
-        lambda: {},
+        dict,
         lambda: "y",
     )
     return mostly(rng, good, strange, 0.15)
@@ -123,7 +123,7 @@ def random_target(rng: Rng) -> Any:
         lambda: eq.reference(g="a"),
         lambda: eq.custom(0.3, "label - 0.3"),
     )
-    strange = (
+    strange: tuple[Any, ...] = (
         lambda: eq.constant(value),
         lambda: 0.8 * eq.reference(g=level),
         lambda: eq.reference(x=(0, 5)),
@@ -134,7 +134,7 @@ def random_target(rng: Rng) -> Any:
         lambda: 1e59 * (1e59 * eq.overall()),
         lambda: "overall",
         lambda: "nobody",
-        lambda: [],
+        list,
         lambda: float("nan"),
         lambda: {"kind": "overall"},
         lambda: {"kind": "metric"},
@@ -147,7 +147,7 @@ def random_claim(rng: Rng, groups: Any = None) -> Any:
     across = random_groups(rng) if groups is None else groups
     target, metric = random_target(rng), random_metric(rng)
     good = (lambda: eq.gap(metric, across=across(), target=target()),)
-    strange = (
+    strange: tuple[Any, ...] = (
         lambda: eq.ratio(metric, across=across(), target=target()),
         lambda: eq.ratio(metric, across=across(), target=target()),
         lambda: eq.ratio(metric, across=across(), target=target()),

@@ -68,8 +68,8 @@ def _draws(rng: Rng, n: int, among: Any) -> Values:
 
 
 def _moments(rng: Rng, n: int, zone: Any = None) -> Values:
-    hours = rng.integers(0, 90, n)
-    return [(EPOCH + datetime.timedelta(hours=24 * int(h) // 3)).replace(tzinfo=zone) for h in hours]
+    steps = [datetime.timedelta(hours=8 * int(step)) for step in rng.integers(0, 90, n)]
+    return [(EPOCH + step).replace(tzinfo=zone) for step in steps]
 
 
 #: Kinds of column: each makes n plain Python values.

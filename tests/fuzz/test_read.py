@@ -96,7 +96,15 @@ def _features(rng: Rng, table: tables.Table) -> Any:
     single = next(iter(chosen.values()))
     short = {**chosen, "h": [*single, "a"]}
     deep = np.asarray(single, dtype=object)[:, None] if single else np.empty((0, 2))
-    strange = ({}, None, {"": single}, {"label": single}, {"G": single, "g": single}, 5, short)
+    strange: tuple[Any, ...] = (
+        {},
+        None,
+        {"": single},
+        {"label": single},
+        {"G": single, "g": single},
+        5,
+        short,
+    )
     return pick(rng, (chosen, chosen, single, frame, deep, *strange))
 
 

@@ -95,8 +95,29 @@ ARGUMENTS = (
     *("--level", "--fdr", "--seed", "--tolerance", "--metric", "--suppress", "--out", "--across"),
     *("--label", "--score", "--weight", "--count", "--cluster", "--positive", "--title", "--hash"),
     *("0.9", "-1", "nan", "1e400", "y", "p", "g", "g,h", "", "😀", "brier", "zz", "table.csv"),
-    *("empty.csv", "broken.yaml", "plan.yaml", ".", "nowhere", "--zz", "--json", "-h", "--", "\x00"),
-    *("10" * 60, "w" * 3000, "[bold]x[/bold]", "[/nothing]", "audit", "run", "plan", "--force"),
+    *(
+        "empty.csv",
+        "broken.yaml",
+        "plan.yaml",
+        ".",
+        "nowhere",
+        "--zz",
+        "--json",
+        "-h",
+        "--",
+        "\x00",
+    ),
+    *(
+        "\x00",
+        "10" * 60,
+        "w" * 3000,
+        "[bold]x[/bold]",
+        "[/nothing]",
+        "audit",
+        "run",
+        "plan",
+        "--force",
+    ),
 )
 
 

@@ -133,7 +133,15 @@ def discover(rng: Rng) -> Ask:
     return lambda trail: eq.discover(trail, metric, features=features, target=target(), **more)
 
 
-NO_GROUPS = ("nowhere", [], None, eq.intersections("g", "h"), ["g", "g"], 5, {"g": 1})
+NO_GROUPS: tuple[Any, ...] = (
+    "nowhere",
+    [],
+    None,
+    eq.intersections("g", "h"),
+    ["g", "g"],
+    5,
+    {"g": 1},
+)
 
 
 def summarize(rng: Rng) -> Ask:
@@ -232,12 +240,12 @@ def shift(rng: Rng) -> Ask:
         lambda: eq.laplace("x") * eq.gaussian("g"),
         lambda: eq.kernel("polynomial", "x", degree=2),
     )
-    strange = (
+    strange: tuple[Any, ...] = (
         lambda: eq.kernel("zz", "x"),
         lambda: eq.kernel(lambda a, b: a, "x"),
         lambda: eq.kernel("cosine", "x", degree=2),
         lambda: "nowhere",
-        lambda: [],
+        list,
         lambda: 5,
         lambda: ["x", "x"],
         lambda: ["lo", "hi", "s", "k"],

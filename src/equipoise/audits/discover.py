@@ -14,6 +14,7 @@ from equipoise.audits._testing import Control
 from equipoise.audits.flag import FlagOptions, flag_bench
 from equipoise.cells import Axis, Cells, gather
 from equipoise.cells.features import Feature, FeatureRows, draw_sample, pull_features
+from equipoise.cells.steady import steady_cells
 from equipoise.claims.claim import Gap
 from equipoise.claims.dimension import Condition
 from equipoise.claims.groups import Masks

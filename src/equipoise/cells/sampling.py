@@ -7,13 +7,14 @@ How many of the equal rows are kept is then drawn here. Every row has the same c
 engine holds it, and the same seed gives the same rows.
 """
 
+import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
 import numpy as np
-from scipy.special import bdtr
+from scipy.special import betainc
 
 from equipoise._codec import canonical
 from equipoise.cells.query import Query
@@ -60,7 +61,7 @@ def fetch_rows(
     A sample is drawn by whoever asks for it; here rows are only thinned, evenly, to a few times as
     many where there are more than a machine should hold.
     """
-    frame, source = query.rows(further), query.trail.source
+    frame, source = _countable(query.rows(further)), query.trail.source
     if sample is None or seed is None:
         table = fetch(frame.head(MAX_ROWS + 1), source)
         if len(table["value"]) > MAX_ROWS:
@@ -74,6 +75,13 @@ def fetch_rows(
         return Fetched(table=fetch(frame, source), left=0)
     table = _thinned(frame, source, OVERSAMPLE * sample / number, seed)
     return Fetched(table=table, left=number - int(table["count"].sum()))
+
+
+def _countable(frame: Frame) -> Frame:
+    """A pandas table as an Arrow table where that is possible: pandas knows fewer sums on Arrow."""
+    if frame.implementation.is_pandas() and importlib.util.find_spec("pyarrow"):
+        return nw.from_native(frame.collect().to_arrow()).lazy()
+    return frame
 
 
 def _number(frame: Frame, source: str) -> int:
@@ -115,12 +123,19 @@ def _drawn(count: FloatArray, chance: float, numbers: np.random.Generator) -> In
     many = count * chance >= 1
     drawn = numbers.binomial(np.where(many, count, 0).astype(np.int64), chance)
     # the others by inversion, the upper tail enlarged by what was lost on the way
-    tail = np.where(many, 0.0, 1.0 - uniform * count * chance)
-    reached = bdtr(0.0, count, chance) < tail
+    tail = np.where(many, np.inf, uniform * count * chance)
+    reached = tail < _at_least(1, count, chance)
     while reached.any():
         drawn[reached] += 1
-        reached &= (drawn < count) & (bdtr(drawn.astype(np.float64), count, chance) < tail)
+        reached &= tail < _at_least(drawn + 1, count, chance)
     return np.asarray(drawn, dtype=np.int64)
+
+
+def _at_least(number: Any, count: FloatArray, chance: float) -> FloatArray:
+    """The chance of at least ``number`` of ``count`` draws."""
+    possible = np.asarray(number) <= count
+    tail = betainc(number, np.where(possible, count - number + 1, 1.0), chance)
+    return np.where(possible, tail, 0.0)
 
 
 def _order(table: Columns) -> IntArray:
@@ -140,21 +155,18 @@ def _with_hash(frame: Frame, names: list[str], source: str, numbers: np.random.G
     """The rows with a number below the prime that depends on all they hold."""
     schema = frame.collect_schema()
     state = nw.lit(int(numbers.integers(1, _PRIME))).cast(nw.Int64)
-    frame = frame.with_columns(**{_HASH: state})
-    hashed = nw.col(_HASH)
     for name in names:
         for code in _codes(frame, name, schema[name], source):
-            factor = int(numbers.integers(2, _PRIME))
-            # one column at a time, so that no engine writes out the same product again and again
-            frame = frame.with_columns(**{_HASH: (hashed * factor + code) % _PRIME})
+            state = (state * int(numbers.integers(2, _PRIME)) + code) % _PRIME
+    frame = frame.with_columns(**{_HASH: state})
+    hashed, square = nw.col(_HASH), nw.col(f"{RESERVED}square")
     for _ in range(_ROUNDS):
-        # x⁵ permutes the numbers below this prime, and takes the straight lines out of them
-        shifted = (hashed + int(numbers.integers(1, _PRIME))) % _PRIME
-        frame = frame.with_columns(**{_HASH: shifted})
-        square = f"{RESERVED}square"
-        frame = frame.with_columns(**{square: hashed * hashed % _PRIME})
-        frame = frame.with_columns(**{square: nw.col(square) * nw.col(square) % _PRIME})
-        frame = frame.with_columns(**{_HASH: nw.col(square) * hashed % _PRIME})
+        # x⁵ permutes the numbers below this prime, and takes the straight lines out of them;
+        # a column for each square, so that no engine writes out the same product again and again
+        further = int(numbers.integers(1, _PRIME))
+        frame = frame.with_columns(**{f"{RESERVED}square": hashed * hashed % _PRIME})
+        fifth = square * square % _PRIME * hashed % _PRIME
+        frame = frame.with_columns(**{_HASH: (fifth + further) % _PRIME})
     return frame
 
 

@@ -230,6 +230,8 @@ def boxes(
     """
     if edges is not None and not isinstance(edges, Mapping):
         raise ClaimError(f"edges maps each attribute to its edges; got {edges!r}.")
+    for name in attributes:
+        as_ordered(name)
     given = dict(edges or {})
     unknown = [name for name in given if name not in attributes]
     if unknown:

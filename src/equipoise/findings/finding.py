@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from equipoise._codec import build, from_plain, to_plain
-from equipoise._validate import known_name, listing
+from equipoise._validate import known_name, listing, short
 from equipoise.errors import EquipoiseError, OptionError
 from equipoise.findings.tables import html_table, text_table
 from equipoise.findings.verdict import Verdict
@@ -169,7 +169,8 @@ def from_dict(data: Mapping[str, Any]) -> Finding:
     try:
         finding: Finding = cls(**made)
     except (TypeError, ValueError, AttributeError, LookupError) as error:
-        raise EquipoiseError(f"This {cls.kind} has a field of the wrong type: {error}.") from error
+        said = short(str(error), 300)
+        raise EquipoiseError(f"This {cls.kind} has a field of the wrong type: {said}.") from error
     return finding
 
 
@@ -195,10 +196,14 @@ def _check_fields(cls: type[Finding], made: Mapping[str, Any]) -> None:
 def from_json(text: str) -> Finding:
     """The finding that `Finding.to_json` wrote."""
     try:
-        data = json.loads(text)
-    except json.JSONDecodeError as error:
+        data = json.loads(text, parse_constant=_no_constant)
+    except (json.JSONDecodeError, RecursionError) as error:
         raise EquipoiseError(f"This is not a finding: {error}.") from error
     return from_dict(data)
+
+
+def _no_constant(word: str) -> float:
+    raise EquipoiseError(f"A finding holds no {word}; this text was not written by equipoise.")
 
 
 _BACKENDS = ("pandas", "polars", "pyarrow")

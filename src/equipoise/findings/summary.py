@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from equipoise._validate import short
 from equipoise.errors import EquipoiseError
 from equipoise.findings.charts.spread import Span, spans
 from equipoise.findings.finding import Finding
@@ -346,4 +347,4 @@ def restored(cls: type, value: Any) -> Any:
     try:
         return cls(**value)
     except TypeError as error:
-        raise EquipoiseError(f"This is not a {cls.__name__}: {error}.") from error
+        raise EquipoiseError(f"This is not a {cls.__name__}: {short(str(error), 300)}.") from error

@@ -11,7 +11,6 @@ from equipoise.methods.bootstrap.sums import GroupTotals, group_totals, quotient
 from equipoise.methods.bootstrap.targets import Target
 from equipoise.methods.bootstrap.tilted import worth
 
-
 #: Sums come to 33 binary digits, so differences of squares below this share are no spread.
 ROUNDING = 2e-9
 

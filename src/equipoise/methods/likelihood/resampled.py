@@ -2,7 +2,7 @@
 
 The χ² limit is too small where a group has a few hundred rows of a skewed metric, and every group
 adds to the error. Rows are resampled around the estimates, where the null is true, and the
-statistic is worked out anew each time. Corrections of its mean alone mend half of the error.
+statistic is worked out anew each time. Corrections of its mean alone mend part of the error.
 """
 
 from collections.abc import Callable, Iterator

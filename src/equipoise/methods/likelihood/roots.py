@@ -1,7 +1,7 @@
 """Signed roots of the profile likelihood of a disparity of a 0/1 metric, at a given value.
 
 The inverse of the band: there the likelihood is given and the furthest disparity wanted, here the
-disparity is given and the likelihood wanted. Shares of the population are profiled as well as rates.
+disparity is given and the likelihood wanted. Shares of the population are profiled like rates.
 """
 
 import numpy as np
@@ -31,7 +31,7 @@ def part_roots(parts: Parts, limit: float, *, calibrated: bool = True) -> FloatA
 
     >>> tens = Parts(rows=np.array([[10.0]]), ones=np.array([[4.0]]), against="known", value=0.1)
     >>> part_roots(tens, 0.0).round(3).tolist()
-    [2.53]
+    [2.432]
     """
     out = np.full(parts.rows.shape[1], np.nan)
     usable = defined(parts)
@@ -94,4 +94,4 @@ def _multiplier(
         inner = np.clip(line, low + 0.02 * width, top - 0.02 * width)
         step = np.where(open_, np.minimum(4 * at, most), inner)
         at = np.where(done, at, step)
-    return at
+    return np.asarray(at)

@@ -1,5 +1,7 @@
 """Joint tests: decoupled groups, dependent groups, degenerate input."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -190,7 +192,7 @@ def test_calibration_is_the_share_of_draws_and_falls_all_the_way() -> None:
     made = Calibration(draws=np.sort(np.random.default_rng(3).chisquare(4, 399) * 1.2), rank=4)
     p = [made.p(t) for t in np.linspace(0, 80, 300)]
     assert p[0] == 1.0
-    assert all(a >= b for a, b in zip(p, p[1:], strict=False))
+    assert all(a >= b for a, b in pairwise(p))
     assert 0 < p[-1] < 1e-10
     for level in (0.8, 0.9, 0.95, 0.999):
         cut = made.critical(level)
