@@ -60,7 +60,7 @@ def warranty() -> str:
 
 _AUDITS = {
     "certify": "`certify`: any of all bounds wrong",
-    "certificates": "`certify(method=\"certificates\")`: any certificate false",
+    "certificates": '`certify(method="certificates")`: any certificate false',
     "flag": "`flag`: anything flagged where nothing is wrong",
 }
 

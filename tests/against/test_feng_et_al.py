@@ -24,11 +24,17 @@ def test_error_rates_are_within_their_bands(name: str) -> None:
     assert all(row["holds"] for row in judged)
 
 
-def test_no_comparator_has_more_power_beyond_monte_carlo_error() -> None:
+# As published these two do not allow for noise that folds share, and exceed their level at the edge
+# of the tolerance; power bought that way is not compared. Their corrected forms are.
+BEYOND_THEIR_LEVEL = ("cusum-published", "simple-score", "cusum-standardised, uncorrected")
+
+
+def test_no_comparator_that_holds_its_level_has_more_power_beyond_monte_carlo_error() -> None:
     judged = [row for row in stored("figure_2")["rows"] if row.get("not_beaten") is not None]
-    published = [row for row in judged if not row["method"].startswith("cusum")]
-    assert len(published) >= 5 * 3
-    assert all(row["not_beaten"] for row in published)
+    fair = [row for row in judged if row["method"] not in BEYOND_THEIR_LEVEL]
+    assert {row["method"] for row in fair} >= {"simple-score, corrected", "multicalibration"}
+    assert len(fair) >= 8 * 3
+    assert all(row["not_beaten"] for row in fair)
 
 
 def test_the_control_chart_peaks_where_the_subgroup_ends() -> None:

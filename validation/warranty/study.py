@@ -77,9 +77,7 @@ def measure(world: World, replicates: int) -> Iterator[dict[str, Any]]:
             yield row_of(world, name, count, replicates)
 
 
-def row_of(
-    world: World, name: tuple[str, str, str], count: int, replicates: int
-) -> dict[str, Any]:
+def row_of(world: World, name: tuple[str, str, str], count: int, replicates: int) -> dict[str, Any]:
     """One figure beside its bar."""
     audit, method, target = name
     power = world is PLANTED

@@ -42,8 +42,8 @@ class World:
 
     def inside(self, where: Mapping[str, Any]) -> npt.NDArray[np.bool_]:
         """Which kinds belong to a group."""
-        race = RACES == where["race"] if "race" in where else np.ones(4, dtype=bool)
-        sex = SEXES == where["sex"] if "sex" in where else np.ones(2, dtype=bool)
+        race = where["race"] == RACES if "race" in where else np.ones(4, dtype=bool)
+        sex = where["sex"] == SEXES if "sex" in where else np.ones(2, dtype=bool)
         return np.asarray(race[:, None] & sex[None, :])
 
     def disparity(self, where: Mapping[str, Any], target: str) -> float:
@@ -96,6 +96,4 @@ WORLDS = (
     World(name="clustered", shares=EVEN, means=ALIKE, clusters=5),
     World(name="weighted", shares=EVEN, means=UNEVEN, weighted=True),
 )
-PLANTED = World(
-    name="planted", shares=EVEN, means=ALIKE + np.array([[0.0], [0.0], [0.12], [0.0]])
-)
+PLANTED = World(name="planted", shares=EVEN, means=ALIKE + np.array([[0.0], [0.0], [0.12], [0.0]]))

@@ -5,7 +5,6 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 
 from equipoise._codec import canonical
@@ -35,7 +34,7 @@ from equipoise.claims.metric import Metric
 from equipoise.errors import ClaimError, TrailError
 from equipoise.methods.arrays import AnyArray, FloatArray, IntArray
 from equipoise.trail import Trail
-from equipoise.trail.engine import engine_errors, fetch
+from equipoise.trail.engine import fetch, number_of_levels
 
 #: More grouped rows than this are refused: the attributes cut the table too finely.
 MAX_CELLS = 1_000_000
@@ -307,10 +306,8 @@ def _too_fine(query: Query, limit: int) -> str:
     called = {f"key{i}": dimension.name for i, dimension in enumerate(query.dimensions)}
     sizes = {}
     for key, expression in query.keys().items():
-        with engine_errors(query.trail.source):
-            column = query.trail.frame.with_columns(__equipoise_key=expression)
-            number = column.select(nw.col("__equipoise_key").n_unique().alias("n"))
-        sizes[called.get(key, key)] = int(fetch(number, query.trail.source)["n"][0])
+        number = number_of_levels(query.trail.frame, expression, query.trail.source)
+        sizes[called.get(key, key)] = number
     worst = max(sizes, key=lambda name: sizes[name])
     advice = "Leave it out, or cut it into ranges with binned(…)."
     if any(isinstance(dimension, Tilt | Values) for dimension in query.dimensions):

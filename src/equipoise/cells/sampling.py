@@ -154,11 +154,14 @@ def _rank(column: AnyArray) -> IntArray:
 def _with_hash(frame: Frame, names: list[str], source: str, numbers: np.random.Generator) -> Frame:
     """The rows with a number below the prime that depends on all they hold."""
     schema = frame.collect_schema()
-    state = nw.lit(int(numbers.integers(1, _PRIME))).cast(nw.Int64)
+    start = nw.lit(int(numbers.integers(1, _PRIME))).cast(nw.Int64)
+    frame = frame.with_columns(**{_HASH: start})
     for name in names:
+        # a step for each column: Spark Connect refuses expressions that are nested too deeply
+        state = nw.col(_HASH)
         for code in _codes(frame, name, schema[name], source):
             state = (state * int(numbers.integers(2, _PRIME)) + code) % _PRIME
-    frame = frame.with_columns(**{_HASH: state})
+        frame = frame.with_columns(**{_HASH: state})
     hashed, square = nw.col(_HASH), nw.col(f"{RESERVED}square")
     for _ in range(_ROUNDS):
         # x⁵ permutes the numbers below this prime, and takes the straight lines out of them;

@@ -5,13 +5,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import narwhals as nw
 
 from equipoise.errors import PlanError
 from equipoise.trail import Trail, read
-from equipoise.trail.engine import fetch
+from equipoise.trail.engine import number_of_levels
 from equipoise.trail.roles import is_text
 from equipoise.trail.secrets import scrub
 
@@ -72,12 +71,7 @@ def _columns(trail: Trail) -> list[Column]:
     if not names:
         raise PlanError(f"{trail.source} has no columns to plan an audit of.")
     plain = [name for name in names if not trail.schema[name].is_nested()]
-    counts: dict[str, Any] = {}
-    for i, name in enumerate(plain):
-        # one column at a time: engines differ in how they name several aggregates at once
-        levels = nw.col(name).n_unique().alias(f"levels_{i}")
-        found = fetch(trail.frame.select(levels), trail.source)
-        counts[name] = int(next(iter(found.values()))[0])
+    counts = {name: number_of_levels(trail.frame, nw.col(name), trail.source) for name in plain}
     return [
         Column(
             name=name,

@@ -16,6 +16,7 @@ from typing import Any
 from equipoise.findings import Finding, Verdict, from_dict
 from equipoise.findings.bounds import Bounds
 from equipoise.findings.joint import Joint
+from equipoise.findings.joint_test import JointTest
 from equipoise.findings.words import plural
 from equipoise.report.ranges import close_ranges, overlapping
 
@@ -109,6 +110,8 @@ def _kept(finding: Finding, gone: Pools, least: int) -> Kept:
             changes[field.name] = tuple(_unnamed(part) for part in value)
     if isinstance(finding, Bounds):
         changes |= {"recipe": None, "atoms": None}
+    if isinstance(finding, JointTest):
+        changes["region"] = None
     if isinstance(finding, Joint):
         changes["parts"] = {
             name: part if name == "kind" else _kept(from_dict(part), gone, least).finding.to_dict()

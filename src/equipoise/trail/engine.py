@@ -76,6 +76,14 @@ def fetch(frame: nw.LazyFrame[Any], source: str) -> dict[str, AnyArray]:
         return {name: _objects(table[name].to_list()) for name in table.columns}
 
 
+def number_of_levels(frame: nw.LazyFrame[Any], value: nw.Expr, source: str) -> int:
+    """How many different values an expression has, missing counted as one."""
+    with engine_errors(source):
+        # not by the engine's own count of distinct values, which Ibis cannot ask PostgreSQL for
+        levels = frame.select(level=value).unique().select(nw.len().alias("levels"))
+    return int(fetch(levels, source)["levels"][0])
+
+
 def _postgres_rows(native: Any) -> list[Any]:
     """The rows as PostgreSQL gives them.
 
