@@ -26,8 +26,8 @@ demo: $(VENV)/.core ## audit the bundled COMPAS counts
 
 test: lint pytest ## all checks, then all tests
 
-pytest: $(VENV)/.test $(VENV)/.browser ## the tests alone (ARGS="-k name" to choose)
-	$(RUN) -m pytest -n $(WORKERS) $(ARGS)
+pytest: $(VENV)/.test $(VENV)/.browser $(VENV)/.java ## the tests alone (ARGS="-k name" to choose)
+	$(RUN) -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 lint: $(VENV)/.test ## style, types, import order, hygiene
 	$(RUN) -m ruff check .
@@ -107,6 +107,10 @@ endef
 
 $(VENV)/.browser: $(VENV)/.test
 	@$(call debian,chromium,chromium fonts-dejavu-core,the tests of the report in a browser)
+	@touch $@
+
+$(VENV)/.java: $(VENV)/.test
+	@$(call debian,java,openjdk-17-jre-headless,the tests on Spark)
 	@touch $@
 
 # --- pinned and hashed requirements; they name no registry ---------------------------------

@@ -62,9 +62,9 @@ def asked(race, sex, age, hit):
     metric = Metric("hit", lambda z, y: z.flatten().astype(float), lambda z, y, x: z.flatten().astype(float))
     auditor = Auditor(X, np.ones((len(hit), 1)), hit[:, None], metric)
     size = groups.sum(axis=0)
-    both, _ = auditor.flag_groups(groups, "interval", 0.05)
-    above, _ = auditor.flag_groups(groups, "lower", 0.05)
-    return dict(both=size[both].max(initial=0), above=size[above].max(initial=0))
+    sides = dict(both="interval", above="lower", below="upper")
+    flags = {rule: auditor.flag_groups(groups, side, 0.05)[0] for rule, side in sides.items()}
+    return {rule: size[found].max(initial=0) for rule, found in flags.items()}
 """
 FAIRLEARN = (
     CODES
@@ -213,6 +213,10 @@ TOOLS = (
             ),
             "above": (
                 '`flag_groups(…, "lower", 0.05)`: a group is flagged as above everyone',
+                "its default resampling",
+            ),
+            "below": (
+                '`flag_groups(…, "upper", 0.05)`: a group is flagged as below everyone',
                 "its default resampling",
             ),
         },

@@ -182,6 +182,6 @@ Nothing is wrong: 40 overlapping groups of race, sex and age, every one with the
 smallest of about three rows. How often does a package report at least one of them?
 """
 _BELOW = """\
-In brackets: counting only groups of thirty rows or more, where that differs. With 10 points planted
-in one race, the same `eq.flag` finds it in {power} of the worlds.
+In brackets: counting only groups of thirty rows or more, where that differs. How often the same
+`eq.flag` finds 10 points planted in one race: {power}.
 """

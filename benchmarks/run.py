@@ -17,6 +17,7 @@ BENCHMARKS = (
     "tilts",
     "transport",
     "calibration",
+    "scale",
     "peers",
     "false_alarms",
     "install",

@@ -158,7 +158,9 @@ def _growth(audits: dict[int, Measured]) -> list[Line]:
     factor = max(parts) / min(parts)
     ten = parts[max(parts)][0] / parts[sorted(parts)[-2]][0]
     return [
-        at_most("scan, ten times the rows (the two largest tables)", ten, 12, "× the CPU time", said),
+        at_most(
+            "scan, ten times the rows (the two largest tables)", ten, 12, "× the CPU time", said
+        ),
         at_most("inference, 10⁸ rows against 10⁵", last / first, 1.25, "× the CPU time", said),
         at_least("scan, 10⁸ rows against 10⁵", large / small, 0, f"× for {factor:,.0f} × the rows"),
     ]

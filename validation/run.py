@@ -2,7 +2,7 @@
 
     python validation/run.py [--full] [paper_000 …]
 
-A script is a file of validation/paper_*/ with a function run(full: bool = False) -> dict. It writes
+A script is a file of validation/paper_*/ or validation/warranty/ with a function run(full: bool = False) -> dict. It writes
 its own results; this program collects them in validation/README.md.
 """
 
@@ -18,6 +18,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 PAPERS = {
+    "warranty": "Statistical warranty: how often each audit is wrong where the truth is known",
     "paper_000": "Cherian and Candès, Statistical inference for fairness auditing",
     "paper_001": "Feng et al., Is this model reliable for everyone? Testing for strong calibration",
     "paper_002": "Xue, Yurochkin and Sun, Auditing ML models for individual bias and unfairness",
@@ -43,7 +44,7 @@ def main() -> int:
 
 def scripts(papers: list[str]) -> list[Path]:
     """The files that define run()."""
-    found = sorted(HERE.glob("paper_*/*.py"))
+    found = [path for folder in PAPERS for path in sorted((HERE / folder).glob("*.py"))]
     wanted = [path for path in found if not papers or path.parent.name in papers]
     return [path for path in wanted if "\ndef run(" in path.read_text(encoding="utf-8")]
 
@@ -65,7 +66,7 @@ def load(script: Path) -> Any:
 
 def stored() -> list[tuple[Path, dict[str, Any]]]:
     """Every result that has been written."""
-    found = sorted(HERE.glob("paper_*/results/*.json"))
+    found = [p for folder in PAPERS for p in sorted((HERE / folder).glob("results/*.json"))]
     return [(path, json.loads(path.read_text(encoding="utf-8"))) for path in found]
 
 

@@ -201,6 +201,15 @@ def test_a_constant_that_binary_digits_do_not_hold(value: float, method: str) ->
         shows_nothing(found)
 
 
+@pytest.mark.parametrize("method", ["likelihood-ratio", "score", "under-null", "likelihood"])
+def test_one_zero_beside_four_ones_is_never_flagged(method: str) -> None:
+    table = pl.DataFrame({"g": list("abcde"), "v": [1, 0, 1, 1, 1]})
+    claim = eq.gap(VALUE, across="g", target=eq.complement())
+    found = flag(eq.read(table), claim, method=method, below=-0.02, rng=1)
+    check_finding(found)
+    shows_nothing(found)
+
+
 @pytest.mark.parametrize("method", ["bootstrap", "bootstrap-t", "euclidean", "likelihood"])
 def test_one_row_is_never_flagged(method: str) -> None:
     groups = [f"group {i}" for i in range(6)]

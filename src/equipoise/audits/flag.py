@@ -161,7 +161,8 @@ def flag_bench(bench: Bench, options: FlagOptions, seed: Seed, progress: Progres
     chosen = _method(bench, options)
     null, words, tested_bench = _question(bench, options)
     with progress_bar(progress, getattr(chosen, "resamples", 1), "flag") as tell:
-        tested = _only_compared(tested_bench, p_values(tested_bench, chosen, null, seed, tell))
+        tested = p_values(tested_bench, chosen, null, seed, tell)
+        tested = _only_compared(tested_bench, chosen, tested)
         small = _too_small(bench, chosen, options.min_rows)
         p = np.where(small, np.nan, tested.p)
         adjusted = adjust(tested_bench, p, null, options.control, chosen, seed)
@@ -184,9 +185,13 @@ def flag_bench(bench: Bench, options: FlagOptions, seed: Seed, progress: Progres
     )
 
 
-def _only_compared(bench: Bench, tested: Tested) -> Tested:
+def _only_compared(bench: Bench, method: Test, tested: Tested) -> Tested:
     """No p-value without rows, or without anybody else to compare with, by any method."""
     alone = [bootstrap.Status[name] for name in ("EMPTY", "NO_TARGET", "IDENTICAL")]
+    counts = isinstance(method, UnderNull) and method.test in ("auto", "mid-p", "exact")
+    if not counts or bench.tilted:
+        # the approximation of a test that does not count is worth nothing on a single row
+        alone.append(bootstrap.Status.SINGLE)
     without = np.isin(bench.estimates.status, alone)
     return dataclasses.replace(tested, p=np.where(without, np.nan, tested.p))
 

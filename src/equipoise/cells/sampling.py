@@ -80,7 +80,8 @@ def fetch_rows(
 def _countable(frame: Frame) -> Frame:
     """A pandas table as an Arrow table where that is possible: pandas knows fewer sums on Arrow."""
     if frame.implementation.is_pandas() and importlib.util.find_spec("pyarrow"):
-        return nw.from_native(frame.collect().to_arrow()).lazy()
+        arrow: Frame = nw.from_native(frame.collect().to_arrow()).lazy()
+        return arrow
     return frame
 
 

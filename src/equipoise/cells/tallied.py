@@ -92,9 +92,9 @@ class Tallied:
                 table=_table(data["counts"]),
                 uncounted=int(data["uncounted"]),
             )
+            return cls(scan=_checked(scan))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise TrailError(f"These counts are damaged: {error!r}.") from error
-        return cls(scan=_checked(scan))
 
     @classmethod
     def from_json(cls, text: str) -> "Tallied":
