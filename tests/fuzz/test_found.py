@@ -214,9 +214,12 @@ def test_one_zero_beside_four_ones_is_never_flagged(method: str) -> None:
 def test_one_row_is_never_flagged(method: str) -> None:
     groups = [f"group {i}" for i in range(6)]
     table = pl.DataFrame({"g": groups, "v": [-0.41, -0.14, -0.04, -0.3, 2.57, -0.8]})
-    found = flag(eq.read(table), CLAIM, method=method, rng=1)
-    check_finding(found)
-    shows_nothing(found)
+    for target in (None, eq.complement(), 0.0):
+        claim = eq.gap(VALUE, across="g", target=target)
+        for least in (None, 1):
+            found = flag(eq.read(table), claim, method=method, min_rows=least, rng=1)
+            check_finding(found)
+            shows_nothing(found)
 
 
 def test_nobody_to_compare_with_is_no_flag_by_any_method() -> None:

@@ -71,7 +71,7 @@ def certify(
     Parameters
     ----------
     trail, claim
-        The audit trail and the question.
+        The audit trail, or its counts from `tally`, and the question.
     level
         Confidence that not a single bound is wrong.
     side

@@ -93,7 +93,7 @@ def flag(
     Parameters
     ----------
     trail, claim
-        The audit trail and the question.
+        The audit trail, or its counts from `tally`, and the question.
     above, below, outside
         What to flag: disparities above a limit, below one, or outside a range. ``outside=(0, 0)``
         flags any difference. With none given, that is what is asked. For a ratio claim limits are
@@ -188,8 +188,10 @@ def flag_bench(bench: Bench, options: FlagOptions, seed: Seed, progress: Progres
 def _only_compared(bench: Bench, method: Test, tested: Tested) -> Tested:
     """No p-value without rows, or without anybody else to compare with, by any method."""
     alone = [bootstrap.Status[name] for name in ("EMPTY", "NO_TARGET", "IDENTICAL")]
-    counts = isinstance(method, UnderNull) and method.test in ("auto", "mid-p", "exact")
-    if not counts or bench.tilted:
+    exact = isinstance(method, UnderNull) and method.test in ("auto", "mid-p", "exact")
+    # the bootstrap-t has a minimum of its own
+    careful = isinstance(method, BootstrapT) or (exact and not bench.tilted)
+    if not careful:
         # the approximation of a test that does not count is worth nothing on a single row
         alone.append(bootstrap.Status.SINGLE)
     without = np.isin(bench.estimates.status, alone)
