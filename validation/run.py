@@ -2,8 +2,9 @@
 
     python validation/run.py [--full] [paper_000 …]
 
-A script is a file of validation/paper_*/ or validation/warranty/ with a function run(full: bool = False) -> dict. It writes
-its own results; this program collects them in validation/README.md.
+A script is a file of validation/paper_*/ or validation/warranty/ with a function
+run(full: bool = False) -> dict. It writes its own results; this program collects them in
+validation/README.md.
 """
 
 from __future__ import annotations
