@@ -1,12 +1,15 @@
 """What `shift` says: bounds on a metric under every tilt of the covariates, asked at any time."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from equipoise._lazy import LazyModule
 from equipoise._validate import fraction
 from equipoise.errors import OptionError
 from equipoise.findings.charts.forest import Line, forest, reading
@@ -24,8 +27,13 @@ from equipoise.findings.shift_rows import AskedTilt, Side, Tilted, critical_valu
 from equipoise.findings.shift_space import ShiftBasis, ShiftSpace, basis_from, profile_of
 from equipoise.findings.summary import restored
 from equipoise.findings.words import difference, left_out, level_text, plural
-from equipoise.methods import tilts
 from equipoise.methods.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from equipoise.methods import tilts
+else:
+    # the mathematics comes in when a finding is asked, not when one is read
+    tilts = LazyModule("equipoise.methods.tilts")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +188,7 @@ class Shift(Finding):
             for point in self.basis.pivots
         )
 
-    def at(self, level: float) -> "Shift":
+    def at(self, level: float) -> Shift:
         """The same bounds at another confidence level, from the stored distribution."""
         fraction("level", level)
         if self.critical is None:

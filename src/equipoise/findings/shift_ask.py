@@ -1,5 +1,7 @@
 """Questions to a tilt audit: weights, groups and populations in the coordinates of the span."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -7,12 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise._codec import canonical
+from equipoise._lazy import LazyModule
 from equipoise._validate import known_name, listing
 from equipoise.errors import ClaimError, OptionError
 from equipoise.findings.shift_kernels import NON_NEGATIVE, Covariate, build_kernel
 from equipoise.findings.shift_space import ShiftBasis, ShiftSpace
-from equipoise.methods import tilts
 from equipoise.methods.arrays import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from equipoise.methods import tilts
+else:
+    # the mathematics comes in when a finding is asked, not when one is read
+    tilts = LazyModule("equipoise.methods.tilts")
 
 if TYPE_CHECKING:
     from equipoise.findings.shift import Shift
@@ -70,7 +78,7 @@ class Sections:
 
 
 def section_coordinates(
-    finding: "Shift", weights: FloatArray, at: Mapping[str, Sequence[Any]] | None
+    finding: Shift, weights: FloatArray, at: Mapping[str, Sequence[Any]] | None
 ) -> Sections:
     """A tilt given by weights on kernel sections."""
     if weights.ndim != 1 or not np.all(np.isfinite(weights)):
@@ -88,7 +96,7 @@ def section_coordinates(
     return Sections(coordinates=features.T @ weights, values=np.maximum(values, 0.0), norm=norm)
 
 
-def _kept_sections(finding: "Shift", weights: FloatArray) -> Sections:
+def _kept_sections(finding: Shift, weights: FloatArray) -> Sections:
     if len(weights) != finding.rank:
         raise OptionError(
             f"There are {finding.rank} kernel sections, listed by sections(); got {len(weights)} "
@@ -111,7 +119,7 @@ def _refuse_negative(values: FloatArray) -> None:
         )
 
 
-def weight_question(finding: "Shift", tilt: Callable[..., Any], name: str) -> Question:
+def weight_question(finding: Shift, tilt: Callable[..., Any], name: str) -> Question:
     """A tilt given by a function of the covariates."""
     space = _rows_of(finding, "a tilt given as a function")
     values = np.asarray(tilt(space.columns(finding.covariates)), dtype=np.float64)
@@ -119,7 +127,7 @@ def weight_question(finding: "Shift", tilt: Callable[..., Any], name: str) -> Qu
     return _on_rows(finding, space, values, "a tilt" if label == "<lambda>" else label, {})
 
 
-def group_question(finding: "Shift", group: Any, where: Mapping[str, Any], name: str) -> Question:
+def group_question(finding: Shift, group: Any, where: Mapping[str, Any], name: str) -> Question:
     """A group given by a function or by covariates."""
     space = _rows_of(finding, "a group")
     if callable(group):
@@ -140,7 +148,7 @@ def group_question(finding: "Shift", group: Any, where: Mapping[str, Any], name:
 
 
 def _on_rows(
-    finding: "Shift", space: ShiftSpace, values: FloatArray, label: str, where: Mapping[str, Any]
+    finding: Shift, space: ShiftSpace, values: FloatArray, label: str, where: Mapping[str, Any]
 ) -> Question:
     if values.shape != (len(space.points),) or not np.all(np.isfinite(values)):
         raise OptionError(
@@ -166,7 +174,7 @@ def _on_rows(
     )
 
 
-def population_question(finding: "Shift", table: Any, name: str) -> Question:
+def population_question(finding: Shift, table: Any, name: str) -> Question:
     """Another population, given by a table with the covariates."""
     points, mass = encode_table(finding.covariates, table)
     kernel = (
@@ -238,7 +246,7 @@ def _check_columns(names: Sequence[str], there: Sequence[str]) -> None:
         )
 
 
-def _rows_of(finding: "Shift", what: str) -> ShiftSpace:
+def _rows_of(finding: Shift, what: str) -> ShiftSpace:
     if finding.space is None:
         raise OptionError(
             f"A finding that was read back does not hold the rows, which {what} needs. It answers "

@@ -1,15 +1,23 @@
 """Kernels as findings write them down, and the covariates they compare people by."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from equipoise._codec import canonical
+from equipoise._lazy import LazyModule
 from equipoise.errors import EquipoiseError
-from equipoise.methods import tilts
 from equipoise.methods.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from equipoise.methods import tilts
+else:
+    # the mathematics comes in when a finding is asked, not when one is read
+    tilts = LazyModule("equipoise.methods.tilts")
 
 #: Forms whose values are never negative, so that mixtures of sections are tilts.
 NON_NEGATIVE = ("gaussian", "laplace", "same")

@@ -1,13 +1,22 @@
 """One tilt and its bounds: a row of a finding, and the answer to a question."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from equipoise.methods import tilts
+from equipoise._lazy import LazyModule
+
+if TYPE_CHECKING:
+    from equipoise.methods import tilts
+else:
+    # the mathematics comes in when a finding is asked, not when one is read
+    tilts = LazyModule("equipoise.methods.tilts")
+
 
 Side = Literal["lower", "upper", "both"]
 

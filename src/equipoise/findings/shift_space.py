@@ -1,14 +1,22 @@
 """The audited rows and the span of tilts, kept beside a finding so that it can be asked more."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise._lazy import LazyModule
 from equipoise.findings.shift_kernels import Covariate
-from equipoise.methods import tilts
 from equipoise.methods.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from equipoise.methods import tilts
+else:
+    # the mathematics comes in when a finding is asked, not when one is read
+    tilts = LazyModule("equipoise.methods.tilts")
 
 #: Bins in which a number is shown.
 _BINS = 40

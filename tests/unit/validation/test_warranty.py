@@ -1,6 +1,6 @@
 """The recorded figures of the warranty keep their word; those known not to are named with a reason.
 
-The figures are measured by `make validate` or `make validate-full`; this test reads what was recorded.
+The figures are measured by `make validate` or `make validate-full`; this test reads them.
 """
 
 import json
