@@ -27,7 +27,7 @@ demo: $(VENV)/.core ## audit the bundled COMPAS counts
 test: lint pytest ## all checks, then all tests
 
 pytest: $(VENV)/.test $(VENV)/.browser $(VENV)/.java ## the tests alone (ARGS="-k name" to choose)
-	$(RUN) -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+	$(RUN) -m pytest -n $(WORKERS) $(ARGS)
 
 lint: $(VENV)/.test ## style, types, import order, hygiene
 	$(RUN) -m ruff check .

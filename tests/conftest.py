@@ -1,8 +1,10 @@
 """Servers that are started at most once in a test run."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from xdist.scheduler.loadscope import LoadScopeScheduling
 
 from tests.engines.servers import Postgres, Spark, running_postgres, running_spark
 
@@ -12,6 +14,18 @@ LEFT_OPEN = r"ignore:unclosed <socket\.socket.*raddr=\('127\.0\.0\.1':ResourceWa
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", LEFT_OPEN)
+
+
+class OneWorkerForEachServer(LoadScopeScheduling):
+    """Tests go to any worker, but those whose name speaks of a server all go to the same one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return next((server for server in ("spark", "postgres") if server in nodeid), nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneWorkerForEachServer:
+    return OneWorkerForEachServer(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -154,9 +154,9 @@ SERVED: dict[str, tuple[str, Callable[[Any, pa.Table, Path], Any]]] = {
 
 
 def every_source() -> list[Any]:
-    """All sources as test parameters; those of one server stay in one worker."""
+    """All sources as test parameters; the names of those on a server say so."""
     served = [
-        pytest.param(name, marks=(getattr(pytest.mark, server), pytest.mark.xdist_group(server)))
+        pytest.param(name, marks=getattr(pytest.mark, server))
         for name, (server, _) in SERVED.items()
     ]
     return [*SOURCES, *served]

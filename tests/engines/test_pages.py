@@ -35,7 +35,6 @@ def decisions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pl.DataFrame:
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
 def test_the_page_on_spark(spark: Spark, decisions: pl.DataFrame) -> None:
     path = str(Path("decisions.parquet").resolve())
     spark.connect.read.parquet(path).createOrReplaceTempView("decisions")
@@ -47,7 +46,6 @@ def test_the_page_on_spark(spark: Spark, decisions: pl.DataFrame) -> None:
 
 
 @pytest.mark.postgres
-@pytest.mark.xdist_group("postgres")
 def test_the_page_on_postgres(postgres: Postgres, decisions: pl.DataFrame) -> None:
     postgres.ibis.create_table("page", decisions.to_arrow(), overwrite=True)
     url = "postgres://auditor@db.example.org/decisions"
