@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from xdist.scheduler.loadscope import LoadScopeScheduling
+from xdist.scheduler.loadscope import LoadScopeScheduling  # type: ignore[import-untyped]
 
 from tests.engines.servers import Postgres, Spark, running_postgres, running_spark
 
@@ -16,7 +16,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", LEFT_OPEN)
 
 
-class OneWorkerForEachServer(LoadScopeScheduling):
+class OneWorkerForEachServer(LoadScopeScheduling):  # type: ignore[misc]
     """Tests go to any worker, but those whose name speaks of a server all go to the same one."""
 
     def _split_scope(self, nodeid: str) -> str:

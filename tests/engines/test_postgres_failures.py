@@ -28,7 +28,7 @@ pytestmark = pytest.mark.postgres
 @pytest.fixture(scope="module")
 def decisions(postgres: Postgres) -> Postgres:
     """A server with a table, someone who may read it, and someone who may not."""
-    postgres.ibis.createsmall_table("failing", small_table().to_arrow(), overwrite=True)
+    postgres.ibis.create_table("failing", small_table().to_arrow(), overwrite=True)
     postgres.execute(
         "DROP ROLE IF EXISTS outsider",
         f"CREATE ROLE outsider LOGIN PASSWORD '{PLAIN}'",
@@ -39,7 +39,7 @@ def decisions(postgres: Postgres) -> Postgres:
     return postgres
 
 
-def test_a_password_opens_thesmall_table(decisions: Postgres) -> None:
+def test_a_password_opens_the_table(decisions: Postgres) -> None:
     trail = eq.read(decisions.url("auditor", SECRET), table="failing", **ROLES)
     found = eq.describe(trail, CLAIM)
     assert found.provenance.scanned == ROWS
@@ -48,7 +48,7 @@ def test_a_password_opens_thesmall_table(decisions: Postgres) -> None:
     assert SECRET not in found.to_json()
 
 
-def test_a_wrong_password_a_missing_right_and_a_missingsmall_table(decisions: Postgres) -> None:
+def test_a_wrong_password_a_missing_right_and_a_missing_table(decisions: Postgres) -> None:
     refused(decisions.url("auditor", "wr0ng-pass"), "failing", "password authentication failed")
     refused(decisions.url("outsider", SECRET), "failing", "failing")
     refused(decisions.url("auditor", SECRET), "falling", "no table 'falling'", "failing")
@@ -67,7 +67,7 @@ def test_a_right_that_is_taken_away_while_the_trail_is_open(decisions: Postgres)
         eq.describe(trail, CLAIM)
 
 
-def test_a_connection_that_isrefused() -> None:
+def test_a_connection_that_is_refused() -> None:
     port = free_port()
     refused(f"postgres://auditor:{SECRET}@127.0.0.1:{port}/db", "t", "Connection refused")
     refused(f"sc://127.0.0.1:{port}/;token={SECRET}", "t", "Connection refused")
@@ -76,7 +76,7 @@ def test_a_connection_that_isrefused() -> None:
 
 def test_a_server_that_dies_in_the_middle(tmp_path_factory: pytest.TempPathFactory) -> None:
     with running_postgres(tmp_path_factory.mktemp("mortal")) as server:
-        server.ibis.createsmall_table("decisions", small_table().to_arrow())
+        server.ibis.create_table("decisions", small_table().to_arrow())
         # every row takes its time, so that there is a middle
         server.execute(
             "CREATE VIEW slow AS SELECT * FROM decisions WHERE pg_sleep(0.05) IS NOT NULL"
