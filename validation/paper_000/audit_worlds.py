@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
-import json
-import math
-import sys
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import bdtr, bdtrc
 
 import equipoise as eq
 from equipoise.audits._bench import Bench, assemble
@@ -20,7 +14,6 @@ from equipoise.claims.dimension import Dimension
 from equipoise.methods import bootstrap
 from equipoise.methods.arrays import FloatArray, IntArray
 
-RESULTS = Path(__file__).parent / "results"
 SEED = 20230501
 SIZES = (100, 200, 400, 800, 1600)
 
@@ -79,39 +72,3 @@ def bench_of_intervals(claim: eq.Claim, edges: FloatArray, **data: Any) -> Bench
     """A bench whose cells are the ranges between neighbouring edges."""
     pairs = tuple(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
     return bench_of(claim, [pairs], np.arange(len(pairs))[:, None], **data)
-
-
-def standard_error(share: float, count: int) -> float:
-    """Monte-Carlo error of a share, never zero."""
-    share = min(max(share, 1 / (count + 2)), 1 - 1 / (count + 2))
-    return math.sqrt(share * (1 - share) / count)
-
-
-def not_above(errors: int, count: int, nominal: float, error: float = 1e-3) -> bool:
-    """Whether a number of errors is compatible with at most the nominal rate."""
-    return errors == 0 or float(bdtrc(errors - 1, count, nominal)) > error
-
-
-def within_band(errors: int, count: int, nominal: float, error: float = 1e-3) -> bool:
-    """Whether a number of errors is compatible with exactly the nominal rate."""
-    return (
-        not_above(errors, count, nominal, error / 2)
-        and float(bdtr(errors, count, nominal)) > error / 2
-    )
-
-
-def main(name: str, run: Callable[[bool], dict[str, Any]]) -> None:
-    """Run one script from the command line."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--full", action="store_true", help="as many replicates as published")
-    result = run(parser.parse_args().full)
-    json.dump(result, sys.stdout, indent=1)
-    print(f"\n{name}: {'agrees' if result['agrees'] else 'DIFFERS'}")
-
-
-def write(name: str, result: dict[str, Any]) -> dict[str, Any]:
-    """Write a result beside the script and hand it back."""
-    RESULTS.mkdir(exist_ok=True)
-    text = json.dumps(result, indent=1, allow_nan=False) + "\n"
-    (RESULTS / f"{name}.json").write_text(text, encoding="utf-8")
-    return result

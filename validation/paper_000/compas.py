@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from audit_worlds import main, write
+from records import main, write
 
 import equipoise as eq
 from equipoise.trail import Trail
@@ -42,7 +43,8 @@ def run(full: bool = False) -> dict[str, Any]:
     """Bounds, numbers of groups, intervals and flags."""
     rows = [*_bounds(), *_groups(), *_flags(), *_intervals()]
     agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
-    return write("compas", {"source": "COMPAS", "rows": rows, "agrees": agrees})
+    result = {"source": "COMPAS", "rows": rows, "agrees": agrees}
+    return write(__file__, "compas", result, full)
 
 
 def merged() -> Trail:

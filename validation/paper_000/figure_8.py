@@ -16,9 +16,10 @@ import numpy as np
 import polars as pl
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from audit_worlds import SEED, main, not_above
-from table_4 import keep
+from audit_worlds import SEED
+from records import main, not_above, write
 
 import equipoise as eq
 from equipoise.worlds import conformal_world
@@ -42,7 +43,8 @@ def run(full: bool = False) -> dict[str, Any]:
             answers.append(_bound(trail, method, trial))
     rows = [_row(method, answers) for method, answers in found.items()]
     agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
-    return keep("figure_8", {"source": "Figure 8", "full": full, "rows": rows, "agrees": agrees})
+    result = {"source": "Figure 8", "rows": rows, "agrees": agrees}
+    return write(__file__, "figure_8", result, full)
 
 
 def _bound(trail: eq.Trail, method: str, trial: int) -> tuple[float, float, float, float]:

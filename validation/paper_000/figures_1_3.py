@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from audit_worlds import SEED, bench_of_intervals, main, write
+from audit_worlds import SEED, bench_of_intervals
+from records import main, write
 from table_2 import COVERED, WORLD
 
 import equipoise as eq
@@ -52,7 +54,12 @@ def run(full: bool = False) -> dict[str, Any]:
     ]
     rows.append(_whole(curves))
     agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
-    return write("figures_1_3", {"source": "Figures 1b and 3", "rows": rows, "agrees": agrees})
+    return write(
+        __file__,
+        "figures_1_3",
+        {"source": "Figures 1b and 3", "rows": rows, "agrees": agrees},
+        full,
+    )
 
 
 def _row(width: float, name: str, point: dict[str, float]) -> dict[str, Any]:

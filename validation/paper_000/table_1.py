@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from audit_worlds import SEED, SIZES, bench_of_intervals, main, not_above, standard_error, write
+from audit_worlds import SEED, SIZES, bench_of_intervals
+from records import main, not_above, standard_error, write
 from table_2 import COVERED, SQUARED, WORLD, _ends, audit_of
 
 import equipoise as eq
@@ -67,7 +69,10 @@ def run(full: bool = False) -> dict[str, Any]:
         rows += _rows(column, n, found)
     agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
     return write(
-        "table_1", {"source": "Table 1", "nominal": NOMINAL, "rows": rows, "agrees": agrees}
+        __file__,
+        "table_1",
+        {"source": "Table 1", "nominal": NOMINAL, "rows": rows, "agrees": agrees},
+        full,
     )
 
 

@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from audit_worlds import SEED, SIZES, bench_of_intervals, main, standard_error, write
+from audit_worlds import SEED, SIZES, bench_of_intervals
+from records import main, standard_error, write
 
 import equipoise as eq
 from equipoise.audits._bench import Bench
@@ -61,7 +63,12 @@ def run(full: bool = False) -> dict[str, Any]:
                 _band(n, trial, rng, found)
         rows += _rows(column, n, found)
     agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
-    return write("table_2", {"source": "Table 2", "nominal": LEVEL, "rows": rows, "agrees": agrees})
+    return write(
+        __file__,
+        "table_2",
+        {"source": "Table 2", "nominal": LEVEL, "rows": rows, "agrees": agrees},
+        full,
+    )
 
 
 def _linear(n: int, trial: int, rng: np.random.Generator, found: Found) -> None:

@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from audit_worlds import SEED, bench_of, main, write
+from audit_worlds import SEED, bench_of
+from records import main, write
 from type_i import options
 
 import equipoise as eq
@@ -48,7 +50,12 @@ def run(full: bool = False) -> dict[str, Any]:
                 shares = [_one(task, n, rng, trial, extra) for trial in range(trials)]
                 rows.append(_row(task, n, name, published[column], shares))
     agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
-    return write("table_3", {"source": "Table 3", "nominal": RATE, "rows": rows, "agrees": agrees})
+    return write(
+        __file__,
+        "table_3",
+        {"source": "Table 3", "nominal": RATE, "rows": rows, "agrees": agrees},
+        full,
+    )
 
 
 METHODS: dict[str, dict[str, Any]] = {

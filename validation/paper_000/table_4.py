@@ -10,7 +10,6 @@ Half-widths: for tilts toward ranges of x, of growing roughness, both methods on
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,10 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from audit_worlds import RESULTS, SEED, SIZES, main, not_above, standard_error, write
+from audit_worlds import SEED, SIZES
+from records import main, not_above, standard_error, write
 
 from equipoise.methods import tilts
 from equipoise.methods.arrays import FloatArray
@@ -54,20 +55,12 @@ def run(full: bool = False) -> dict[str, Any]:
     agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
     result = {
         "source": "Table 4",
-        "full": full,
         "nominal": LEVEL,
         "trials": trials,
         "rows": rows,
         "agrees": agrees,
     }
-    return keep("table_4", result)
-
-
-def keep(name: str, result: dict[str, Any]) -> dict[str, Any]:
-    """Write a result, unless it is a quick one and a full one is stored."""
-    path = RESULTS / f"{name}.json"
-    stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return result if stored.get("full") and not result["full"] else write(name, result)
+    return write(__file__, "table_4", result, full)
 
 
 def _trial(rng: np.random.Generator, features: FloatArray, n: int, trial: int, held: Held) -> None:

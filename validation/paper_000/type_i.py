@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from audit_worlds import SEED, bench_of, main, not_above, standard_error, within_band, write
+from audit_worlds import SEED, bench_of
+from records import main, not_above, standard_error, within_band, write
 
 import equipoise as eq
 from equipoise._rng import Seed
@@ -47,7 +49,10 @@ def run(full: bool = False) -> dict[str, Any]:
         rows += [_row(n, name, what, hits) for (name, what), hits in found.items()]
     agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
     return write(
-        "type_i", {"source": "type I error", "nominal": NOMINAL, "rows": rows, "agrees": agrees}
+        __file__,
+        "type_i",
+        {"source": "type I error", "nominal": NOMINAL, "rows": rows, "agrees": agrees},
+        full,
     )
 
 

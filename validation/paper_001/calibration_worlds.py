@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
-import json
-import sys
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import bdtrc
 
 from equipoise.audits._calibration_tests import TESTS
 from equipoise.audits._residual_models import Candidate, Part, default_pool, fit_models
@@ -19,7 +13,6 @@ from equipoise.methods import cusum
 from equipoise.methods.arrays import FloatArray
 from equipoise.worlds import RiskTable
 
-RESULTS = Path(__file__).parent / "results"
 SEED = 20260106
 DRAWS = 199
 ERROR = 0.10
@@ -95,28 +88,3 @@ class World:
         statistics = test.build(residuals, null, cusum.Side(side), None, bins, every)
         seed = np.random.SeedSequence([*self.seed, 3])
         return cusum.run_test(*statistics, null=null, draws=DRAWS, seed=seed).p
-
-
-def band(count: int, nominal: float = ERROR, error: float = 1e-3) -> int:
-    """The largest number of false alarms compatible with the nominal rate."""
-    return next(k for k in range(count + 1) if float(bdtrc(k, count, nominal)) < error)
-
-
-def write(name: str, result: dict[str, Any], full: bool) -> dict[str, Any]:
-    """Write a result beside the script; a quick run never replaces a full one."""
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{name}.json"
-    kept = path.exists() and json.loads(path.read_text(encoding="utf-8")).get("full", False)
-    result = {**result, "full": full}
-    if full or not kept:
-        path.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    return result
-
-
-def main(name: str, run: Callable[[bool], dict[str, Any]]) -> None:
-    """Run one script from the command line."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--full", action="store_true", help="as many replicates as stored")
-    result = run(parser.parse_args().full)
-    json.dump(result, sys.stdout, indent=1)
-    print(f"\n{name}: {'agrees' if result['agrees'] else 'DIFFERS'}")

@@ -20,8 +20,10 @@ import numpy as np
 import polars as pl
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from calibration_worlds import ERROR, SEED, World, main, write
+from calibration_worlds import ERROR, SEED, World
+from records import main, write
 
 import equipoise as eq
 from equipoise.methods.arrays import FloatArray
@@ -64,7 +66,7 @@ def run(full: bool = False) -> dict[str, Any]:
         "agrees": all(row["not_beaten"] for row in judged)
         and all(row["agrees"] for row in ranking if row["agrees"] is not None),
     }
-    return write("figure_2", result, full)
+    return write(__file__, "figure_2", result, full)
 
 
 def audited(name: str) -> tuple[Any, list[float]]:

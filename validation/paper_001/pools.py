@@ -17,9 +17,11 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from calibration_worlds import ERROR, SEED, World, main, write
+from calibration_worlds import ERROR, SEED, World
 from figure_2 import audited
+from records import main, write
 
 from equipoise.audits._residual_models import Candidate, as_pool, default_pool
 from equipoise.worlds import interaction_risks
@@ -65,7 +67,7 @@ def run(full: bool = False) -> dict[str, Any]:
         "rows": rows,
         "agrees": all(better),
     }
-    return write("pools", result, full)
+    return write(__file__, "pools", result, full)
 
 
 def published_pool() -> list[Candidate]:

@@ -15,8 +15,10 @@ import numpy as np
 from scipy.special import ndtr
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from calibration_worlds import SEED, World, band, main, write
+from calibration_worlds import SEED, World
+from records import main, most, write
 
 from equipoise.worlds import RiskTable, segment_risks
 
@@ -43,9 +45,9 @@ def run(full: bool = False) -> dict[str, Any]:
     result = {
         "source": "A calibrated model in 48 overlapping segments, nominal 0.05",
         "rows": rows,
-        "agrees": rows[0]["holds"] and smallest > band(replicates, ERROR),
+        "agrees": rows[0]["holds"] and smallest > most(replicates, ERROR),
     }
-    return write("segments", result, full)
+    return write(__file__, "segments", result, full)
 
 
 def naive_p(table: RiskTable) -> float:
@@ -65,8 +67,8 @@ def _row(method: str, count: int, replicates: int) -> dict[str, Any]:
         "replicates": replicates,
         "false_alarms": count,
         "rate": round(count / replicates, 3),
-        "band": f"at most {band(replicates, ERROR)}",
-        "holds": count <= band(replicates, ERROR),
+        "band": f"at most {most(replicates, ERROR)}",
+        "holds": count <= most(replicates, ERROR),
     }
 
 

@@ -21,8 +21,10 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from calibration_worlds import ERROR, SEED, World, band, light_pool, main, write
+from calibration_worlds import ERROR, SEED, World, light_pool
+from records import main, most, write
 
 from equipoise.worlds import boundary_risks
 
@@ -62,7 +64,7 @@ def run(full: bool = False) -> dict[str, Any]:
         "rows": rows,
         "agrees": all(row["holds"] for row in rows if row["holds"] is not None),
     }
-    return write("type_i", result, full)
+    return write(__file__, "type_i", result, full)
 
 
 def audited() -> Any:
@@ -127,8 +129,8 @@ def _row(
         "replicates": replicates,
         "false_alarms": count,
         "rate": round(count / replicates, 3),
-        "band": f"at most {band(replicates)}",
-        "holds": count <= band(replicates) if method in JUDGED else None,
+        "band": f"at most {most(replicates, ERROR)}",
+        "holds": count <= most(replicates, ERROR) if method in JUDGED else None,
     }
 
 

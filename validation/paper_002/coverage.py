@@ -16,20 +16,10 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from transport_worlds import (
-    SEED,
-    World,
-    free_moves,
-    main,
-    not_below,
-    one_sided,
-    rare,
-    scarce,
-    two_sided,
-    unique,
-    write,
-)
+from records import main, not_below, write
+from transport_worlds import SEED, World, free_moves, one_sided, rare, scarce, two_sided, unique
 
 from equipoise.methods.transport import Method, infer
 
@@ -84,7 +74,7 @@ def run(full: bool = False) -> dict[str, Any]:
         "fails_at_ties": sorted(kinds),
         "agrees": all(row["holds"] for row in ours) and "bootstrap" in kinds,
     }
-    return write("coverage", result)
+    return write(__file__, "coverage", result, full)
 
 
 def _row(

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from transport_worlds import SEED, World, main, two_sided, unique, write
+from records import main, write
+from transport_worlds import SEED, World, two_sided, unique
 
 from equipoise.methods.arrays import FloatArray
 from equipoise.methods.transport import (
@@ -46,7 +48,7 @@ def run(full: bool = False) -> dict[str, Any]:
         "rows": rows,
         "agrees": all(row["close"] for row in judged),
     }
-    return write("figure_1", result)
+    return write(__file__, "figure_1", result, full)
 
 
 def _rows(

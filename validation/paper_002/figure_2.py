@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
 from recidivism import LEVELS, RACES, SEXES, Cells, fit, load, split
-from transport_worlds import SEED, main, write
+from records import main, write
+from transport_worlds import SEED
 
 from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
 from equipoise.methods.transport import solve
@@ -60,7 +62,7 @@ def run(full: bool = False) -> dict[str, Any]:
         "checks": checks,
         "agrees": all(checks.values()),
     }
-    return write("figure_2", result)
+    return write(__file__, "figure_2", result, full)
 
 
 def _moves(cells: Cells, guess: IntArray, audit: IntArray) -> tuple[FloatArray, FloatArray]:

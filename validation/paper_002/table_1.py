@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
 from recidivism import DELTA, Cells, fit, group_metrics, load, reweighing, split
-from transport_worlds import SEED, main, write
+from records import main, write
+from transport_worlds import SEED
 
 from equipoise.methods.arrays import FloatArray, IntArray
 from equipoise.methods.transport import Method, infer, select_model
@@ -64,7 +66,7 @@ def run(full: bool = False) -> dict[str, Any]:
         "rows": rows,
         "agrees": _agrees({name: _means(each) for name, each in found.items()}),
     }
-    return write("table_1", result)
+    return write(__file__, "table_1", result, full)
 
 
 def _selected(cells: Cells, train: IntArray, rng: np.random.Generator) -> IntArray:

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-from scipy.special import bdtr
 
 from equipoise.methods.arrays import FloatArray
 from equipoise.methods.transport import Problem, from_matrix, prepare, within_classes
 
-RESULTS = Path(__file__).parent / "results"
 SEED = 20210413
 
 
@@ -87,25 +79,3 @@ def rare() -> World:
     """One row in a hundred gains anything, some 0.4 and some 1."""
     problem = prepare(within_classes([0, 0, 1, 1, 2, 2]), [0.0, 0.4, 0.0, 1.0, 0.0, 0.0])
     return World(problem=problem, weights=np.array([0.005, 0.3, 0.005, 0.3, 0.2, 0.19]))
-
-
-def not_below(hits: int, count: int, nominal: float, error: float = 1e-3) -> bool:
-    """Whether a coverage count is compatible with at least the nominal coverage."""
-    return float(bdtr(hits, count, nominal)) > error
-
-
-def main(name: str, run: Callable[[bool], dict[str, Any]]) -> None:
-    """Run one script from the command line."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--full", action="store_true", help="as many replicates as published")
-    result = run(parser.parse_args().full)
-    json.dump(result, sys.stdout, indent=1)
-    print(f"\n{name}: {'agrees' if result['agrees'] else 'DIFFERS'}")
-
-
-def write(name: str, result: dict[str, Any]) -> dict[str, Any]:
-    """Write a result beside the script and hand it back."""
-    RESULTS.mkdir(exist_ok=True)
-    text = json.dumps(result, indent=1, allow_nan=False) + "\n"
-    (RESULTS / f"{name}.json").write_text(text, encoding="utf-8")
-    return result

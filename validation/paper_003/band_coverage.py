@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 sys.path.insert(1, str(Path(__file__).parent.parent / "paper_000"))
 
 from audit_worlds import bench_of
-from likelihood_worlds import SEED, main, not_above, within_band, write
+from likelihood_worlds import SEED
+from records import main, not_above, within_band, write
 
 import equipoise as eq
 from equipoise._rng import Seed
@@ -48,7 +50,10 @@ def run(full: bool = False) -> dict[str, Any]:
     rows += widths(40 if full else 12)
     agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
     return write(
-        "band_coverage", {"source": "likelihood band", "rows": rows, "agrees": agrees}, full
+        __file__,
+        "band_coverage",
+        {"source": "likelihood band", "rows": rows, "agrees": agrees},
+        full,
     )
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from likelihood_worlds import main, write
+from records import main, write
 
 import equipoise as eq
 
@@ -46,7 +47,8 @@ def run(full: bool = False) -> dict[str, Any]:
                 }
             )
     agrees = all(row["agrees"] for row in rows)
-    return write("compas", {"source": "COMPAS intervals", "rows": rows, "agrees": agrees}, full)
+    result = {"source": "COMPAS intervals", "rows": rows, "agrees": agrees}
+    return write(__file__, "compas", result, full)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from likelihood_worlds import SEED, main, within_band, write
+from likelihood_worlds import SEED
+from records import main, within_band, write
 
 from equipoise.methods.likelihood import Parts, Segments, adjustment, band, mean_ratio
 from equipoise.methods.nulls import signed_root
@@ -35,7 +37,8 @@ def run(full: bool = False) -> dict[str, Any]:
                 rows += counted(n, p, against, 2000)
                 rows += skewed(n, p, against, trials)
     agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
-    return write("coverage", {"source": "coverage", "rows": rows, "agrees": agrees}, full)
+    result = {"source": "coverage", "rows": rows, "agrees": agrees}
+    return write(__file__, "coverage", result, full)
 
 
 def counted(n: int, p: float, against: str, trials: int) -> list[dict[str, Any]]:

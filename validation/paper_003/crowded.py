@@ -18,8 +18,10 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from likelihood_worlds import SEED, main, not_above, within_band, write
+from likelihood_worlds import SEED
+from records import main, not_above, within_band, write
 
 from equipoise.methods.likelihood import (
     Comparison,
@@ -76,7 +78,7 @@ def run(full: bool = False) -> dict[str, Any]:
                 rows += real(n, name, scale, target, count)
     agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
     result = {"source": "89 overlapping groups", "rows": rows, "agrees": agrees}
-    return write("crowded", result, full)
+    return write(__file__, "crowded", result, full)
 
 
 def truth_of(rate: np.ndarray, target: str) -> np.ndarray:

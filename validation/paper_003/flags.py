@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from likelihood_worlds import main, write
+from records import main, write
 
 import equipoise as eq
 from equipoise.methods.multiplicity import benjamini_hochberg
@@ -86,7 +87,7 @@ def run(full: bool = False) -> dict[str, Any]:
     )
     agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
     result = {"source": "Figures 5 and 6: flags", "rows": rows, "agrees": agrees}
-    return write("flags", result, full)
+    return write(__file__, "flags", result, full)
 
 
 def published_reading(found: Any, limit: dict[str, float]) -> list[str]:

@@ -17,8 +17,10 @@ import numpy as np
 from scipy.special import stdtr
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from likelihood_worlds import SEED, main, picture, standard_error, write
+from likelihood_worlds import SEED, picture
+from records import main, standard_error, write
 
 from equipoise.methods.likelihood import Segments, adjustment, mean_roots
 from equipoise.methods.nulls import Above, Below, Null, Outside, normal_tails
@@ -51,7 +53,7 @@ def run(full: bool = False) -> dict[str, Any]:
         result["pictures"] = [
             picture(f"power_{noise}", chart(curves, noise)) for noise in ("normal", "skewed")
         ]
-    return write("power_curves", result, full)
+    return write(__file__, "power_curves", result, full)
 
 
 def powers(noise: str, n: int, tau: float, trials: int) -> list[dict[str, Any]]:

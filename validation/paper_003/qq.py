@@ -11,8 +11,10 @@ import numpy as np
 from scipy.special import chdtrc, chdtri
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from likelihood_worlds import SEED, main, picture, write
+from likelihood_worlds import SEED, picture
+from records import main, write
 from tables import draw, euclidean
 
 from equipoise.methods.likelihood import joint_disjoint
@@ -56,7 +58,7 @@ def run(full: bool = False) -> dict[str, Any]:
     result = {"source": "Figure 1: Q–Q plots", "rows": rows, "agrees": agrees}
     if full:
         result["pictures"] = [picture("qq", chart(points))]
-    return write("qq", result, full)
+    return write(__file__, "qq", result, full)
 
 
 def chart(points: list[dict[str, Any]]) -> Any:

@@ -20,8 +20,10 @@ import numpy as np
 from scipy.special import chdtrc
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from likelihood_worlds import SEED, main, standard_error, write
+from likelihood_worlds import SEED
+from records import main, standard_error, write
 
 from equipoise.methods.likelihood import (
     Segments,
@@ -78,7 +80,8 @@ def run(full: bool = False) -> dict[str, Any]:
         rows += coverage(model, m, n, published, trials)
     rows += [power(tau, published, trials) for tau, published in TABLE_3.items()]
     agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
-    return write("tables", {"source": "Tables 1-3", "rows": rows, "agrees": agrees}, full)
+    result = {"source": "Tables 1-3", "rows": rows, "agrees": agrees}
+    return write(__file__, "tables", result, full)
 
 
 def draw(model: int, m: int, n: int, rng: np.random.Generator) -> tuple[Segments, np.ndarray]:

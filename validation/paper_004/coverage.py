@@ -14,17 +14,10 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from spread_worlds import (
-    SEED,
-    World,
-    main,
-    not_below,
-    scenarios,
-    standard_error,
-    within_band,
-    write,
-)
+from records import main, not_below, standard_error, within_band, write
+from spread_worlds import SEED, World, scenarios
 
 from equipoise.methods.spread import (
     Meta,
@@ -77,7 +70,7 @@ def run(full: bool = False) -> dict[str, Any]:
         "below_nominal": [r for r in rows if not r["at_least_nominal"]],
         "agrees": all(r["at_least_nominal"] for r in rows),
     }
-    return write("coverage", result)
+    return write(__file__, "coverage", result, full)
 
 
 def _world(name, size, rate, replicates, resamples, rng):  # type: ignore[no-untyped-def]

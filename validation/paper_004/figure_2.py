@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from spread_worlds import SEED, main, write
+from records import main, write
+from spread_worlds import SEED
 
 from equipoise.methods.spread import (
     Meta,
@@ -47,7 +49,7 @@ def run(full: bool = False) -> dict[str, Any]:
         "verdicts": verdicts,
         "agrees": all(verdicts.values()),
     }
-    return write("figure_2", result)
+    return write(__file__, "figure_2", result, full)
 
 
 def _point(bound, groups, replicates, resamples, rng):  # type: ignore[no-untyped-def]

@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from spread_worlds import SEED, main, write
+from records import main, write
+from spread_worlds import SEED
 
 from equipoise.methods.spread import GroupSample, report_variance, sample_from_sums
 
@@ -43,7 +45,7 @@ def run(full: bool = False) -> dict[str, Any]:
     ]
     agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
     result = {"source": "Figure 6", "resamples": resamples, "rows": rows, "agrees": agrees}
-    return write("figure_6", result)
+    return write(__file__, "figure_6", result, full)
 
 
 def _counts() -> list[dict[str, str]]:

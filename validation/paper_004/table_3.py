@@ -14,15 +14,10 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from spread_worlds import (
-    SEED,
-    main,
-    scenarios,
-    standard_error,
-    within_band,
-    write,
-)
+from records import main, standard_error, within_band, write
+from spread_worlds import SEED, scenarios
 
 from equipoise.methods.spread import (
     Interval,
@@ -57,7 +52,7 @@ def run(full: bool = False) -> dict[str, Any]:
         rows += _extended_rows(name, truth, hits, widths)
     agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
     result = {"source": "Table 3", "replicates": replicates, "rows": rows, "agrees": agrees}
-    return write("table_3", result)
+    return write(__file__, "table_3", result, full)
 
 
 def _simulate(size, rate, truth, replicates, ours, rng):  # type: ignore[no-untyped-def]

@@ -8,17 +8,17 @@ by chance once in 10 000 studies at most. Power is measured in a world with 12 p
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import bdtrc
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
+from records import main, most, write
 from worlds import NULL, PLANTED, WORLDS, World
 
 import equipoise as eq
@@ -35,7 +35,6 @@ BOUNDS = ("default", "band", "bootstrap", "likelihood", "euclidean")
 FLAGS = ("default", "bootstrap-t", "likelihood", "euclidean")
 CONTROLS = ("bh", "by", "holm", "max-t")
 Audit = Callable[[eq.Trail, World, int], bool]
-RESULTS = Path(__file__).parent / "results" / "warranty.json"
 
 
 def run(full: bool = False) -> dict[str, Any]:
@@ -46,16 +45,10 @@ def run(full: bool = False) -> dict[str, Any]:
         "source": "statistical warranty",
         "nominal": NOMINAL,
         "replicates": replicates,
-        "full": full,
         "rows": rows,
         "agrees": all(row["keeps its word"] is not False for row in rows),
     }
-    stored = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    # a quick run does not overwrite the long one
-    if full or not stored.get("full"):
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    return result
+    return write(__file__, "warranty", result, full)
 
 
 def measure(world: World, replicates: int) -> Iterator[dict[str, Any]]:
@@ -89,15 +82,10 @@ def row_of(world: World, name: tuple[str, str, str], count: int, replicates: int
         "measures": "power" if power else "errors",
         "rate": count / replicates,
         "nominal": None if power else NOMINAL,
-        "most": None if power else most(replicates) / replicates,
+        "most": None if power else most(replicates, NOMINAL, CHANCE) / replicates,
         "worlds": replicates,
-        "keeps its word": None if power else count <= most(replicates),
+        "keeps its word": None if power else count <= most(replicates, NOMINAL, CHANCE),
     }
-
-
-def most(replicates: int, nominal: float = NOMINAL) -> int:
-    """The most errors that are compatible with the nominal rate."""
-    return next(k for k in range(replicates + 1) if bdtrc(k, replicates, nominal) < CHANCE)
 
 
 def audits_in(world: World) -> Iterator[tuple[tuple[str, str, str], Audit]]:
@@ -185,4 +173,4 @@ def joint(method: str) -> Audit:
 
 
 if __name__ == "__main__":
-    run("--full" in sys.argv)
+    main("warranty", run)

@@ -10,6 +10,7 @@ import narwhals as nw
 import numpy as np
 
 from equipoise._version import __version__
+from equipoise.audits._trail_checks import rows_alone
 from equipoise.cells import gather
 from equipoise.cells.features import Feature, FeatureRows, pull_features
 from equipoise.claims import Metric, overall
@@ -65,7 +66,7 @@ def pull_audit_rows(
     number: int | None,
 ) -> AuditRows:
     """Fetch the rows, check them, and sort them; draw a sample if one is asked for."""
-    score = _check_trail(trail)
+    score = _score_of(trail)
     names = _feature_names(trail, features, score)
     residual = _residual(trail)
     cells = gather(trail, [_everyone(residual)])[0]
@@ -101,19 +102,10 @@ def pull_audit_rows(
     )
 
 
-def _check_trail(trail: Any) -> str:
-    if not isinstance(trail, Trail):
-        raise TrailError(
-            f"Expected a trail, such as equipoise.read(…) gives; got {type(trail).__name__}."
-        )
-    for role in ("weight", "cluster"):
-        if role in trail.roles:
-            raise OptionError(
-                f"A calibration audit counts independent rows and takes no {role} column. "
-                f"Read the trail without {role}=…."
-            )
-    trail.roles.column("label")
-    return trail.roles.column("score")
+def _score_of(trail: Any) -> str:
+    checked = rows_alone(trail, "A calibration audit counts independent rows")
+    checked.roles.column("label")
+    return checked.roles.column("score")
 
 
 def _feature_names(trail: Trail, features: Any, score: str) -> list[str]:

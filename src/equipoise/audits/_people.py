@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from equipoise._validate import known_name, listing
+from equipoise.audits._trail_checks import rows_alone
 from equipoise.cells import Cells, gather
 from equipoise.cells.cells import Axis
 from equipoise.cells.merge import merge
@@ -18,7 +19,7 @@ from equipoise.claims import Metric, overall
 from equipoise.claims.claim import Gap
 from equipoise.claims.dimension import Dimension, Levels, as_dimension
 from equipoise.claims.groups import Intersections
-from equipoise.errors import ClaimError, OptionError, TrailError
+from equipoise.errors import ClaimError, OptionError
 from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
 from equipoise.trail import Trail
 
@@ -227,14 +228,4 @@ def _shared_texts(axes: Sequence[Axis]) -> frozenset[Any]:
 
 def check_trail(trail: Any) -> Trail:
     """Individual fairness counts people: no sampling weights and no clusters."""
-    if not isinstance(trail, Trail):
-        raise TrailError(
-            f"Expected a trail, such as equipoise.read(…) gives; got {type(trail).__name__}."
-        )
-    for role in ("weight", "cluster"):
-        if role in trail.roles:
-            raise OptionError(
-                f"An audit of individual fairness counts independent people and takes no {role} "
-                f"column yet. Read the trail without {role}=…."
-            )
-    return trail
+    return rows_alone(trail, "An audit of individual fairness counts independent people")

@@ -111,9 +111,7 @@ def run(
     plan: PlanFile,
     data: options.Data = None,
     table: options.Table = None,
-    hash: Annotated[
-        str | None, typer.Option(help="Refuse to run unless the plan has this hash.")
-    ] = None,
+    hash: options.Hash = None,
     out: options.Out = Path("out"),
     suppress: options.Suppress = None,
     json: options.Json = False,
@@ -130,9 +128,7 @@ def check(
     plan: PlanFile,
     data: options.Data = None,
     table: options.Table = None,
-    hash: Annotated[
-        str | None, typer.Option(help="Refuse to run unless the plan has this hash.")
-    ] = None,
+    hash: options.Hash = None,
     undetermined: Annotated[
         Undetermined | None,
         typer.Option(help="What undetermined means: pass (exit 0) or fail (exit 1)."),

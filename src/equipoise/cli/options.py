@@ -22,6 +22,7 @@ Suppress = Annotated[
 ]
 Data = Annotated[str | None, typer.Option(help="The rows, if they are not where the plan says.")]
 Table = Annotated[str | None, typer.Option(help="Name of the table, if the data is a database.")]
+Hash = Annotated[str | None, typer.Option(help="Refuse to run unless the plan has this hash.")]
 Out = Annotated[Path, typer.Option(help="Folder for evidence.json and report.html.")]
 
 
