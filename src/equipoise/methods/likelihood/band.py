@@ -295,12 +295,14 @@ def _multiplier(
     low, high = np.zeros_like(at), np.full_like(at, np.inf)
     most = 1e9 * (1 + parts.rows.sum(axis=0)) / np.maximum(np.abs(a).max(axis=0), 1e-12)
     out, todo = at.copy(), np.arange(at.size)
+    # a likelihood ratio of n rows carries rounding errors of n times the machine's
+    close = 1e-10 + 1e-15 * parts.rows.sum(axis=0)
     for _ in range(MAX_STEPS):
         lost, slope = lost_at(at, a, d, parts, mean, now)
         root = np.sqrt(lost)
         over = root > critical
         low, high = np.where(over, low, at), np.where(over, at, high)
-        open_ = (np.abs(root - critical) > 1e-10) & (low < most) & (high - low > 1e-14 * at)
+        open_ = (np.abs(root - critical) > close) & (low < most) & (high - low > 1e-14 * at)
         out[todo] = at
         if not bool(open_.any()):
             break
@@ -312,7 +314,7 @@ def _multiplier(
         if int(open_.sum()) < 0.7 * at.size:
             # most groups need few steps: the rest go on alone
             todo, at, low, high, most = (x[open_] for x in (todo, at, low, high, most))
-            critical = critical[open_]
+            critical, close = critical[open_], close[open_]
             parts, a, d = parts.some(open_), a[:, open_], d[:, open_]
             mean, now = mean[:, open_], now[:, open_]
     return out

@@ -79,7 +79,12 @@ def _bracket(
     slope: FloatArray, a: FloatArray, mean: FloatArray, aim: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Multipliers on either side of the wanted one."""
-    low, high = np.full(aim.shape, -1.0), np.full(aim.shape, 1.0)
+    # twice a Newton step from the maximum: multipliers grow with the rows
+    fall = (a * slope * mean * (1 - mean)).sum(axis=0)
+    miss = np.abs((a * mean).sum(axis=0) - aim)
+    step = np.divide(miss, fall, out=np.zeros_like(miss), where=fall > 1e-300)
+    wide = np.clip(2 * step, 1.0, 1e18)
+    low, high = -wide, wide
     for _ in range(64):
         above = (a * _rates(high, slope, mean)[0]).sum(axis=0) > aim
         below = (a * _rates(low, slope, mean)[0]).sum(axis=0) < aim

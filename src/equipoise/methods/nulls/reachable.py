@@ -68,10 +68,12 @@ def _first(
 ) -> FloatArray:
     """Smallest count in [start, stop] at which something is shown, by halving; NaN if none."""
     low, high = start.copy(), stop.copy()
+    # usually within a few standard errors of the start, so there the first cut is made
+    middle = np.minimum(start + np.ceil(3 * np.sqrt(stop)), stop)
     for _ in range(64):
         if not bool((low < high).any()):
             break
-        middle = np.floor((low + high) / 2)
         here = shown(middle)
         high, low = np.where(here, middle, high), np.where(here, low, np.minimum(middle + 1, high))
+        middle = np.floor((low + high) / 2)
     return np.where(possible, high, np.nan)
