@@ -60,8 +60,8 @@ fuzz: $(VENV)/.test ## the property tests of tests/fuzz with many more examples
 	@test -d tests/fuzz || { echo "make fuzz: tests/fuzz does not exist yet" >&2; exit 1; }
 	EQUIPOISE_FUZZ_EXAMPLES=$${EQUIPOISE_FUZZ_EXAMPLES:-5000} $(RUN) -m pytest -n $(WORKERS) tests/fuzz $(ARGS)
 
-house: $(VENV)/.test ## sizes of modules and functions beside the aims
-	@$(RUN) tools/house.py
+house: $(VENV)/.test ## sizes, comments, types beside the aims (ARGS=--write for CONTRIBUTING.md)
+	@$(RUN) tools/house.py $(ARGS)
 
 datasets: $(VENV)/.core ## rebuild the bundled counts (RAW=folder of the raw tables)
 	@test -n "$(RAW)" || { echo "make datasets: say RAW=<folder of the raw tables>" >&2; exit 2; }

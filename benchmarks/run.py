@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -37,6 +38,8 @@ def main(names: list[str]) -> int:
             _store(name, lines)
             print(_section(name, lines))
     _write_readme()
+    # the front page quotes a few of these figures
+    subprocess.run([sys.executable, HERE.parent / "tools" / "front_page.py"], check=False)
     return 0
 
 

@@ -1,9 +1,11 @@
-"""Fill the measured parts of the README from the results of validation and benchmarks.
+"""Fill the measured parts of the README and of two pages of the documentation.
+
+The figures come from what validation and benchmarks have stored.
 
     python tools/front_page.py [--check]
 
 Each part stands between ``<!-- name -->`` and ``<!-- /name -->``. With ``--check`` nothing is
-written; the exit code says whether the README is up to date.
+written; the exit code says how many pages are out of date.
 """
 
 from __future__ import annotations
@@ -14,90 +16,320 @@ import sys
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(1, str(Path(__file__).parents[1]))
+
+from validation.warranty import collected
+
 ROOT = Path(__file__).parents[1]
-README = ROOT / "README.md"
+EXPLAINED = ROOT / "docs" / "explanation"
+PAGES = (ROOT / "README.md", EXPLAINED / "errata.md", EXPLAINED / "likelihood.md")
+BENCHMARKS = ROOT / "benchmarks" / "README.md"
+Row = dict[str, Any]
 
 
 def main() -> int:
-    """Write or check the README."""
-    text = README.read_text(encoding="utf-8")
-    made = filled(text)
+    """Write or check the pages."""
     if "--check" in sys.argv:
-        return 0 if made == text else 1
-    README.write_text(made, encoding="utf-8")
+        stale = [page.name for page in PAGES if filled(page) != page.read_text(encoding="utf-8")]
+        if stale:
+            print(f"{', '.join(stale)}: not up to date; run tools/front_page.py", file=sys.stderr)
+        return len(stale)
+    write()
     return 0
 
 
-def filled(text: str) -> str:
-    """The text with every measured part renewed."""
-    for name, part in (("warranty", warranty()), ("alarms", alarms()), ("speed", speed())):
-        pattern = re.compile(f"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
-        text = pattern.sub(lambda m, part=part: f"{m[1]}{part}\n{m[2]}", text)  # type: ignore[misc]
-    return text
+def write() -> None:
+    """Renew every measured part."""
+    for page in PAGES:
+        page.write_text(filled(page), encoding="utf-8")
 
 
-def read(*path: str) -> dict[str, Any]:
-    """One stored result; empty if it has not been measured."""
-    place = ROOT.joinpath(*path)
-    return json.loads(place.read_text(encoding="utf-8")) if place.exists() else {}
+def filled(page: Path) -> str:
+    """The page with every measured part renewed."""
+    pattern = re.compile(r"(<!-- ([\w-]+) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
+    text = page.read_text(encoding="utf-8")
+    return pattern.sub(lambda m: f"{m[1]}{PARTS[m[2]]()}\n{m[3]}", text)
+
+
+# --- the first screen ------------------------------------------------------------------------
+
+
+def short() -> str:
+    """Errors, false alarms and speed in one small table."""
+    lines = ["| measured | equipoise | compared with |", "|---|---|---|"]
+    for audit, words in FIRST_ERRORS.items():
+        errors = [row for row in warranted(audit) if row["measures"] == "errors"]
+        worst = max(row["rate"] for row in errors)
+        number = sum(row["worlds"] for row in errors)
+        figure = f"{percent(pooled(errors))} of {number:,}, {percent(worst)} in the worst world"
+        lines.append(f"| {words} | {figure} | promised: ≤ {percent(errors[0]['nominal'])} |")
+    return "\n".join([*lines, alarms(), *(faster(*one) for one in FIRST)])
+
+
+def alarms() -> str:
+    """False alarms among groups that are all alike, over all rules of each tool."""
+    found: dict[str, list[float]] = {}
+    for what, figure in section("false_alarms"):
+        shares = re.search(r"([\d.]+) %[^%]*(?:\([^)]*\) )?at n = 2,000", figure)
+        # questions in backticks are about power, not about false alarms
+        if not what.startswith("`") and shares:
+            found.setdefault(what.split()[0], []).append(float(shares[1]) / 100)
+    ours = found.pop("equipoise")
+    theirs = ", ".join(f"{name} {between(shares)}" for name, shares in found.items())
+    what = "the same side by side: 40 groups, all alike, 2,000 rows"
+    return f"| {what} | {between(ours)} | {theirs}, by rule |"
+
+
+def faster(name: str, begins: str, words: str) -> str:
+    """One line of the benchmarks as question, ratio, and what it is compared with."""
+    figure = benchmark(name, begins)
+    ratio = re.match(r"([\d.,e+]+ ×) (?:(faster|less CPU) than )?(.*?) \((.*?)(?:, |;|\))", figure)
+    if ratio is None:
+        return f"| {words} | {figure} | – |"
+    return f"| {words} | {ratio[1]} {ratio[2] or ''} ({ratio[4]}) | {ratio[3]} |".replace("  ", " ")
+
+
+FIRST_ERRORS = {
+    "certify": "audits in which any bound misses the truth",
+    "flag": "audits that flag anything where nothing is wrong",
+}
+FIRST = (
+    ("bootstrap", "1,275 intervals, n = 100,000", "1,275 intervals of 100,000 rows"),
+    ("bootstrap", "intervals for intersections", "intervals for intersections of 10,000 rows"),
+    ("scale", "whole audit of 100,000,000 rows", "eight rates of 100,000,000 rows, CPU time"),
+)
+
+
+# --- the details -------------------------------------------------------------------------------
 
 
 def warranty() -> str:
     """The error rates of the defaults, one row per audit."""
-    result = read("validation", "warranty", "results", "warranty.json")
-    rows = [r for r in result.get("rows", []) if r["method"].startswith("default")]
-    lines = ["| audit (default method) | promised | measured over worlds and targets | worlds |"]
-    lines += ["|---|---|---|---|"]
-    for audit, words in _AUDITS.items():
-        rates = [r["rate"] for r in rows if r["audit"] == audit and r["measures"] == "errors"]
-        if rates:
-            span = f"{_percent(min(rates))} – {_percent(max(rates))}"
-            promise = f"errors ≤ {_percent(result['nominal'])}"
-            number = f"{len(rates)} × {result['replicates']}"
-            lines.append(f"| {words} | {promise} | {span} | {number} |")
+    head = "| audit (default method) | wrong if | promised | measured | power | in band | worlds |"
+    lines = [head, "|---|---|---|---|---|---|---|"]
+    for audit, words in AUDITS.items():
+        rows = warranted(audit)
+        errors = [row for row in rows if row["measures"] == "errors"]
+        power = [row["rate"] for row in rows if row["measures"] == "power"]
+        promise = " or ".join(percent(x) for x in sorted({row["nominal"] for row in errors}))
+        band = f"{sum(collected.kept(row) for row in errors)} of {len(errors)}"
+        worlds = f"{sum(row['worlds'] for row in errors):,}"
+        cells = [f"≤ {promise}", percent(pooled(errors)), between(power) if power else "–", band]
+        lines.append(f"| `{audit}` | {words} | {' | '.join(cells)} | {worlds} |")
     return "\n".join(lines)
 
 
-_AUDITS = {
-    "certify": "`certify`: any of all bounds wrong",
-    "certificates": '`certify(method="certificates")`: any certificate false',
-    "flag": "`flag`: anything flagged where nothing is wrong",
+AUDITS = {
+    "describe": "one group's interval misses",
+    "flag": "anything is flagged at the edge of the null",
+    "certify": "any bound of any group misses",
+    "certificates": "any certificate is false",
+    "joint_test": "it rejects where nothing is wrong",
+    "discover": "any rule is flagged where nothing is wrong",
+    "calibration": "a violation is found at the tolerance",
+    "shift": "any tilt's bound misses",
+    "summarize": "the measure's interval misses",
+    "individual": "the interval or bound misses",
+    "compare": "the interval of the difference misses",
 }
 
 
-def alarms() -> str:
-    """The table of false alarms, as the benchmark wrote it."""
-    place = ROOT / "benchmarks" / "false_alarms.md"
-    if not place.exists():
-        return "Not measured yet."
-    rows = [x for x in place.read_text(encoding="utf-8").splitlines() if x.startswith("|")]
-    return "\n".join(rows)
+def warranted(audit: str) -> list[Row]:
+    """The figures of an audit's defaults; summaries and joint tests have one for each name."""
+    named = audit in ("summarize", "joint_test")
+    rows = [row for row in collected.rows() if row["audit"] == audit]
+    return [row for row in rows if named or row["method"].startswith("default")]
+
+
+def pooled(rows: list[Row]) -> float:
+    """Errors over all worlds."""
+    errors = sum(row["rate"] * row["worlds"] for row in rows)
+    return float(errors / sum(row["worlds"] for row in rows))
 
 
 def speed() -> str:
     """A few lines of the benchmarks, as they were measured."""
     lines = ["| question | equipoise |", "|---|---|"]
-    for name, begins in _SPEED:
-        for line in read("benchmarks", "results", f"{name}.json").get("lines", []):
-            cells = [cell.strip() for cell in line.strip("| ").split(" | ")]
-            if cells[0].startswith(begins):
-                lines.append(f"| {cells[0]} | {cells[1]} |")
-                break
+    lines += [f"| {words} | {benchmark(name, begins)} |" for name, begins, words in SPEED]
     return "\n".join(lines)
 
 
-_SPEED = (
-    ("bootstrap", "1,275 intervals, n = 100,000"),
-    ("bootstrap", "intervals for intersections"),
-    ("tilts", "tilts, rescaled, n = 1,600"),
-    ("transport", "K = 150"),
-    ("calibration", "statistics"),
-    ("scale", "100,000,000"),
+SPEED = (
+    ("bootstrap", "1,275 intervals, n = 100,000", "`certify`: 1,275 intervals, 100,000 rows"),
+    ("bootstrap", "intervals for intersections", "`certify`: intersections, 10,000 rows"),
+    ("bootstrap", "flags, n = 6,172, default", "`flag`: COMPAS"),
+    ("tilts", "tilts, rescaled, n = 5,000", "`shift`: 5,000 rows"),
+    ("transport", "K = 150", "`individual`: 150 cells, 1,000 resamples"),
+    ("summaries", "variance interval, K = 100, B = 500, n = 1,000,000", "`summarize`: 100 groups"),
+    ("calibration", "the whole default audit", "`calibration`: 2,000 rows"),
+    ("scale", "whole audit of 100,000,000 rows", "eight rates, 100,000,000 rows, CPU time"),
 )
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
+def benchmark(name: str, begins: str) -> str:
+    """The figure of the first benchmark whose question begins so."""
+    for what, figure in section(name):
+        if what.startswith(begins):
+            return plain(figure)
+    raise KeyError(f"{BENCHMARKS}: no line of {name} begins with {begins!r}")
+
+
+def section(name: str) -> list[tuple[str, str]]:
+    """Questions and figures of one part of the benchmarks."""
+    text = BENCHMARKS.read_text(encoding="utf-8")
+    found = re.search(rf"^## {name}\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE)
+    lines = [x for x in (found[1] if found else "").splitlines() if x.startswith("| ")]
+    cells = [x.strip("| ").split(" | ") for x in lines[1:]]
+    return [(what, figure) for what, figure, *_ in cells]
+
+
+def plain(figure: str) -> str:
+    """Ratios as people write them: 4,090 and not 4.09e+03."""
+    return re.sub(r"\d+(\.\d+)?e\+\d+", lambda m: f"{float(m[0]):,.0f}", figure)
+
+
+# --- the errata --------------------------------------------------------------------------------
+
+
+def small_groups() -> str:
+    """Flags of Algorithm 4 and of the default where nothing is wrong."""
+    rows = result("paper_000", "type_i")["rows"]
+
+    def shares(world: str, what: str) -> str:
+        found = {
+            row["n"]: row["ours"] for row in rows if (row["world"], row["figure"]) == (world, what)
+        }
+        return ", ".join(f"{found[n]:.2f}" for n in sorted(found))
+
+    sizes = sorted({row["n"] for row in rows})
+    published, ours = "Algorithm 4, two-sided", "flags, two-sided"
+    return (
+        f"Chance that anything is flagged, at {listed(f'{n:,}' for n in sizes)} rows with a "
+        f"smallest group of a few people: Algorithm 4\n{shares('null', published)}; the default "
+        f"{shares('null', ours)}. For rare outcomes, {shares('null, rare', published)} and "
+        f"{shares('null, rare', ours)}."
+    )
+
+
+def plug_in() -> str:
+    """Coverage with the target taken for known, and profiled."""
+    rows = result("paper_003", "coverage")["rows"]
+    plug, ours = ([row[name] for row in rows] for name in ("plug_in", "ours"))
+    return (
+        f"In {len(rows)} worlds a 95 % interval covers {min(plug):.2f} to {max(plug):.2f} with the "
+        f"estimate plugged in, {min(ours):.3f} to {max(ours):.3f} profiled."
+    )
+
+
+def compas_intervals() -> str:
+    """The published interval and the corrected one."""
+    rows = {row["figure"]: row for row in result("paper_003", "compas")["rows"]}
+    low, high = rows["plug-in, 95% interval, n = 2174"]["published"]
+    a, b = rows["profile, 95% interval, n = 2174"]["ours"]
+    return (
+        f"In COMPAS, the published 95 % interval of the gap between African-American and Caucasian "
+        f"people, {low} to {high},\nbecomes {signed(a)} to {signed(b)}."
+    )
+
+
+def ranges() -> str:
+    """The size of the published rule for a range, where the range is narrow."""
+    rows = result("paper_003", "power_curves")["rows"]
+    found = [row for row in rows if row["figure"].endswith("n = 20, −0.05 ≤ ε ≤ 0.05")]
+    published, ours = ([row[k] for row in found] for k in ("likelihood_as_published", "ours"))
+    return (
+        f"A range of ± 0.05 and 20 rows, at its edge, nominal 5 %: the published rule rejects in "
+        f"{listed(f'{100 * x:.1f} %' for x in published)} of worlds\n(normal and skewed noise), "
+        f"ours in {listed(f'{100 * x:.1f} %' for x in ours)}."
+    )
+
+
+def folds() -> str:
+    """False alarms with and without the correction for folds, where there is nothing to learn."""
+    rows = [row for row in result("paper_001", "type_i")["rows"] if row["world"] == "perfect score"]
+
+    def shares(method: str, how: str) -> str:
+        same = [row for row in rows if (row["method"], row["rows_used"]) == (method, how)]
+        return between([row["rate"] for row in same])
+
+    plain = "cusum-standardised, uncorrected"
+    return (
+        f"A perfect score, no tolerance, level 10 %, {rows[0]['replicates']} samples: alarms in "
+        f"{shares(plain, 'folds')} with folds and no\ncorrection, {shares(plain, 'split')} with "
+        f"one split, {shares('cusum', 'folds')} with folds and the default."
+    )
+
+
+def likelihood_band() -> str:
+    """Misses and widths of the band."""
+    rows = result("paper_003", "band_coverage")["rows"]
+    two = [r["ours"] for r in rows if "misses" in r["figure"] and r["figure"].endswith("both")]
+    wide, narrow = (
+        [r["ours"] for r in rows if r["figure"].endswith(f"groups {size} of rows")]
+        for size in ("at least 1 %", "below 1 %")
+    )
+    return (
+        f"Misses of {min(two):.3f} to {max(two):.3f} at a nominal 0.05 in {len(two)} two-sided "
+        f"worlds; half-widths\n{min(wide):.2f} to {max(wide):.2f} of the published ones in groups "
+        f"above 1 % of the rows, and {max(narrow):.2f} or less of them below."
+    )
+
+
+def likelihood_sides() -> str:
+    """One-sided misses, and those in 89 groups."""
+    rows = result("paper_003", "band_coverage")["rows"]
+    one = [r["ours"] for r in rows if r["figure"].endswith((", lower", ", upper"))]
+    many = [
+        r["ours"]
+        for r in result("paper_003", "crowded")["rows"]
+        if r["figure"].startswith("0/1 metric, 89 groups") and r["figure"].endswith("misses")
+    ]
+    return (
+        f"One-sided {min(one):.3f} to {max(one):.3f}; in 89 groups, {len(many)} worlds, "
+        f"{min(many):.3f} to {max(many):.3f} two-sided."
+    )
+
+
+def result(paper: str, name: str) -> dict[str, Any]:
+    """One stored result."""
+    place = ROOT / "validation" / paper / "results" / f"{name}.json"
+    return json.loads(place.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+
+PARTS = {
+    "short": short,
+    "warranty": warranty,
+    "speed": speed,
+    "small-groups": small_groups,
+    "plug-in": plug_in,
+    "compas-intervals": compas_intervals,
+    "ranges": ranges,
+    "folds": folds,
+    "likelihood-band": likelihood_band,
+    "likelihood-sides": likelihood_sides,
+}
+
+
+def percent(share: float) -> str:
+    """A share in per cent, two figures."""
+    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.3g} %"
+
+
+def between(shares: list[float]) -> str:
+    """One share, or the smallest and the largest."""
+    low, high = percent(min(shares)), percent(max(shares))
+    return low if low == high else f"{low} – {high}"
+
+
+def signed(number: float) -> str:
+    """Three digits, with a proper minus."""
+    return f"{number:.3f}".replace("-", "−")
+
+
+def listed(words: Any) -> str:
+    """Words with commas, and an *and* before the last."""
+    *most, last = words
+    return f"{', '.join(most)} and {last}"
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,14 @@ def main(name: str, run: Callable[[bool], dict[str, Any]]) -> None:
     result = run(parser.parse_args().full)
     json.dump(result, sys.stdout, indent=1)
     print(f"\n{name}: {'agrees' if result['agrees'] else 'DIFFERS'}")
+    print("python validation/run.py --page renews the pages that quote it", file=sys.stderr)
 
 
 def write(script: str, name: str, result: dict[str, Any], full: bool) -> dict[str, Any]:
-    """Write a result beside its script; a quick run never replaces a full one."""
+    """Write a result beside its script; a quick run never replaces a full one.
+
+    A script that has nothing to leave out in a quick run says that it is always full.
+    """
     path = Path(script).parent / "results" / f"{name}.json"
     path.parent.mkdir(exist_ok=True)
     kept = path.exists() and json.loads(path.read_text(encoding="utf-8")).get("full", False)
@@ -31,6 +35,11 @@ def write(script: str, name: str, result: dict[str, Any], full: bool) -> dict[st
     if full or not kept:
         path.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     return result
+
+
+def agreed(rows: Iterable[dict[str, Any]]) -> bool:
+    """Whether every row that is judged agrees."""
+    return all(row["agrees"] for row in rows if row["agrees"] is not None)
 
 
 def standard_error(share: float, count: int) -> float:

@@ -1,10 +1,11 @@
 """Run every validation script and write down published values beside ours.
 
     python validation/run.py [--full] [paper_000 …]
+    python validation/run.py --page
 
 A script is a file of validation/paper_*/ or validation/warranty/ with a function
 run(full: bool = False) -> dict. It writes its own results; this program collects them in
-validation/README.md.
+validation/README.md, and fills the measured parts of the front page and the documentation.
 """
 
 from __future__ import annotations
@@ -17,14 +18,22 @@ import time
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
+
+from validation.published import ITEMS, Item, beside
+from validation.warranty import collected
+
+from tools import front_page
+
 HERE = Path(__file__).parent
+WARRANTY = "Statistical warranty: how often each audit is wrong where the truth is known"
 PAPERS = {
-    "warranty": "Statistical warranty: how often each audit is wrong where the truth is known",
     "paper_000": "Cherian and Candès, Statistical inference for fairness auditing",
     "paper_001": "Feng et al., Is this model reliable for everyone? Testing for strong calibration",
     "paper_002": "Xue, Yurochkin and Sun, Auditing ML models for individual bias and unfairness",
     "paper_003": "Empirical likelihood for fairness auditing",
-    "paper_004": "Disparity summaries (meta-metrics) and their bias",
+    "paper_004": "Lum, Zhang and Bower, De-biasing “bias” measurement",
 }
 
 
@@ -32,20 +41,24 @@ def main() -> int:
     """Run what was asked for; the exit code says whether everything agrees."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="as many replicates as published")
+    parser.add_argument("--page", action="store_true", help="write the pages, measure nothing")
     parser.add_argument("papers", nargs="*", help="folders to run; all if none is named")
     asked = parser.parse_args()
-    for script in scripts(asked.papers):
+    for script in [] if asked.page else scripts(asked.papers):
         started = time.process_time()
         result = load(script).run(asked.full)
         spent = time.process_time() - started
         print(f"{script.parent.name}/{script.stem}: {said(result)} ({spent:.0f} s)", flush=True)
     (HERE / "README.md").write_text(page(), encoding="utf-8")
-    return 0 if all(agrees(result) for _, result in stored()) else 1
+    front_page.write()
+    return 0 if collected.holds() and all(agrees(result) for _, result in stored()) else 1
 
 
 def scripts(papers: list[str]) -> list[Path]:
     """The files that define run()."""
-    found = [path for folder in PAPERS for path in sorted((HERE / folder).glob("*.py"))]
+    found = [
+        path for folder in ("warranty", *PAPERS) for path in sorted((HERE / folder).glob("*.py"))
+    ]
     wanted = [path for path in found if not papers or path.parent.name in papers]
     return [path for path in wanted if "\ndef run(" in path.read_text(encoding="utf-8")]
 
@@ -87,27 +100,79 @@ def page() -> str:
         "# Published values beside ours",
         "",
         "Written by `make validate` (quick) or `make validate-full` (as many replicates as",
-        "published). *agrees* compares the default method with what the table claims, allowing for",
-        "Monte-Carlo error; a dash marks figures shown for comparison only.",
+        "published). First every table and figure of the five papers with a verdict, then the",
+        "[statistical warranty](#warranty), then every value. *agrees* compares the default method",
+        "with what is claimed, allowing for Monte-Carlo error; a dash marks figures shown for",
+        "comparison only. Corrections of the papers are derived in",
+        "[the errata](../docs/explanation/errata.md).",
+        "",
+        "## Every table and figure",
+        "",
+        *verdicts(),
+        "",
+        f'## <a id="warranty"></a>{WARRANTY}',
+        "",
+        *warranty(),
     ]
     paper = ""
     for path, result in stored():
         if path.parent.parent.name != paper:
             paper = path.parent.parent.name
-            lines += ["", f"## {PAPERS.get(paper, paper)}"]
-        lines += ["", f"### {result.get('source', path.stem)}: {said(result)}", ""]
-        lines += table(result)
-        for path in result.get("pictures", []):
-            lines += ["", f"![{result.get('source', path)}]({path})"]
+            lines += ["", f"## {PAPERS[paper]}"]
+        lines += ["", heading(path, result), "", *table(result["rows"])]
+        for picture in result.get("pictures", []):
+            lines += ["", f"![{result['source']}]({picture})"]
     return "\n".join(lines) + "\n"
 
 
-def table(result: dict[str, Any]) -> list[str]:
-    """The rows of one result as a table."""
-    rows = [row for row in result.get("rows", []) if isinstance(row, dict)]
+def heading(path: Path, result: dict[str, Any]) -> str:
+    """The title of one result, with a place to point at and what it was made by."""
+    paper, name = path.parent.parent.name, path.stem
+    runs = "every replicate" if result.get("full") else "quick run"
+    place = f'<a id="{paper}-{name}"></a>'
+    script = f"[{paper}/{name}.py]({paper}/{name}.py)"
+    return f"### {place}{result['source']}: {said(result)}\n\nBy {script}, {runs}."
+
+
+def verdicts() -> list[str]:
+    """One line for each table and figure."""
+    results = {(path.parent.parent.name, path.stem): result for path, result in stored()}
+    lines = []
+    for paper, title in PAPERS.items():
+        lines += [f"**{title}**", "", "| what | shows | published beside ours | verdict |"]
+        lines += ["|---|---|---|---|"]
+        lines += [line(item, results) for item in ITEMS if item.paper == paper] + [""]
+    return lines[:-1]
+
+
+def line(item: Item, results: dict[tuple[str, str], dict[str, Any]]) -> str:
+    """A table or figure, how many of its values are met, and the verdict."""
+    if item.result is None:
+        return f"| {item.name} | {item.shows} | – | {item.verdict(agrees=False)} |"
+    result = results[item.paper, item.result]
+    link = f"[{beside(item, result)}](#{item.paper}-{item.result})"
+    return f"| {item.name} | {item.shows} | {link} | {item.verdict(agrees(result))} |"
+
+
+def warranty() -> list[str]:
+    """The warranty: what is promised and what was counted."""
+    verdict = "Every figure keeps its word, except those marked, whose reason is given."
+    broken = "**Broken: a figure leaves its band and is not known to, or no longer does.**"
+    return [
+        "*rate* is the share of worlds in which the audit was wrong (or, for power, found what",
+        "was planted), *nominal* what it may be, and *most* the largest share that would still",
+        "come by chance once in 10 000 studies. A bound or interval is wrong if any of its",
+        "statements misses the truth; flags, certificates and tests if they declare anything at",
+        "the edge of the null.",
+        verdict if collected.holds() else broken,
+        "",
+        *table(collected.rows()),
+    ]
+
+
+def table(rows: list[dict[str, Any]]) -> list[str]:
+    """Rows as a table."""
     names = list(dict.fromkeys(name for row in rows for name in row))
-    if not names:
-        return ["no table"]
     return [
         f"| {' | '.join(name.replace('_', ' ') for name in names)} |",
         f"|{'---|' * len(names)}",

@@ -22,7 +22,6 @@ from equipoise._validate import known_name, listing
 from equipoise.errors import ClaimError
 
 T = TypeVar("T", bound=type)
-Plain = dict[str, Any] | list[Any] | str | int | float | bool | None
 
 _KINDS: dict[str, type] = {}
 _NAMES: dict[type, str] = {}
@@ -39,9 +38,18 @@ def kind(name: str) -> Callable[[T], T]:
     return register
 
 
-def kind_of(value: object) -> str:
-    """The name under which a value's class is registered."""
-    return _NAMES[type(value)]
+class Written:
+    """A value that a plan can hold."""
+
+    __slots__ = ()
+
+    def to_plan(self) -> Any:
+        """Plain form, which `equipoise.from_plan` reads."""
+        return to_plain(self)
+
+    def quoted(self) -> Any:
+        """Plain form to quote in a result: what has none is named, not written out."""
+        return to_plain(self, other=lambda value: f"a {type(value).__name__}")
 
 
 def canonical(value: Any) -> Any:
@@ -57,6 +65,7 @@ def canonical(value: Any) -> Any:
     if _is_missing(value):
         return None
     if isinstance(value, float | decimal.Decimal):
+        # Engines disagree on whether a column is of whole numbers; 3 and 3.0 are one level.
         number = float(value)
         return int(number) if number.is_integer() else number
     if isinstance(value, datetime.datetime):
@@ -88,6 +97,7 @@ def _plain_fields(value: Any, again: Callable[[Any], Any]) -> dict[str, Any]:
     return {
         field.name: again(getattr(value, field.name))
         for field in dataclasses.fields(value)
+        # An option added later leaves what was written before, and its hash, as they are.
         if not _at_default(field, getattr(value, field.name))
     }
 
@@ -114,6 +124,7 @@ def from_plain(data: Any) -> Any:
             return {str(key): from_plain(item) for key, item in _pairs(data["mapping"])}
         return {key: from_plain(item) for key, item in data.items()}
     if isinstance(data, list | tuple):
+        # Values are frozen, and a list in one of them would not be.
         return tuple(from_plain(item) for item in data)
     return data
 
@@ -192,6 +203,7 @@ def _has_default(field: "dataclasses.Field[Any]") -> bool:
 
 def _at_default(field: "dataclasses.Field[Any]", value: Any) -> bool:
     if field.default is not dataclasses.MISSING:
+        # True == 1 == 1.0 to Python; in a file they are three different things.
         return type(value) is type(field.default) and bool(value == field.default)
     if field.default_factory is not dataclasses.MISSING:
         return bool(value == field.default_factory())

@@ -26,6 +26,8 @@ def write_atomically(path: str | Path, text: str) -> Path:
     target = Path(path)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
+        # In the same folder, since a file can only take a name on its own disk at one stroke;
+        # and cut short, since file systems limit a name to 255 bytes.
         handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:80]}.")
     except OSError as error:
         raise EquipoiseError(f"{str(target)!r} cannot be written: {error}.") from error
@@ -34,6 +36,7 @@ def write_atomically(path: str | Path, text: str) -> Path:
             out.write(text)
             out.flush()
             os.fsync(out.fileno())
+        # Temporary files are for their owner alone; a report is for whoever may read the folder.
         os.chmod(beside, 0o644 & ~_mask())
         os.replace(beside, target)
     except OSError as error:

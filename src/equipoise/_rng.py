@@ -29,6 +29,7 @@ def seed_of(rng: Rng) -> Seed:
     7
     """
     if isinstance(rng, np.random.Generator):
+        # Drawn, not copied: the caller's generator moves on, so two audits in a row differ.
         words = rng.integers(0, 2**32, size=4, dtype=np.uint32)
         return Seed(np.random.SeedSequence([int(word) for word in words]), None)
     number = secrets.randbits(32) if rng is None else rng

@@ -81,6 +81,7 @@ def fraction(what: str, value: object) -> float:
 
 def real(what: str, value: object) -> float:
     """A finite real number; booleans, strings, NaN and infinities are refused."""
+    # True is a number to Python, but whoever passes it meant another option.
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise OptionError(f"{what} must be a number; got {value!r}.")
     try:
@@ -124,6 +125,7 @@ def known_keywords(function: Callable[P, R]) -> Callable[P, R]:
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
         for keyword in () if takes_any else kwargs:
             known_name(f"{function.__name__}() option", keyword, names)
+        # Bound once more by hand: Python's own TypeError is none of ours, and lists no choices.
         try:
             signature.bind(*args, **kwargs)
         except TypeError as error:

@@ -16,16 +16,50 @@ class EquipoiseError(Exception):
 
 
 class TrailError(EquipoiseError):
-    """The table, or a column's role in it, is not what an audit can use."""
+    """The table, or a column's role in it, is not what an audit can use.
+
+    >>> import equipoise as eq
+    >>> trail = eq.from_arrays(y_pred=[0, 1], sensitive_features=["f", "m"])
+    >>> try:
+    ...     eq.describe(trail, eq.gap("accuracy", across="group"))
+    ... except eq.TrailError as error:
+    ...     print(error)
+    This needs a label column; this trail has: 'prediction'. Pass label=… to equipoise.read.
+    """
 
 
 class ClaimError(EquipoiseError):
-    """What is asked (metric, target, groups) does not make sense, or not on this table."""
+    """What is asked (metric, target, groups) does not make sense, or not on this table.
+
+    >>> import equipoise as eq
+    >>> try:
+    ...     eq.ratio("accuracy", across="sex", target=0)
+    ... except eq.ClaimError as error:
+    ...     print(error)
+    A ratio needs a target that is not zero.
+    """
 
 
 class OptionError(EquipoiseError):
-    """An option was misspelt, or given a value it does not take."""
+    """An option was misspelt, or given a value it does not take.
+
+    >>> import equipoise as eq
+    >>> try:
+    ...     eq.certify(eq.datasets.compas(), eq.gap("accuracy", across="sex"), level=95)
+    ... except eq.OptionError as error:
+    ...     print(error)
+    level must lie strictly between 0 and 1; got 95.
+    """
 
 
 class PlanError(EquipoiseError):
-    """An audit plan is not written as a plan must be; the message names the line."""
+    r"""An audit plan is not written as a plan must be; the message names the line.
+
+    >>> import equipoise as eq
+    >>> from equipoise.plan import Plan
+    >>> try:
+    ...     Plan.parse("equipoise: 1\nseed: 7\nseed: 8")
+    ... except eq.PlanError as error:
+    ...     print(error)
+    plan, line 3: 'seed' is given a second time.
+    """

@@ -22,6 +22,7 @@ def log_evidence(
     made = _evidence(results)
     mlflow = _mlflow()
     page = report(made, suppress=suppress)
+    # MLflow copies the files, so they need not outlive this.
     with tempfile.TemporaryDirectory() as place:
         mlflow.log_artifact(str(made.save(Path(place) / "evidence.json")), folder)
         mlflow.log_artifact(str(page.save(Path(place) / "report.html")), folder)

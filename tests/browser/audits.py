@@ -23,10 +23,10 @@ def battery() -> tuple[eq.Finding, ...]:
         eq.certify(trail, ranges, method="all-ranges", tolerance=-0.5, side="lower", rng=1),
         eq.certify(trail, claim, method="certificates", tolerance=0.2, resamples=200, rng=1),
         eq.certify(trail, both, tolerance=0.10, rng=3),
-        eq.joint_test(trail, eq.gap("accuracy", across="race")),
+        eq.joint_test(trail, eq.gap("accuracy", across="race"), rng=1),
         eq.summarize(trail, "accuracy", across="race", resamples=200, rng=1),
         eq.compare(trail, "accuracy", across=("race", "sex"), resamples=200, rng=1),
-        eq.individual(trail, vary="race", features=("race", "sex"), budget=0.1),
+        eq.individual(trail, vary="race", features=("race", "sex"), budget=0.1, rng=1),
         eq.shift(trail, eq.gap("accuracy"), over=eq.gaussian("age", "sex"), rng=7),
         eq.calibration(table(400), features=["age", "income"], draws=100, rng=7),
     ]

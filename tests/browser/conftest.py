@@ -17,7 +17,7 @@ ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 @dataclass
 class Opened:
-    """A page that was opened, with everything it logged and fetched."""
+    """A page that was opened, with everything it complained of and fetched."""
 
     page: Any
     errors: list[str] = field(default_factory=list)
@@ -41,7 +41,9 @@ def open_in(browser: Any, path: Path, *, charts: bool = True, **options: Any) ->
     context = browser.new_context(viewport={"width": 1100, "height": 900}, **options)
     made = Opened(page=context.new_page())
     made.page.on("pageerror", lambda error: made.errors.append(str(error)))
-    made.page.on("console", lambda m: made.errors.extend([m.text] * (m.type == "error")))
+    made.page.on(
+        "console", lambda m: made.errors.extend([m.text] * (m.type in ("error", "warning")))
+    )
     made.page.on("request", lambda request: made.requests.append(request.url))
     made.page.goto(path.as_uri())
     if charts:

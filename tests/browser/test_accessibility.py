@@ -96,7 +96,8 @@ def test_the_checks_can_fail(page: Any) -> None:
 
 def test_type_in_charts_can_be_read(page: Any) -> None:
     paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    inks = page.evaluate("""() => ['axis-label', 'axis-title', 'legend-label'].flatMap(
+    inks = page.evaluate("""() => ['axis-label', 'axis-title', 'legend-label',
+        'title-text', 'title-subtitle'].flatMap(
         (role) => [...document.querySelectorAll(`.chart .role-${role} text`)])
         .filter((t) => t.checkVisibility()).map((t) => getComputedStyle(t).fill)""")
     assert len(inks) > 100

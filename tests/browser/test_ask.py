@@ -141,7 +141,7 @@ def test_the_form_answers_at_once(page: Any, bounds: Any) -> None:
 
 
 def points(value: float) -> str:
-    return f"{100 * value:+.1f} points".replace("-", "−")
+    return f"{100 * value:+.1f} points"
 
 
 def test_sliders_move_by_keyboard_and_keep_their_order(

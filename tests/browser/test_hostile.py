@@ -47,7 +47,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
         eq.certify(trail, claim, tolerance=0.1, rng=1),
         eq.certify(trail, claim, method="bootstrap", resamples=50, rng=1),
         eq.summarize(trail, "accuracy", across=column, resamples=50, rng=1),
-        eq.individual(trail, vary=column, features=(column, "kind"), budget=0.1),
+        eq.individual(trail, vary=column, features=(column, "kind"), budget=0.1, rng=1),
     )
     evidence = eq.Evidence.of(*findings, title=NAMES[1] + NAMES[-5])
     folder = tmp_path_factory.mktemp("hostile")

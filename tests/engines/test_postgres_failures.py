@@ -148,7 +148,7 @@ def test_commands_take_connection_strings(
     roles = ["--label", "y", "--prediction", "d", "--table", "failing"]
     assert execute(["audit", url, "--across", "g", *roles, "--out", out, "-q"]) in (0, 1, 2)
     to = tmp_path / "draft.yaml"
-    assert execute(["plan", "init", url, *roles, "--to", str(to)]) == 0
+    assert execute(["plan", "init", url, *roles, "--out", str(to)]) == 0
     assert PLAIN not in to.read_text()
     assert SECRET not in to.read_text()
     assert "table: failing" in to.read_text()

@@ -225,7 +225,7 @@ def select_fair(rng: Rng) -> Ask:
         models = pick(rng, ({}, None, {"one": pick(rng, NO_MODELS)}, [MODELS[0]], {5: MODELS[0]}))
     more["tolerance"] = mostly(rng, (0.1, 0.0, 0.5), (-1, None))
     more["bound"] = mostly(rng, ("lower", "upper"), ("middle", None))
-    return lambda trail: eq.select_fair(models, trail, **more)
+    return lambda trail: eq.select_fair(trail, models, **more)
 
 
 def shift(rng: Rng) -> Ask:

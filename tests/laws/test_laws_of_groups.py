@@ -32,8 +32,7 @@ def formed(table: list[Row], metric: str, across: Groups) -> tuple[Cells, Collec
 def assert_brute_force(table: list[Row], metric: str, across: Groups, member: Member) -> int:
     """Every group's sums against a loop over the rows; how many groups there were."""
     cells, collection = formed(table, metric, across)
-    for group in range(len(collection)):
-        where = collection.where(group)
+    for group, where in enumerate(collection.wheres()):
         wanted = oracle.sums([row for row in table if member(row, where)], METRICS[metric])
         for name in ("present", "rows", "weight", "total", "square"):
             ours = collection.sums(getattr(cells, name))[group]
@@ -258,13 +257,3 @@ def test_targets_are_what_a_loop_finds(table: list[Row], metric: str) -> None:
                 assert row.disparity is None
             else:
                 assert row.disparity == pytest.approx(row.value - row.target)
-
-
-@law
-@given(rows, metrics)
-def test_every_group_can_be_found_again(table: list[Row], metric: str) -> None:
-    for across in (eq.intersections("g", "h", "k"), eq.intervals("x"), eq.masks(low="x < 2")):
-        _, collection = formed(table, metric, across)
-        for group, where in enumerate(collection.wheres()):
-            assert collection.find(where) == group
-            assert collection.where(group) == where

@@ -1,4 +1,4 @@
-"""Audits of simulated cells without a table in between, verdicts and output, for paper 000."""
+"""Audits of simulated cells without a table in between, and the samples of paper 000's tables."""
 
 from __future__ import annotations
 
@@ -8,14 +8,20 @@ from typing import Any
 import numpy as np
 
 import equipoise as eq
-from equipoise.audits._bench import Bench, assemble
+from equipoise.audits._groups.bench import Bench, assemble, make_engine
+from equipoise.audits.methods import Bootstrap
 from equipoise.cells import Axis, Cells
 from equipoise.claims.dimension import Dimension
 from equipoise.methods import bootstrap
 from equipoise.methods.arrays import FloatArray, IntArray
+from equipoise.worlds import conformal_world, linear_world
 
 SEED = 20230501
 SIZES = (100, 200, 400, 800, 1600)
+TRIALS, RESAMPLES, LEVEL = 200, 500, 0.9
+SQUARED = eq.metric("squared error", "loss")
+COVERED = eq.metric("coverage of the band", "hit")
+BAND = conformal_world()
 
 
 def bench_of(
@@ -72,3 +78,55 @@ def bench_of_intervals(claim: eq.Claim, edges: FloatArray, **data: Any) -> Bench
     """A bench whose cells are the ranges between neighbouring edges."""
     pairs = tuple(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
     return bench_of(claim, [pairs], np.arange(len(pairs))[:, None], **data)
+
+
+def line_sample(n: int, rng: np.random.Generator, *, uneven: bool) -> tuple[Bench, FloatArray]:
+    """A fitted line of model (11) or (12): ranges with ends in {0, 0.1, …, 1}, and their truth."""
+    world = linear_world(rng, heteroskedastic=uneven)
+    edges = np.linspace(0, 1, 11)
+    claim = eq.gap(SQUARED, across=eq.intervals("x", edges=edges), target=0.0)
+    x, loss = world.draw(n, rng)
+    cell = np.minimum((x * 10).astype(np.int64), 9)
+    bench = bench_of_intervals(claim, edges, cell=cell, value=loss)
+    return bench, world.value(*ends_of(bench))
+
+
+def band_sample(n: int, rng: np.random.Generator) -> tuple[Bench, FloatArray]:
+    """The band of known coverage: 1,275 ranges of [0, 5], and their true coverage less 90 %."""
+    edges = np.linspace(0, 5, 51)
+    claim = eq.gap(COVERED, across=eq.intervals("x", edges=edges), target=LEVEL)
+    bench = bench_of_intervals(claim, edges, counts=BAND.draw(n, rng))
+    start, stop = (np.rint(end * 10).astype(np.int64) for end in ends_of(bench))
+    total = np.concatenate([[0.0], np.cumsum(BAND.rate)])
+    return bench, (total[stop] - total[start]) / (stop - start) - LEVEL
+
+
+def ends_of(bench: Bench) -> tuple[FloatArray, FloatArray]:
+    """Both ends of every range."""
+    found = [where["x"] for where in bench.collection.wheres()]
+    return (
+        np.array([end["from"] for end in found]),
+        np.array([end.get("below", end.get("to")) for end in found]),
+    )
+
+
+def audit_of(bench: Bench, seed: int) -> bootstrap.Audit:
+    """An exact bootstrap of a bench."""
+    return bootstrap.Audit(
+        engine=make_engine(bench, "exact", RESAMPLES),
+        groups=bench.estimates,
+        target=bench.target,
+        sums=bench.collection.sums,
+        resamples=RESAMPLES,
+        seed=np.random.SeedSequence((SEED, seed)),
+    )
+
+
+def bounds_of(bench: Bench, method: Bootstrap, seed: int, side: bootstrap.Side) -> bootstrap.Bounds:
+    """Bounds of a bench as arrays, by the mathematics behind `certify`."""
+    settled = method.settled(has_spread=True)
+    scaling = settled.scaling(power=1.5)
+    extremes = bootstrap.bound_extremes(
+        audit_of(bench, seed), scaling, studentized=settled.studentized
+    )
+    return bootstrap.simultaneous_bounds(bench.estimates, extremes, scaling, level=LEVEL, side=side)

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(1, str(Path(__file__).parents[1]))
 
 from audit_worlds import SEED
-from records import main, not_above, write
+from records import agreed, main, not_above, write
 
 import equipoise as eq
 from equipoise.worlds import conformal_world
@@ -42,8 +42,7 @@ def run(full: bool = False) -> dict[str, Any]:
         for method, answers in found.items():
             answers.append(_bound(trail, method, trial))
     rows = [_row(method, answers) for method, answers in found.items()]
-    agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
-    result = {"source": "Figure 8", "rows": rows, "agrees": agrees}
+    result = {"source": "Figure 8", "rows": rows, "agrees": agreed(rows)}
     return write(__file__, "figure_8", result, full)
 
 

@@ -17,13 +17,12 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from audit_worlds import SEED, bench_of_intervals
-from records import main, write
-from table_2 import COVERED, WORLD
+from audit_worlds import BAND, SEED, band_sample
+from records import agreed, main, write
 
-import equipoise as eq
 from equipoise._rng import Seed
-from equipoise.audits.certify import _bounds
+from equipoise.audits._groups.bounds import bound_bench
+from equipoise.audits._groups.options import CertifyOptions
 from equipoise.audits.methods import Bootstrap
 
 PUBLISHED = {1.0: 0.802, 2.0: 0.830}
@@ -38,14 +37,12 @@ ROWS = 2000
 def run(full: bool = False) -> dict[str, Any]:
     """The bound at widths 1 and 2, and whether all bounds hold."""
     rng = np.random.default_rng(SEED)
-    edges = np.linspace(0, 5, 51)
-    claim = eq.gap(COVERED, across=eq.intervals("x", edges=edges), target=0.9)
-    bench = bench_of_intervals(claim, edges, counts=WORLD.draw(ROWS, rng))
+    bench, _ = band_sample(ROWS, rng)
     seed = Seed(np.random.SeedSequence(SEED), SEED)
     curves = {
         name: {
             round(point["width"], 1): point
-            for point in _bounds(bench, form, 0.95, "lower", None, seed, False).by_width()
+            for point in bound_bench(bench, _lower(form), seed, False).by_width()
         }
         for name, form in FORMS.items()
     }
@@ -53,18 +50,21 @@ def run(full: bool = False) -> dict[str, Any]:
         _row(width, name, curve[width]) for width in PUBLISHED for name, curve in curves.items()
     ]
     rows.append(_whole(curves))
-    agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
     return write(
         __file__,
         "figures_1_3",
-        {"source": "Figures 1b and 3", "rows": rows, "agrees": agrees},
-        full,
+        {"source": "Figures 1b and 3", "rows": rows, "agrees": agreed(rows)},
+        full=True,
     )
+
+
+def _lower(method: Bootstrap) -> CertifyOptions:
+    return CertifyOptions(level=0.95, side="lower", tolerance=None, method=method)
 
 
 def _row(width: float, name: str, point: dict[str, float]) -> dict[str, Any]:
     bins = round(width * 10)
-    truth = min(WORLD.value(i, i + bins) for i in range(51 - bins))
+    truth = min(BAND.value(i, i + bins) for i in range(51 - bins))
     return {
         "figure": f"worst coverage over ranges of length {width:g}, lower bound",
         "method": name,

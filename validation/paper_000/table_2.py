@@ -17,14 +17,11 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from audit_worlds import SEED, SIZES, bench_of_intervals
-from records import main, standard_error, write
+from audit_worlds import LEVEL, SEED, SIZES, TRIALS, band_sample, bounds_of, line_sample
+from records import agreed, main, standard_error, write
 
-import equipoise as eq
-from equipoise.audits._bench import Bench
 from equipoise.audits.methods import Bootstrap
-from equipoise.methods import bootstrap
-from equipoise.worlds import conformal_world, linear_world
+from equipoise.methods.bootstrap import Side
 
 PUBLISHED = {
     "model (12)": {
@@ -47,7 +44,6 @@ METHODS = {
     "model (12), rescaled": {"published": Bootstrap(studentized=False), "default": Bootstrap()},
     "band, rescaled": {"published": Bootstrap(studentized=False), "default": Bootstrap()},
 }
-TRIALS, RESAMPLES, LEVEL = 200, 500, 0.9
 Found = dict[tuple[str, str], list[tuple[float, ...]]]
 
 
@@ -62,83 +58,32 @@ def run(full: bool = False) -> dict[str, Any]:
             if full or trial < 30:
                 _band(n, trial, rng, found)
         rows += _rows(column, n, found)
-    agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
     return write(
         __file__,
         "table_2",
-        {"source": "Table 2", "nominal": LEVEL, "rows": rows, "agrees": agrees},
+        {"source": "Table 2", "nominal": LEVEL, "rows": rows, "agrees": agreed(rows)},
         full,
     )
 
 
 def _linear(n: int, trial: int, rng: np.random.Generator, found: Found) -> None:
-    world = linear_world(rng, heteroskedastic=True)
-    edges = np.linspace(0, 1, 11)
-    claim = eq.gap(SQUARED, across=eq.intervals("x", edges=edges), target=0.0)
-    x, loss = world.draw(n, rng)
-    cell = np.minimum((x * 10).astype(np.int64), 9)
-    bench = bench_of_intervals(claim, edges, cell=cell, value=loss)
-    truth = world.value(*_ends(bench))
+    bench, truth = line_sample(n, rng, uneven=True)
     for name in ("model (12)", "model (12), rescaled"):
         for kind, method in METHODS[name].items():
-            upper = bounds_of(bench, method, trial, bootstrap.Side.UPPER).upper
+            upper = bounds_of(bench, method, trial, Side.UPPER).upper
             covered = bool(np.all(np.nan_to_num(upper, nan=np.inf) >= truth))
             power = [float(np.mean(upper[truth < limit] < limit)) for limit in (0.5, 0.4)]
             found.setdefault((name, kind), []).append((covered, *power))
 
 
 def _band(n: int, trial: int, rng: np.random.Generator, found: Found) -> None:
-    edges = np.linspace(0, 5, 51)
-    claim = eq.gap(COVERED, across=eq.intervals("x", edges=edges), target=0.9)
-    bench = bench_of_intervals(claim, edges, counts=WORLD.draw(n, rng))
-    start, stop = (np.rint(end * 10).astype(np.int64) for end in _ends(bench))
-    total = np.concatenate([[0.0], np.cumsum(WORLD.rate)])
-    truth = (total[stop] - total[start]) / (stop - start) - 0.9
+    bench, truth = band_sample(n, rng)
     for kind, method in METHODS["band, rescaled"].items():
-        lower = bounds_of(bench, method, trial, bootstrap.Side.LOWER).lower
+        lower = bounds_of(bench, method, trial, Side.LOWER).lower
         covered = bool(np.all(np.nan_to_num(lower, nan=-np.inf) <= truth))
         found.setdefault(("band, rescaled", kind), []).append(
             (covered, float(np.mean(lower[truth > 0] > 0)))
         )
-
-
-SQUARED = eq.metric("squared error", "loss")
-COVERED = eq.metric("coverage of the band", "hit")
-WORLD = conformal_world()
-
-
-def bounds_of(bench: Bench, method: Bootstrap, seed: int, side: bootstrap.Side) -> bootstrap.Bounds:
-    """Bounds of a bench as arrays, by the mathematics behind `certify`."""
-    from equipoise.audits.certify import _scaling
-
-    settled = method.settled(has_spread=True)
-    scaling = _scaling(settled, power=1.5)
-    extremes = bootstrap.bound_extremes(
-        audit_of(bench, seed), scaling, studentized=settled.studentized
-    )
-    return bootstrap.simultaneous_bounds(bench.estimates, extremes, scaling, level=LEVEL, side=side)
-
-
-def audit_of(bench: Bench, seed: int) -> bootstrap.Audit:
-    """An exact bootstrap of a bench."""
-    from equipoise.audits._bench import make_engine
-
-    return bootstrap.Audit(
-        engine=make_engine(bench, "exact", RESAMPLES),
-        groups=bench.estimates,
-        target=bench.target,
-        sums=bench.collection.sums,
-        resamples=RESAMPLES,
-        seed=np.random.SeedSequence((SEED, seed)),
-    )
-
-
-def _ends(bench: Bench) -> tuple[np.ndarray, np.ndarray]:
-    found = [where["x"] for where in bench.collection.wheres()]
-    return (
-        np.array([end["from"] for end in found]),
-        np.array([end.get("below", end.get("to")) for end in found]),
-    )
 
 
 def _rows(column: int, n: int, found: Found) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(1, str(Path(__file__).parents[1]))
 
 from audit_worlds import SEED, SIZES
-from records import main, not_above, standard_error, write
+from records import agreed, main, not_above, standard_error, write
 
 from equipoise.methods import tilts
 from equipoise.methods.arrays import FloatArray
@@ -52,13 +52,12 @@ def run(full: bool = False) -> dict[str, Any]:
                 _row(width, column, n, key, count, trials) for key, count in sorted(held.items())
             ]
     rows += _half_widths(rng)
-    agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
     result = {
         "source": "Table 4",
         "nominal": LEVEL,
         "trials": trials,
         "rows": rows,
-        "agrees": agrees,
+        "agrees": agreed(rows),
     }
     return write(__file__, "table_4", result, full)
 

@@ -19,13 +19,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(1, str(Path(__file__).parents[1]))
 
 from audit_worlds import SEED, bench_of
-from records import main, not_above, standard_error, within_band, write
+from records import agreed, main, not_above, standard_error, within_band, write
 
 import equipoise as eq
 from equipoise._rng import Seed
-from equipoise.audits._bench import Bench
-from equipoise.audits.certify import _bounds
-from equipoise.audits.flag import FlagOptions, flag_bench
+from equipoise.audits._groups.bench import Bench
+from equipoise.audits._groups.bounds import bound_bench
+from equipoise.audits._groups.flags import flag_bench
+from equipoise.audits._groups.options import CertifyOptions, FlagOptions
 from equipoise.audits.methods import Bootstrap
 from equipoise.findings.bounds import Bounds
 from equipoise.worlds import People, boundary_world, null_world, planted, uneven_world
@@ -41,19 +42,21 @@ METRIC = eq.metric("rate of ones", "outcome")
 def run(full: bool = False) -> dict[str, Any]:
     """Count errors in many worlds of each kind."""
     rows: list[dict[str, Any]] = []
+    trials = 200 if full else 40
     for n in SIZES:
         rng = np.random.default_rng([SEED, n])
         found: Counts = {}
-        for trial in range(200 if full else 40):
+        for trial in range(trials):
             one_trial(n, trial, rng, found)
         rows += [_row(n, name, what, hits) for (name, what), hits in found.items()]
-    agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
-    return write(
-        __file__,
-        "type_i",
-        {"source": "type I error", "nominal": NOMINAL, "rows": rows, "agrees": agrees},
-        full,
-    )
+    result = {
+        "source": "type I error",
+        "nominal": NOMINAL,
+        "trials": trials,
+        "rows": rows,
+        "agrees": agreed(rows),
+    }
+    return write(__file__, "type_i", result, full)
 
 
 def one_trial(n: int, trial: int, rng: np.random.Generator, found: Counts) -> None:
@@ -70,7 +73,13 @@ def one_trial(n: int, trial: int, rng: np.random.Generator, found: Counts) -> No
     ):
         bench = people_bench(world, n, rng)
         for side in ("lower", "upper", "both"):
-            found_bounds = _bounds(bench, Bootstrap(resamples=500), 0.95, side, None, seed, False)  # type: ignore[arg-type]
+            bounding = CertifyOptions(
+                level=0.95,
+                side=side,  # type: ignore[arg-type]
+                tolerance=None,
+                method=Bootstrap(resamples=500),
+            )
+            found_bounds = bound_bench(bench, bounding, seed, False)
             note(name, f"bounds miss, {side}", misses(world, found_bounds))
         if name != "uneven":
             for what, options in FLAGS.items():

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from equipoise.audits._calibration_tests import TESTS
-from equipoise.audits._residual_models import Candidate, Part, default_pool, fit_models
+from equipoise.audits._calibration.named_tests import TESTS
+from equipoise.audits._calibration.residual_models import Candidate, Part, default_pool, fit_models
 from equipoise.methods import cusum
 from equipoise.methods.arrays import FloatArray
 from equipoise.worlds import RiskTable

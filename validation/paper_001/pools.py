@@ -23,7 +23,7 @@ from calibration_worlds import ERROR, SEED, World
 from figure_2 import audited
 from records import main, write
 
-from equipoise.audits._residual_models import Candidate, as_pool, default_pool
+from equipoise.audits._calibration.residual_models import Candidate, as_pool, default_pool
 from equipoise.worlds import interaction_risks
 
 N, TOLERANCES = 1000, (0.05, 0.075)

@@ -23,6 +23,18 @@ LEVELS = {
     "priors": ("0", "1 to 3", "More than 3"),
     "charge": ("Felony", "Misdemeanor"),
 }
+# columns of the models, in the order of `_features`
+FEATURES = (
+    "female",
+    "Caucasian",
+    "under 25",
+    "25 to 45",
+    "over 45",
+    "no priors",
+    "1 to 3 priors",
+    "more than 3 priors",
+    "felony",
+)
 DELTA = 0.0365
 
 
@@ -82,6 +94,18 @@ def fit(
     lasso: float | None = None,
 ) -> IntArray:
     """Logistic regression on the training counts; its prediction in every cell."""
+    model = fitted(cells, train, weight=weight, lasso=lasso)
+    return np.asarray(model.predict(cells.features), dtype=np.int64)
+
+
+def fitted(
+    cells: Cells,
+    train: IntArray,
+    *,
+    weight: FloatArray | None = None,
+    lasso: float | None = None,
+) -> LogisticRegression:
+    """The fitted regression itself, with an ℓ₁ penalty if asked."""
     used = train > 0
     model = (
         LogisticRegression(solver="liblinear")
@@ -89,8 +113,7 @@ def fit(
         else LogisticRegression(solver="liblinear", C=lasso, l1_ratio=1.0, random_state=0)
     )
     share = train * (1.0 if weight is None else weight)
-    model.fit(cells.features[used], cells.outcome[used], sample_weight=share[used])
-    return np.asarray(model.predict(cells.features), dtype=np.int64)
+    return model.fit(cells.features[used], cells.outcome[used], sample_weight=share[used])
 
 
 def reweighing(cells: Cells, train: IntArray) -> FloatArray:

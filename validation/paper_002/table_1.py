@@ -59,12 +59,14 @@ def run(full: bool = False) -> dict[str, Any]:
         for name, guess in predicted.items():
             found[name].append(_audit(cells, audit, guess, rng))
     rows = [row for name, each in found.items() for row in _rows(name, each)]
+    checks = _checks({name: _means(each) for name, each in found.items()})
     result = {
         "source": "Table 1",
         "rows_in_data": int(cells.counts.sum()),
         "repetitions": repetitions,
         "rows": rows,
-        "agrees": _agrees({name: _means(each) for name, each in found.items()}),
+        "checks": checks,
+        "agrees": all(checks.values()),
     }
     return write(__file__, "table_1", result, full)
 
@@ -129,15 +131,16 @@ def _rows(name: str, each: list[dict[str, float]]) -> list[dict[str, Any]]:
     ]
 
 
-def _agrees(means: dict[str, dict[str, float]]) -> bool:
+def _checks(means: dict[str, dict[str, float]]) -> dict[str, bool]:
     lr, rwt, rlr = means["LR"], means["RWT"], means["RLR"]
-    return bool(
-        abs(lr["value"] - 0.06) <= 0.02
-        and rwt["value"] > lr["value"] > rlr["value"]
-        and rlr["value"] <= DELTA
-        and abs(rwt["statistical_parity"]) < abs(lr["statistical_parity"])
-        and abs(lr["accuracy"] - 0.67) <= 0.015
-    )
+    parity = abs(rwt["statistical_parity"]) < abs(lr["statistical_parity"])
+    return {
+        "the audit value of LR": abs(lr["value"] - 0.06) <= 0.02,
+        "the accuracy of LR": abs(lr["accuracy"] - 0.67) <= 0.015,
+        "reweighing is the least fair to individuals": rwt["value"] > lr["value"] > rlr["value"],
+        "reweighing is fairer to groups": parity,
+        "the selected model keeps the limit": rlr["value"] <= DELTA,
+    }
 
 
 if __name__ == "__main__":

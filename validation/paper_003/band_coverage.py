@@ -17,11 +17,12 @@ sys.path.insert(1, str(Path(__file__).parent.parent / "paper_000"))
 
 from audit_worlds import bench_of
 from likelihood_worlds import SEED
-from records import main, not_above, within_band, write
+from records import agreed, main, not_above, within_band, write
 
 import equipoise as eq
 from equipoise._rng import Seed
-from equipoise.audits.certify import _bounds
+from equipoise.audits._groups.bounds import bound_bench
+from equipoise.audits._groups.options import CertifyOptions
 from equipoise.methods.likelihood import Comparison, Parts, band, normal_maxima, parts_of
 from equipoise.worlds import People, null_world, uneven_world
 from equipoise.worlds.people import LEVELS
@@ -31,6 +32,9 @@ SIZES = (300, 1000, 5000)
 TARGETS = ("known", "overall", "reference", "complement")
 RATIOS = ("overall ratio", "reference ratio")
 REFERENCE = {"race": "A"}
+PUBLISHED = CertifyOptions(
+    level=0.95, side="both", tolerance=None, method=eq.Bootstrap(studentized=False)
+)
 
 
 def run(full: bool = False) -> dict[str, Any]:
@@ -48,11 +52,10 @@ def run(full: bool = False) -> dict[str, Any]:
     for n in SIZES:
         rows += [range_misses(n, target, trials) for target in ("known", "overall")]
     rows += widths(40 if full else 12)
-    agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
     return write(
         __file__,
         "band_coverage",
-        {"source": "likelihood band", "rows": rows, "agrees": agrees},
+        {"source": "likelihood band", "rows": rows, "agrees": agreed(rows)},
         full,
     )
 
@@ -171,7 +174,7 @@ def widths(trials: int) -> list[dict[str, Any]]:
             claim = eq.gap(METRIC, across=world.groups())
             bench = bench_of(claim, list(LEVELS.values()), world.index, counts=world.draw(n, rng))
             seed = Seed(np.random.SeedSequence([SEED, trial]), trial)
-            old = _bounds(bench, eq.Bootstrap(studentized=False), 0.95, "both", None, seed, False)
+            old = bound_bench(bench, PUBLISHED, seed, False)
             sums, rows = bench.collection.sums, bench.cells.rows
             found = normal_maxima(
                 rows, sums, Comparison(kind="overall"), draws=5000, seed=seed.sequence

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(1, str(Path(__file__).parents[1]))
 
 from likelihood_worlds import SEED
-from records import main, within_band, write
+from records import agreed, main, within_band, write
 
 from equipoise.methods.likelihood import Parts, Segments, adjustment, band, mean_ratio
 from equipoise.methods.nulls import signed_root
@@ -36,8 +36,7 @@ def run(full: bool = False) -> dict[str, Any]:
             for against in ("complement", "overall"):
                 rows += counted(n, p, against, 2000)
                 rows += skewed(n, p, against, trials)
-    agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
-    result = {"source": "coverage", "rows": rows, "agrees": agrees}
+    result = {"source": "coverage", "rows": rows, "agrees": agreed(rows)}
     return write(__file__, "coverage", result, full)
 
 

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(1, str(Path(__file__).parents[1]))
 
 from likelihood_worlds import SEED
-from records import main, not_above, within_band, write
+from records import agreed, main, not_above, within_band, write
 
 from equipoise.methods.likelihood import (
     Comparison,
@@ -76,8 +76,7 @@ def run(full: bool = False) -> dict[str, Any]:
         for name, scale in (("equal", np.ones(len(CELLS))), ("unequal", 1 + 0.4 * PATTERN)):
             for target in ("known", "overall"):
                 rows += real(n, name, scale, target, count)
-    agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
-    result = {"source": "89 overlapping groups", "rows": rows, "agrees": agrees}
+    result = {"source": "89 overlapping groups", "rows": rows, "agrees": agreed(rows)}
     return write(__file__, "crowded", result, full)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from records import main, write
+from records import agreed, main, write
 
 import equipoise as eq
 from equipoise.methods.multiplicity import benjamini_hochberg
@@ -85,9 +85,8 @@ def run(full: bool = False) -> dict[str, Any]:
             "agrees": bool(older.p > 0.1 and women.p < older.p),
         }
     )
-    agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
-    result = {"source": "Figures 5 and 6: flags", "rows": rows, "agrees": agrees}
-    return write(__file__, "flags", result, full)
+    result = {"source": "Figures 5 and 6: flags", "rows": rows, "agrees": agreed(rows)}
+    return write(__file__, "flags", result, full=True)
 
 
 def published_reading(found: Any, limit: dict[str, float]) -> list[str]:

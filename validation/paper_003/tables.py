@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(1, str(Path(__file__).parents[1]))
 
 from likelihood_worlds import SEED
-from records import main, standard_error, write
+from records import agreed, main, standard_error, write
 
 from equipoise.methods.likelihood import (
     Segments,
@@ -79,8 +79,7 @@ def run(full: bool = False) -> dict[str, Any]:
     for (model, m, n), published in TABLE_1.items():
         rows += coverage(model, m, n, published, trials)
     rows += [power(tau, published, trials) for tau, published in TABLE_3.items()]
-    agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
-    result = {"source": "Tables 1-3", "rows": rows, "agrees": agrees}
+    result = {"source": "Tables 1-3", "rows": rows, "agrees": agreed(rows)}
     return write(__file__, "tables", result, full)
 
 

@@ -46,7 +46,7 @@ def run(full: bool = False) -> dict[str, Any]:
         "replicates": replicates,
         "published": "every plug-in value is biased upwards, the more the more groups there are",
         "rows": rows,
-        "verdicts": verdicts,
+        "checks": verdicts,
         "agrees": all(verdicts.values()),
     }
     return write(__file__, "figure_2", result, full)

@@ -17,7 +17,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from records import main, write
+from records import agreed, main, write
 from spread_worlds import SEED
 
 from equipoise.methods.spread import GroupSample, report_variance, sample_from_sums
@@ -43,8 +43,7 @@ def run(full: bool = False) -> dict[str, Any]:
     rows = [
         _row(counts, metric, label, resamples, rng) for metric in METRICS for label in ATTRIBUTES
     ]
-    agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
-    result = {"source": "Figure 6", "resamples": resamples, "rows": rows, "agrees": agrees}
+    result = {"source": "Figure 6", "resamples": resamples, "rows": rows, "agrees": agreed(rows)}
     return write(__file__, "figure_6", result, full)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(1, str(Path(__file__).parents[1]))
 
-from records import main, standard_error, within_band, write
+from records import agreed, main, standard_error, within_band, write
 from spread_worlds import SEED, scenarios
 
 from equipoise.methods.spread import (
@@ -50,8 +50,7 @@ def run(full: bool = False) -> dict[str, Any]:
         hits, widths = _simulate(size, rate, truth, replicates, ours, rng)
         rows += _published_rows(name, hits, widths)
         rows += _extended_rows(name, truth, hits, widths)
-    agrees = all(row["agrees"] for row in rows if row["agrees"] is not None)
-    result = {"source": "Table 3", "replicates": replicates, "rows": rows, "agrees": agrees}
+    result = {"source": "Table 3", "replicates": replicates, "rows": rows, "agrees": agreed(rows)}
     return write(__file__, "table_3", result, full)
 
 

@@ -1,4 +1,13 @@
-"""The verbs: each takes a trail and a claim, and returns a finding."""
+"""The verbs: each takes a trail and a question, and returns a finding.
+
+One module per verb: what a caller may ask, one check of it, and the steps. `methods` and `kernels`
+hold the values that options take. What stands behind a verb is in a folder with an underscore:
+
+- `_groups`: `certify`, `flag`, `joint_test`, `discover`
+- `_spread`: `summarize`, `compare`
+- `_shift`, `_calibration`: the verbs of these names
+- `_individual`: `individual`, `select_fair`
+"""
 
 from equipoise.audits.calibration import calibration
 from equipoise.audits.certify import certify

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from equipoise.errors import OptionError
+
 Progress = bool | Callable[[int, int], None] | None
 #: Seconds before a bar appears.
 PATIENCE = 1.0
@@ -18,6 +20,10 @@ def progress_bar(progress: Progress, total: int, title: str) -> Iterator[Callabl
     ``progress`` is a function called with (done, total), True or False, or None: a bar if someone
     is watching. An interrupted audit leaves the terminal as it was.
     """
+    if not (progress is None or callable(progress) or isinstance(progress, bool)):
+        raise OptionError(
+            f"progress must be True, False, None or a function of (done, total); got {progress!r}."
+        )
     if callable(progress):
         yield lambda done: progress(done, total)
         return

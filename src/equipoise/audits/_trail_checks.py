@@ -2,17 +2,15 @@
 
 from typing import Any
 
-from equipoise.errors import OptionError, TrailError
+from equipoise.errors import OptionError
 from equipoise.trail import Trail
+from equipoise.trail.trail import expect_trail
 
 
 def rows_alone(trail: Any, why: str) -> Trail:
     """Return a trail whose rows are independent and count alike; ``why`` begins the refusal."""
-    if not isinstance(trail, Trail):
-        raise TrailError(
-            f"Expected a trail, such as equipoise.read(…) gives; got {type(trail).__name__}."
-        )
+    found = expect_trail(trail)
     for role in ("weight", "cluster"):
-        if role in trail.roles:
+        if role in found.roles:
             raise OptionError(f"{why} and takes no {role} column. Read the trail without {role}=….")
-    return trail
+    return found

@@ -9,7 +9,10 @@ import numpy as np
 
 from equipoise._rng import Rng, seed_of
 from equipoise._validate import fraction, known_keywords, listing, whole
-from equipoise.audits._model_pairs import (
+from equipoise.audits._fields import independent, provenance_of
+from equipoise.audits._progress import Progress, progress_bar
+from equipoise.audits._spread.bench import quoted, refuse_clusters
+from equipoise.audits._spread.model_pairs import (
     Contrasts,
     Options,
     checked,
@@ -19,11 +22,8 @@ from equipoise.audits._model_pairs import (
     sizes,
     with_model,
 )
-from equipoise.audits._partition import Partition, disjoint, find_partition, words_of
-from equipoise.audits._progress import Progress, progress_bar
-from equipoise.audits._provenance import provenance_of
-from equipoise.audits._spread_rows import exclusion_note
-from equipoise.audits.summarize import quoted, refuse_clusters
+from equipoise.audits._spread.partition import Partition, disjoint, find_partition, words_of
+from equipoise.audits._spread.rows import exclusion_note
 from equipoise.cells import Cells, gather
 from equipoise.cells.steady import steady_cells
 from equipoise.cells.tallied import Tallied, rows_behind
@@ -67,10 +67,8 @@ def compare(
         Confidence level of each interval on its own.
     resamples
         Number of joint resamples.
-    rng
-        Seed; the same seed gives the same answer. If not given, one is drawn and recorded.
-    progress
-        Whether to show a bar, or a function called with (done, total).
+    rng, progress
+        As in `certify`.
 
     Examples
     --------
@@ -166,7 +164,7 @@ def _by_attribute(
         partitions=partitions,
         rows=[sizes(p, cells.rows) for p in partitions],
         contrasts=contrasts,
-        assumptions=("rows are independent draws from the population audited",),
+        assumptions=(independent(),),
     )
 
 

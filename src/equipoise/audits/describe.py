@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from equipoise._validate import fraction, known_keywords, known_name, whole
-from equipoise.audits._bench import groups_only
-from equipoise.audits._provenance import provenance_of
+from equipoise.audits._fields import finite, independent, provenance_of, unit_of
+from equipoise.audits._groups.bench import groups_only
 from equipoise.cells import Cells, Collection, form_groups, gather
 from equipoise.cells.steady import steady_cells
 from equipoise.cells.tallied import Tallied
@@ -69,7 +69,7 @@ def describe(
         claim=asked.quoted(),
         question=asked.words,
         guarantee="pointwise: each interval on its own, not all groups at once",
-        assumptions=(f"{_unit(cells)} are independent draws from the population audited",),
+        assumptions=(independent(unit_of(cells)),),
         provenance=provenance_of(cells),
         rows=_rows(asked, cells, collection, lower, upper, small),
         metric=asked.metric.words,
@@ -79,10 +79,6 @@ def describe(
         method=method,
         small=small,
     )
-
-
-def _unit(cells: Cells) -> str:
-    return "rows" if cells.clusters is None else "clusters"
 
 
 def _intervals(
@@ -134,6 +130,7 @@ def _student_of_clusters(
         number += (here > 0).sum(axis=0)
     weight = collection.sums(cells.weight)
     safe = np.where(weight > 0, weight, np.nan)
+    # t_interval divides by clusters − 1: together m/(m − 1) times the linearised variance
     return t_interval(mean, number * squares / safe**2, number, level)
 
 
@@ -173,20 +170,15 @@ def _rows(
             group=label,
             where=where,
             n=round(float(sizes[i])),
-            value=number(values[i]),
-            lower=number(lower[i]),
-            upper=number(upper[i]),
-            target=number(targets[i]),
-            disparity=number(disparities[i]),
+            value=finite(values[i]),
+            lower=finite(lower[i]),
+            upper=finite(upper[i]),
+            target=finite(targets[i]),
+            disparity=finite(disparities[i]),
             note=_note(round(float(sizes[i])), small, values[i], targets[i]),
         )
         for i, (label, where) in enumerate(names)
     )
-
-
-def number(value: Any) -> float | None:
-    """A number for a result: None where there is none."""
-    return float(value) if math.isfinite(value) else None
 
 
 def _note(n: int, small: int, value: float, target: float) -> str:

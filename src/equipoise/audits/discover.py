@@ -8,10 +8,11 @@ import numpy as np
 
 from equipoise._rng import Rng, seed_of
 from equipoise._validate import fraction, known_keywords, whole
-from equipoise.audits._bench import assemble
+from equipoise.audits._groups.bench import Bench, assemble
+from equipoise.audits._groups.flags import flag_bench
+from equipoise.audits._groups.options import FlagOptions
+from equipoise.audits._groups.testing import Control
 from equipoise.audits._progress import Progress
-from equipoise.audits._testing import Control
-from equipoise.audits.flag import FlagOptions, flag_bench
 from equipoise.cells import Axis, Cells, gather
 from equipoise.cells.features import Feature, FeatureRows, draw_sample, pull_features
 from equipoise.cells.steady import steady_cells
@@ -25,6 +26,7 @@ from equipoise.findings.flags import Flags
 from equipoise.methods import bootstrap
 from equipoise.methods.arrays import FloatArray, IntArray
 from equipoise.trail import Trail
+from equipoise.trail.trail import expect_trail
 
 
 @known_keywords
@@ -98,30 +100,31 @@ def discover(
         min_rows=None,
         resamples=None,
     )
-    compared = overall() if target is None else as_target(target)
-    if isinstance(compared, Reference):
-        raise OptionError("discover compares with everyone, everyone else or a number.")
+    measured, compared = as_metric(metric), _compared(target)
+    _check_trail(trail, measured)
     seed = seed_of(rng)
-    _check_trail(trail, as_metric(metric))
-    rows = pull_features(trail, as_metric(metric), features, sample=sample, seed=seed.sequence)
+    rows = pull_features(trail, measured, features, sample=sample, seed=seed.sequence)
     rows = draw_sample(rows, sample, seed.sequence)
     first = _split(rows, share, seed.sequence)
     tree = _grow(rows, first, depth, leaf_rows, seed.sequence)
-    rules = _rules(tree, rows.features)
-    leaf = np.searchsorted([node for node, *_ in rules], tree.apply(rows.matrix))
-    claim = _claim(as_metric(metric), compared, rules)
-    kept = rows.count - first
-    cells = steady_cells(_cells(trail, claim, rows, kept, leaf.astype(np.int64)))
-    bench = assemble(claim, cells, lambda: _row_data(rows, kept, leaf.astype(np.int64)))
+    bench = _bench(trail, measured, compared, rows, rows.count - first, tree)
     found = flag_bench(bench, options, seed, progress)
-    how = f"Groups were found on {int(first.sum()):,} rows and tested on {int(kept.sum()):,} others"
-    how += f", drawn from {int(rows.count.sum()) + rows.left:,}" if rows.left else ""
-    return dataclasses.replace(found, guarantee=f"{found.guarantee}. {how}")
+    return dataclasses.replace(found, guarantee=f"{found.guarantee}. {_how(rows, first)}")
+
+
+def _compared(target: Any) -> Target:
+    compared = overall() if target is None else as_target(target)
+    if isinstance(compared, Reference):
+        raise OptionError(
+            "discover compares with everyone, everyone else or a number; got "
+            f"{compared.words}. Use target=overall(), complement() or a number."
+        )
+    return compared
 
 
 def _check_trail(trail: Trail, metric: Metric) -> None:
     """Refuse rows that no audit could use, before a tree is grown on them."""
-    gather(trail, [Gap(metric=metric)])
+    gather(expect_trail(trail), [Gap(metric=metric)])
     if trail.roles.cluster is not None:
         raise OptionError(
             "discover splits the rows at random and takes them for independent, which rows of one "
@@ -181,9 +184,22 @@ def _walk(
     _walk(tree, features, right, {**ranges, feature: (cut, high)}, found)
 
 
-def _claim(metric: Metric, target: Target, rules: list[tuple[int, str, str]]) -> Gap:
+def _bench(
+    trail: Trail, metric: Metric, target: Target, rows: FeatureRows, kept: IntArray, tree: Any
+) -> Bench:
+    """The rows that were kept back, with the leaves as groups that were fixed before them."""
+    rules = _rules(tree, rows.features)
+    leaf = np.searchsorted([node for node, *_ in rules], tree.apply(rows.matrix)).astype(np.int64)
     conditions = tuple(Condition(words, formula) for _, words, formula in rules)
-    return Gap(metric=metric, across=Masks(conditions=conditions), target=target)
+    claim = Gap(metric=metric, across=Masks(conditions=conditions), target=target)
+    cells = steady_cells(_cells(trail, claim, rows, kept, leaf))
+    return assemble(claim, cells, lambda: _row_data(rows, kept, leaf))
+
+
+def _how(rows: FeatureRows, first: IntArray) -> str:
+    found, every = int(first.sum()), int(rows.count.sum())
+    said = f"Groups were found on {found:,} rows and tested on {every - found:,} others"
+    return said + (f", drawn from {every + rows.left:,}" if rows.left else "")
 
 
 def _cells(trail: Trail, claim: Gap, rows: FeatureRows, kept: IntArray, leaf: IntArray) -> Cells:

@@ -6,11 +6,17 @@ import numpy as np
 
 from equipoise._rng import Rng, seed_of
 from equipoise._validate import fraction, known_keywords
-from equipoise.audits._ask_model import Loss, asked_losses, loss_metric
-from equipoise.audits._inquiry import Inquiry, loss_words, make_inquiry, terms_of, verdict_of
-from equipoise.audits._people import People, check_trail, find_people, with_unseen
+from equipoise.audits._fields import finite, independent, provenance_of
+from equipoise.audits._individual.ask_model import Loss, asked_losses, loss_metric
+from equipoise.audits._individual.inquiry import (
+    Inquiry,
+    loss_words,
+    make_inquiry,
+    terms_of,
+    verdict_of,
+)
+from equipoise.audits._individual.people import People, check_trail, find_people, with_unseen
 from equipoise.audits._progress import Progress, progress_bar
-from equipoise.audits._provenance import provenance_of
 from equipoise.findings.individual import AuditedCell, Individual, MovedPeople
 from equipoise.methods import transport
 from equipoise.methods.transport import Method
@@ -31,8 +37,8 @@ def individual(
     cost: Any = None,
     budget: float = 0.0,
     bounds: tuple[float, float] = (0.0, 1.0),
-    tolerance: float | None = None,
     level: float = 0.95,
+    tolerance: float | None = None,
     method: str = "auto",
     resamples: int = 2000,
     rng: Rng = None,
@@ -68,19 +74,17 @@ def individual(
         Largest average cost; free moves need none.
     bounds
         The least and the largest loss there can be.
-    tolerance
-        The audit value that is tolerated; adds a test and a verdict.
     level
         Confidence level of the interval, and of each one-sided bound.
+    tolerance
+        The audit value that is tolerated; adds a test and a verdict.
     method
         ``"auto"`` or one of ``exact``, ``beta``, ``normal``, ``directional``, ``bootstrap``,
         ``m-out-of-n``, ``numerical``.
     resamples
         Number of draws, for methods that draw.
-    rng
-        Seed; the same seed gives the same answer. If not given, one is drawn and recorded.
-    progress
-        Whether to show a bar, or a function called with (done, total).
+    rng, progress
+        As in `certify`.
 
     Examples
     --------
@@ -157,7 +161,7 @@ def _finding(
         method="none" if found.limit is None else str(found.method),
         reason=found.reason,
         outcome=ESTIMATED_LOSSES if people.mixed else str(found.outcome),
-        price=_finite(solution.prices.lowest),
+        price=finite(solution.prices.lowest),
         unique=solution.prices.unique,
         resamples=found.draws,
         observed_only=observed_only,
@@ -223,7 +227,7 @@ def _claim(inquiry: Inquiry, loss: str) -> dict[str, Any]:
         "features": list(inquiry.features),
         "loss": loss,
         "cost": cost if plain else "a function" if callable(cost) else "a matrix",
-        "budget": _finite(inquiry.terms.budget),
+        "budget": finite(inquiry.terms.budget),
     }
 
 
@@ -242,11 +246,7 @@ def _assumptions(observed_only: bool, complete: bool) -> tuple[str, ...]:
     if observed_only:
         limited = "people who are not in the table are not compared, and do not occur"
     return (
-        "rows are independent draws from the population audited",
+        independent(),
         "the model's loss depends on the features and the label alone",
         *(() if complete else (limited,)),
     )
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

@@ -8,10 +8,17 @@ import numpy as np
 from equipoise._codec import to_plain
 from equipoise._rng import Rng, seed_of
 from equipoise._validate import fraction, known_keywords, known_name, modest
-from equipoise.audits._bench import Bench, finite, group_fields, groups_only, set_up, status_note
-from equipoise.audits._joint import LIMIT, Outcome, intervals_of, region_of, run_test, scores_of
-from equipoise.audits._likelihood import WRONG
-from equipoise.audits._provenance import provenance_of
+from equipoise.audits._fields import finite, independent, provenance_of
+from equipoise.audits._groups.bench import Bench, group_fields, groups_only, set_up, status_note
+from equipoise.audits._groups.joint import (
+    LIMIT,
+    Outcome,
+    intervals_of,
+    region_of,
+    run_test,
+    scores_of,
+)
+from equipoise.audits._groups.likelihood import WRONG
 from equipoise.audits.methods import Euclidean, Likelihood, as_method
 from equipoise.cells.tallied import Tallied
 from equipoise.claims import Claim, Ratio, as_claim
@@ -28,9 +35,9 @@ def joint_test(
     trail: Trail | Tallied,
     claim: Claim,
     *,
+    at: Mapping[str, float] | None = None,
     level: float = 0.95,
     method: Any = "likelihood",
-    at: Mapping[str, float] | None = None,
     intervals: bool = True,
     rng: Rng = None,
 ) -> JointTest:
@@ -40,6 +47,8 @@ def joint_test(
     ----------
     trail, claim
         The audit trail and the question; a gap, not a ratio.
+    at
+        Disparities to test instead of zero, by the group's label; groups left out are free.
     level
         Confidence of the verdict, of the joint region and of the intervals.
     method
@@ -47,8 +56,6 @@ def joint_test(
         degrees of freedom count only disparities that do not follow from others. If some group has
         under 1000 rows, p-value and region are calibrated by resampling, unless
         ``calibration="none"``. ``family`` is that of the intervals.
-    at
-        Disparities to test instead of zero, by the group's label; groups left out are free.
     intervals
         Whether to give each group its two intervals, which takes longer than the test.
     rng
@@ -68,7 +75,9 @@ def joint_test(
     asked = as_claim(claim)
     chosen = as_method(method, (Likelihood, Euclidean), "joint_test")
     if isinstance(asked, Ratio):
-        raise OptionError("A joint test is for gaps; a ratio of one is a gap of zero.")
+        raise OptionError(
+            "A joint test is for gaps; a ratio of one is a gap of zero, so pass gap(…)."
+        )
     bench = set_up(trail, asked)
     groups_only(bench.collection, "joint_test")
     used, values = _asked(bench, at)
@@ -122,7 +131,7 @@ def _finding(
         question=bench.claim.words,
         guarantee=_guarantee(bench, method, level, bool(values.any())),
         assumptions=(
-            "rows are independent draws from the population audited",
+            independent(),
             "the collection of groups was fixed before looking at the outcomes",
             "large-sample approximation of the likelihood ratio by "
             + ("resampling" if tested.draws else "χ²"),

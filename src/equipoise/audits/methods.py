@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 from equipoise._codec import from_plain, kind
 from equipoise._validate import known_name, listing, real, whole
 from equipoise.errors import OptionError
+from equipoise.methods import bootstrap
 
 Engine = Literal["auto", "exact", "moments"]
 Test = Literal["auto", "mid-p", "exact", "likelihood", "score"]
@@ -62,6 +63,12 @@ class _Resampling:
         default = SHRINK if studentized else math.inf
         shrink = default if self.shrink is None else self.shrink
         return dataclasses.replace(self, studentized=studentized, shrink=shrink)
+
+    def scaling(self, power: float) -> bootstrap.Scaling | bootstrap.Unscaled:
+        """The scale of groups, once the options are settled."""
+        if not self.scaled or self.shrink is None:
+            return bootstrap.Unscaled()
+        return bootstrap.Scaling(floor=self.floor, shrink=self.shrink, power=power)
 
 
 @kind("bootstrap")
@@ -258,3 +265,21 @@ def as_method(value: Any, allowed: tuple[type, ...], verb: str) -> Any:
         names = [cls.__name__ for cls in allowed]
         raise OptionError(f"{verb} takes a method of {listing(names)}; got {value!r}.")
     return value
+
+
+def with_resamples(method: Any, resamples: int | None) -> Any:
+    """The method with another number of resamples or draws, where it makes any.
+
+    >>> with_resamples(Band(), 200).draws
+    200
+    """
+    if resamples is None:
+        return method
+    known = {field.name for field in dataclasses.fields(method)}
+    names = [name for name in ("resamples", "draws") if name in known]
+    if not names:
+        raise OptionError(
+            f"resamples= has no meaning here: {type(method).__name__} does not resample. Leave it "
+            "out."
+        )
+    return dataclasses.replace(method, **{names[0]: resamples})

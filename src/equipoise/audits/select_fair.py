@@ -6,11 +6,17 @@ from typing import Any
 
 from equipoise._rng import Rng, seed_of
 from equipoise._validate import fraction, known_keywords, known_name, real
-from equipoise.audits._ask_model import Loss, asked_losses, loss_metric
-from equipoise.audits._inquiry import Inquiry, loss_words, make_inquiry, terms_of, verdict_of
-from equipoise.audits._people import check_trail, find_people, with_unseen
+from equipoise.audits._fields import independent, provenance_of
+from equipoise.audits._individual.ask_model import Loss, asked_losses, loss_metric
+from equipoise.audits._individual.inquiry import (
+    Inquiry,
+    loss_words,
+    make_inquiry,
+    terms_of,
+    verdict_of,
+)
+from equipoise.audits._individual.people import check_trail, find_people, with_unseen
 from equipoise.audits._progress import Progress, progress_bar
-from equipoise.audits._provenance import provenance_of
 from equipoise.errors import OptionError
 from equipoise.findings.fair_choice import AuditedModel, Bound, FairChoice
 from equipoise.methods import transport
@@ -19,8 +25,8 @@ from equipoise.trail import Trail
 
 @known_keywords
 def select_fair(
-    models: Mapping[str, Any],
     trail: Trail,
+    models: Mapping[str, Any],
     *,
     vary: Any,
     tolerance: float,
@@ -40,11 +46,11 @@ def select_fair(
 
     Parameters
     ----------
+    trail
+        Rows to judge the models on, with a label; rows the models were not fitted to.
     models
         A name for each model, and the model: a fitted scikit-learn estimator that takes a frame
         with the features as columns, or a function of such a frame.
-    trail
-        Rows to judge the models on, with a label; rows the models were not fitted to.
     vary
         The features in which comparable people may differ, such as ``["race", "sex"]``.
     tolerance
@@ -56,10 +62,8 @@ def select_fair(
         As in `individual`.
     level
         Confidence level.
-    rng
-        Seed; the same seed gives the same answer. If not given, one is drawn and recorded.
-    progress
-        Whether to show a bar, or a function called with (done, total).
+    rng, progress
+        As in `certify`.
 
     Examples
     --------
@@ -69,8 +73,8 @@ def select_fair(
     ...     "men": lambda frame: frame["sex"] == "Male",
     ... }
     >>> found = eq.select_fair(
-    ...     models,
     ...     eq.datasets.compas(),
+    ...     models,
     ...     vary="sex",
     ...     tolerance=0.03,
     ...     features=["sex", "race", "age", "priors"],
@@ -79,6 +83,7 @@ def select_fair(
     >>> found.chosen
     'priors'
     """
+    trail, models = _in_order(trail, models)
     fraction("level", level)
     terms = terms_of(cost, budget, bounds, tolerance, method, resamples)
     real("tolerance", tolerance)
@@ -109,11 +114,16 @@ class _Audited:
     found: transport.Inference
 
 
+def _in_order(trail: Any, models: Any) -> tuple[Any, Any]:
+    """Trail and models, in either order: the models came first once."""
+    return (models, trail) if isinstance(trail, Mapping) else (trail, models)
+
+
 def _models(models: Any) -> dict[str, Any]:
     if not isinstance(models, Mapping) or not models:
         raise OptionError(
             "models takes a name and a fitted model for each, such as {'plain': estimator}; got "
-            f"{type(models).__name__ if models else models!r}."
+            f"{repr(models) if not models else type(models).__name__}."
         )
     return {str(name): model for name, model in models.items()}
 
@@ -137,7 +147,7 @@ def _finding(
         f"{tolerance:g}, comparing {inquiry.compared}",
         guarantee=_guarantee(bound, level),
         assumptions=(
-            "rows are independent draws from the population audited",
+            independent(),
             "the models were not fitted to these rows",
         ),
         provenance=provenance_of(inquiry.people.cells, seed),
@@ -169,6 +179,7 @@ def _pick(
 def _bound(found: transport.Inference, level: float, bound: Bound) -> float:
     """The bound, or where there is no answer what holds anyway: zero and the ceiling."""
     if bound == "lower":
+        # no audit value is below zero
         return found.lower(level) or 0.0
     upper = found.upper(level)
     return found.ceiling if upper is None else upper

@@ -1,65 +1,29 @@
 """`shift`: bounds on a metric under every tilt of the covariates, smooth up to a bandwidth."""
 
-import dataclasses
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from equipoise._rng import Rng, Seed, seed_of
-from equipoise._validate import fraction, known_keywords, known_name, real, whole
+from equipoise._validate import known_keywords
 from equipoise.audits._progress import Progress, progress_bar
-from equipoise.audits._provenance import provenance_of
-from equipoise.audits._shift_rows import ShiftRows, describe_point, pull_shift_rows
-from equipoise.audits._shift_span import Span, make_span
+from equipoise.audits._shift.finding import finding_of
+from equipoise.audits._shift.options import Engine, ShiftOptions
+from equipoise.audits._shift.rows import ShiftRows, pull_shift_rows
+from equipoise.audits._shift.span import Span, make_span
 from equipoise.audits.kernels import as_kernel
 from equipoise.claims import Claim, as_claim
-from equipoise.claims import target as targets
 from equipoise.claims.claim import Gap
 from equipoise.errors import ClaimError, OptionError
-from equipoise.findings import Provenance
+from equipoise.findings.limits import Side
 from equipoise.findings.shift import Shift
-from equipoise.findings.shift_kernels import NON_NEGATIVE
-from equipoise.findings.shift_rows import Side, Tilted, critical_values
-from equipoise.findings.shift_space import ShiftBasis, ShiftSpace
-from equipoise.findings.words import level_text
 from equipoise.methods import tilts
-from equipoise.methods.arrays import FloatArray
 from equipoise.trail import Trail
 
 #: Rows × resamples up to which rows are resampled one by one.
 EXACT_LIMIT = 50_000_000
 #: What the squared norm of a tilt counts in its scale, in units of the kernel's diagonal.
 FLOOR = 1e-3
-#: Tilts shown without being asked about.
-SHOWN = 24
-
-Engine = Literal["auto", "exact", "moments"]
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ShiftOptions:
-    """How tilts are compared and resampled."""
-
-    level: float
-    side: Side
-    method: str
-    engine: str
-    resamples: int
-    floor: float
-    residual: float
-    max_rank: int
-
-    def __post_init__(self) -> None:
-        fraction("level", self.level)
-        known_name("side", self.side, ("lower", "upper", "both"))
-        known_name("shift method", self.method, [str(each) for each in tilts.Method])
-        known_name("engine", self.engine, ("auto", "exact", "moments"))
-        whole("resamples", self.resamples, least=20)
-        whole("max_rank", self.max_rank)
-        if not 0 < real("floor", self.floor) <= 1:
-            raise OptionError(f"floor must lie in (0, 1]; got {self.floor!r}.")
-        if not 0 <= real("residual", self.residual) < 1:
-            raise OptionError(f"residual must lie in [0, 1); got {self.residual!r}.")
 
 
 @known_keywords
@@ -115,10 +79,8 @@ def shift(
         What is left out widens the bounds of tilts that need it.
     sample
         Audit so many rows, drawn at random.
-    rng
-        Seed; the same seed gives the same answer. If not given, one is drawn and recorded.
-    progress
-        Whether to show a bar, or a function called with (done, total).
+    rng, progress
+        As in `certify`.
 
     Examples
     --------
@@ -141,9 +103,8 @@ def shift(
         floor=floor,
         residual=residual,
         max_rank=max_rank,
+        sample=sample,
     )
-    if sample is not None:
-        whole("sample", sample, least=2)
     asked = as_claim(claim)
     if not isinstance(asked, Gap):
         raise ClaimError("shift asks about a gap; compare with a scaled target instead of a ratio.")
@@ -151,7 +112,7 @@ def shift(
     rows = pull_shift_rows(trail, asked, chosen.columns, sample, seed.sequence)
     span = make_span(rows, chosen, residual, max_rank)
     sampled, found = _audit(rows, span, options, seed, progress)
-    return _finding(asked, rows, span, options, seed, sampled, found)
+    return finding_of(asked, rows, span, options, seed, sampled, found)
 
 
 def _audit(
@@ -192,176 +153,3 @@ def _engine(rows: ShiftRows, sample: tilts.TiltSample, options: ShiftOptions) ->
     if options.engine == "exact" or (options.engine == "auto" and affordable):
         return tilts.RowTilts(sample)
     return tilts.NormalTilts(sample)
-
-
-def _finding(
-    claim: Gap,
-    rows: ShiftRows,
-    span: Span,
-    options: ShiftOptions,
-    seed: Seed,
-    sample: tilts.TiltSample,
-    found: tilts.TiltAudit,
-) -> Shift:
-    reason = _reason(rows)
-    inside, whole = _pairs(found.inside), _pairs(found.whole)
-    exact = inside == whole
-    critical, allowance = critical_values(inside, whole, options.level, options.side)
-    draft = Shift(
-        claim=claim.quoted(),
-        question=f"{claim.words}, under tilts of {', '.join(c.name for c in rows.covariates)}",
-        guarantee=_guarantee(options, reason),
-        assumptions=_assumptions(found.engine, options, span),
-        provenance=_provenance(rows, seed),
-        rows=(),
-        n=rows.n,
-        metric=claim.metric.words,
-        against=claim.target.words,
-        share=rows.cells.zero_one,
-        target=rows.target,
-        mean=rows.mean,
-        spread=_spread(claim, rows),
-        level=options.level,
-        side=options.side,
-        limits=_limits(claim),
-        method=options.method,
-        floor=found.floor,
-        engine=found.engine,
-        resamples=options.resamples,
-        critical=None if reason else critical,
-        allowance=None if reason else allowance,
-        rank=span.factor.rank,
-        residual=span.factor.residual,
-        kernel=span.parts,
-        covariates=rows.covariates,
-        reach=(found.reach[0] + rows.mean, found.reach[1] + rows.mean),
-        sampled=rows.sampled,
-        reason=reason,
-        draws=inside,
-        whole=() if exact else whole,
-        basis=_basis(rows, span, found.moments),
-        space=_space(rows, span, sample),
-    )
-    return dataclasses.replace(draft, rows=_shown(draft, rows, span))
-
-
-def _spread(claim: Gap, rows: ShiftRows) -> float:
-    """By how much the metric can differ between people: its range, or four standard deviations."""
-    if claim.metric.low is not None and claim.metric.high is not None:
-        return claim.metric.high - claim.metric.low
-    return 4 * float(np.sqrt(rows.counts @ (rows.values - rows.mean) ** 2 / rows.n))
-
-
-def _pairs(ends: FloatArray) -> tuple[tuple[float, float], ...]:
-    return tuple((float(low), float(high)) for low, high in ends)
-
-
-def _reason(rows: ShiftRows) -> str:
-    if rows.n == 1:
-        return "not enough data: n = 1"
-    if np.ptp(rows.values) == 0:
-        return "the metric is the same on every row, and resampling cannot show its error"
-    if rows.clusters is not None and rows.clusters.max() == 0:
-        return "not enough data: one cluster"
-    return ""
-
-
-def _basis(rows: ShiftRows, span: Span, moments: tilts.TiltMoments) -> ShiftBasis:
-    once = moments.second
-    if np.any(rows.weights != 1):
-        share = rows.counts * rows.weights / rows.n
-        once = span.factor.features.T @ (span.factor.features * share[:, None])
-    return ShiftBasis(
-        pivots=rows.points[span.factor.pivots],
-        corner=span.factor.corner,
-        mean=moments.mean,
-        cross=moments.cross,
-        second=moments.second,
-        once=once,
-    )
-
-
-def _space(rows: ShiftRows, span: Span, sample: tilts.TiltSample) -> ShiftSpace:
-    return ShiftSpace(
-        kernel=span.kernel,
-        points=rows.points,
-        features=span.factor.features,
-        weights=rows.weights,
-        counts=rows.counts,
-        values=sample.values,
-    )
-
-
-def _shown(draft: Shift, rows: ShiftRows, span: Span) -> tuple[Tilted, ...]:
-    """The first kernel sections as tilts: toward people like one of the rows."""
-    if len(span.constant) == len(rows.covariates):
-        row = draft.tilted(span.factor.corner[0], "everyone")
-        note = "every covariate is constant, so there is no other tilt"
-        return (dataclasses.replace(row, note=row.note or note),)
-    corner = span.factor.corner[:SHOWN]
-    if not all(part.form in NON_NEGATIVE for part in span.parts):
-        corner = corner[(span.factor.features @ corner.T).min(axis=0) >= 0]
-    points = rows.points[span.factor.pivots[:SHOWN]]
-    order = np.lexsort(points.T[::-1])
-    made = []
-    for i in order[order < len(corner)]:
-        where = describe_point(rows.covariates, points[i])
-        made.append(draft.tilted(corner[i], _words(where), where))
-    return tuple(made)
-
-
-def _words(where: dict[str, Any]) -> str:
-    return ", ".join(
-        value
-        if isinstance(value, str)
-        else f"{name} missing"
-        if value is None
-        else f"{name} {value:.4g}"
-        if isinstance(value, float)
-        else f"{name} {value}"
-        for name, value in where.items()
-    )
-
-
-def _provenance(rows: ShiftRows, seed: Seed) -> Provenance:
-    plain = provenance_of(rows.cells, seed.number)
-    return dataclasses.replace(
-        plain,
-        counted=plain.counted - sum(rows.lost.values()),
-        excluded={**plain.excluded, **rows.lost},
-        cells=len(rows.values),
-        fingerprint=rows.fingerprint(),
-    )
-
-
-def _guarantee(options: ShiftOptions, reason: str) -> str:
-    if reason:
-        return f"None: {reason}"
-    kept = "" if options.side == "both" else f"{options.side} "
-    tilted = "tilts" if options.method == "signed" else "non-negative tilts"
-    return (
-        f"With {level_text(options.level)} confidence all {kept}bounds hold at once, for all "
-        f"{tilted} in the space of the kernel"
-    )
-
-
-def _assumptions(engine: str, options: ShiftOptions, span: Span) -> tuple[str, ...]:
-    drawn = "clusters" if engine == "clusters" else "rows"
-    constant = (f"constant covariates: {', '.join(span.constant)}",) if span.constant else ()
-    return (
-        f"{drawn} are independent draws from the population audited",
-        "large-sample approximation by the bootstrap",
-        "the metric depends on the covariates in the tilted population as in the audited one",
-        *constant,
-    )
-
-
-def _limits(claim: Gap) -> tuple[float | None, float | None]:
-    metric, target = claim.metric, claim.target
-    if metric.low is None or metric.high is None:
-        return None, None
-    if isinstance(target, targets.Constant | targets.Custom):
-        value = target.value if isinstance(target, targets.Constant) else target.estimate
-        return metric.low - target.scale * value, metric.high - target.scale * value
-    ends = sorted((target.scale * metric.low, target.scale * metric.high))
-    return metric.low - ends[1], metric.high - ends[0]

@@ -1,36 +1,28 @@
 """`summarize`: how unequal the groups are, in one number that chance does not inflate."""
 
-import itertools
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from equipoise._codec import to_plain
 from equipoise._rng import Rng, seed_of
-from equipoise._validate import fraction, known_keywords, known_name, listing, modest, short, whole
-from equipoise.audits._partition import Partition, disjoint, find_partition, words_of
+from equipoise._validate import fraction, known_keywords, known_name, listing, modest, whole
+from equipoise.audits._fields import provenance_of
 from equipoise.audits._progress import Progress, progress_bar
-from equipoise.audits._provenance import provenance_of
-from equipoise.audits._spread_rows import (
+from equipoise.audits._spread.bench import Bench, quoted, set_up
+from equipoise.audits._spread.partition import disjoint, words_of
+from equipoise.audits._spread.rows import (
     measured_row,
     sd_row,
     summarized_groups,
     variance_details,
 )
-from equipoise.cells import Cells, gather
-from equipoise.cells.rows import pull_rows
-from equipoise.cells.steady import steady_cells
 from equipoise.cells.tallied import Tallied
-from equipoise.claims import Metric, overall
-from equipoise.claims.claim import Gap
-from equipoise.claims.groups import Groups, Intersections
+from equipoise.claims import Metric
 from equipoise.claims.metric import as_metric
-from equipoise.errors import ClaimError, OptionError
+from equipoise.errors import OptionError
 from equipoise.findings.summary import Summary
 from equipoise.methods import spread
-from equipoise.methods.arrays import FloatArray
 from equipoise.methods.spread import Meta
 from equipoise.trail import Trail
 
@@ -71,10 +63,8 @@ def summarize(
         Confidence level of each interval on its own.
     resamples
         Number of resamples.
-    rng
-        Seed; the same seed gives the same answer. If not given, one is drawn and recorded.
-    progress
-        Whether to show a bar, or a function called with (done, total).
+    rng, progress
+        As in `certify`.
 
     Examples
     --------
@@ -123,36 +113,6 @@ def summarize(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
-    """One metric over disjoint groups, in the form the mathematics takes."""
-
-    cells: Cells
-    partition: Partition
-    sample: spread.GroupSample
-    rows: Callable[[], tuple[FloatArray, FloatArray]]
-    """Fetches the rows of the usable groups: values, and positions among the usable groups."""
-
-
-def set_up(trail: Trail | Tallied, metric: Metric, groups: Groups) -> Bench:
-    """Scan the rows once and form the groups; refuse what cannot be summarised."""
-    asked = Gap(metric=metric, across=groups, target=overall())
-    cells = steady_cells(*gather(trail, [asked]))
-    refuse_clusters(cells)
-    partition = find_partition(groups, cells)
-    sample = sample_of(cells, partition)
-    if sample.frozen and not sample.binary:
-        raise ClaimError(
-            f"{metric.words.capitalize()} does not vary within any group, so nothing can be said "
-            "about its sampling error. Choose a metric that varies from row to row."
-        )
-
-    def rows() -> tuple[FloatArray, FloatArray]:
-        return _usable_rows(trail, metric, cells, partition, sample)
-
-    return Bench(cells=cells, partition=partition, sample=sample, rows=rows)
-
-
 def as_measures(measures: Iterable[str] | str | None) -> list[Meta]:
     """The measures asked for, in a fixed order; the readable names are understood too."""
     if measures is None:
@@ -164,65 +124,12 @@ def as_measures(measures: Iterable[str] | str | None) -> list[Meta]:
     wanted = [
         Meta(name)
         if name in readable
-        else MEASURES[known_name("measure", name, [*MEASURES, *readable])]
+        else MEASURES[known_name("measure", name, dict.fromkeys([*MEASURES, *readable]))]
         for name in given
     ]
     if not wanted:
         raise OptionError(f"measures names nothing. There is: {listing(MEASURES)}.")
     return [kind for kind in Meta if kind in wanted]
-
-
-def refuse_clusters(cells: Cells) -> None:
-    """Summaries resample rows, which must be independent."""
-    if cells.clusters is not None:
-        raise OptionError(
-            "This trail says that rows of the same cluster are not independent, which a summary of "
-            "spreads cannot take into account yet. Read the trail without cluster=…, or use one "
-            "row per cluster."
-        )
-
-
-def sample_of(cells: Cells, partition: Partition) -> spread.GroupSample:
-    """The usable groups; an error names the groups when they are too few."""
-    n = np.rint(partition.sums(cells.rows)).astype(np.int64)
-    if len(n) < 2:
-        raise ClaimError(
-            f"There is one group only, {partition.collection.label(0)!r}: nothing to compare it "
-            "with. Choose an attribute with two or more levels."
-        )
-    total, square = partition.sums(cells.total), partition.sums(cells.square)
-    if cells.zero_one:
-        # Sums of weights may exceed their total by rounding alone.
-        total = np.minimum(total, partition.sums(cells.weight))
-    weight, weight2 = partition.sums(cells.weight), partition.sums(cells.weight2)
-    try:
-        return spread.sample_from_weighted_sums(
-            weight, total, square, weight2, binary=cells.zero_one
-        )
-    except ValueError as error:
-        pairs = zip(_names(partition), n.tolist(), strict=True)
-        sizes = ", ".join(f"{short(label)} {rows:,}" for label, rows in itertools.islice(pairs, 8))
-        raise ClaimError(
-            f"{str(error).capitalize()}. Rows on which {cells.metric.name!r} counts: {sizes}. "
-            "Choose a coarser attribute."
-        ) from error
-
-
-def quoted(kind: str, metric: Metric, across: Groups | list[Groups]) -> dict[str, Any]:
-    """What was asked, in plain form, as a finding quotes it."""
-
-    def plain(value: Any) -> Any:
-        return to_plain(value, other=lambda v: f"a {type(v).__name__}")
-
-    def attributes(groups: Groups) -> Any:
-        return plain(groups.attributes if isinstance(groups, Intersections) else groups)
-
-    asked = [attributes(g) for g in across] if isinstance(across, list) else attributes(across)
-    return {"kind": kind, "metric": plain(metric), "across": asked}
-
-
-def _names(partition: Partition) -> list[str]:
-    return partition.collection.labels()
 
 
 def _draws(bench: Bench, resamples: int, rng: np.random.Generator) -> tuple[str, spread.Draws]:
@@ -233,26 +140,6 @@ def _draws(bench: Bench, resamples: int, rng: np.random.Generator) -> tuple[str,
         return "rows", drawn
     engine = "binomial" if sample.binary else "moments"
     return engine, spread.bootstrap_draws(sample, resamples, rng)
-
-
-def _usable_rows(
-    trail: Trail | Tallied,
-    metric: Metric,
-    cells: Cells,
-    partition: Partition,
-    sample: spread.GroupSample,
-) -> tuple[FloatArray, FloatArray]:
-    rows = pull_rows(trail, metric, cells)
-    position = np.full(len(partition) + 1, -1)
-    position[sample.kept] = np.arange(sample.groups)
-    # Cells in no group have the code -1, which points at the spare last entry.
-    group = position[partition.group[rows.cell]]
-    count = np.ones(len(group), dtype=np.int64) if rows.count is None else rows.count
-    count = np.where(group >= 0, count, 0)
-    value, group = np.repeat(rows.value, count), np.repeat(group, count)
-    # Engines return rows in any order; the answer must not depend on it.
-    order = np.lexsort((value, group))
-    return value[order], group[order].astype(np.float64)
 
 
 def _report(

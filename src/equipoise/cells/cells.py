@@ -10,6 +10,7 @@ import numpy as np
 
 from equipoise.claims.dimension import Dimension, Tilt
 from equipoise.claims.metric import Metric
+from equipoise.errors import ClaimError
 from equipoise.methods.arrays import FloatArray, IntArray
 
 
@@ -107,10 +108,20 @@ class Cells:
         names = [None if isinstance(a.dimension, Tilt) else a.name for a in self.axes]
         return names.index(name) if name in names else -1
 
+    def cut_by(self, dimension: Dimension) -> int:
+        """Position of the axis that a collection asks for."""
+        for position, axis in enumerate(self.axes):
+            if dimension in (axis.dimension, axis.asked):
+                return position
+        raise ClaimError(
+            f"The cells were not cut by {dimension.name!r}; gather them for this claim."
+        )
+
     def fingerprint(self) -> str:
         """A digest of the cells: the same from every engine and in every row order."""
         content = {
             "metric": self.metric.name,
+            # Written out, so that the levels 1 and '1' do not look the same.
             "axes": [[axis.name, [repr(level) for level in axis.levels]] for axis in self.axes],
             "index": self.index.tolist(),
             "counts": [array.astype(np.int64).tolist() for array in (self.present, self.rows)],

@@ -3,7 +3,6 @@
 import functools
 import operator
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import narwhals as nw
 
@@ -41,6 +40,7 @@ def key_of(trail: Trail, dimension: Dimension) -> nw.Expr:
     if dimension.edges is None:
         return nw.when(present).then(value)
     first, *inner, last = dimension.edges
+    # What lies beyond the edges belongs to no range, but still to everyone.
     inside = present & (value >= first) & (value <= last)
     return nw.when(inside).then(_bin_code(value, inner))
 
@@ -55,6 +55,7 @@ def ordered_column(trail: Trail, dimension: Ordered) -> str:
 def metric_columns(trail: Trail, metric: Metric) -> list[str]:
     """The columns a metric reads, roles first and in the order of the roles."""
     references = dict.fromkeys(r for formula in metric.formulas() for r in formula.references)
+    # A fixed order, since a row that lacks several columns is counted under the first of them.
     ordered = sorted(references, key=lambda r: (_role_rank(r), r.name))
     return list(dict.fromkeys(column_of(trail, ref, metric.by_role) for ref in ordered))
 
@@ -104,6 +105,7 @@ def condition_of(
     if guarded:
         columns = dict.fromkeys(column_of(trail, reference) for reference in formula.references)
         value = all_of([value, *(trail.present(column) for column in columns)])
+    # SQL's third truth value, unknown, is no yes.
     held: nw.Expr = value.fill_null(False)
     return held
 
@@ -148,6 +150,7 @@ def _evaluate(trail: Trail, formula: Formula, metric: Metric | None) -> Term:
         is_role = reference.marked != "column" and reference.name in TWO_VALUED
         if is_role and reference.name in trail.roles:
             role = reference.name
+            # Read as 0 and 1 also where the column holds words, which a formula could not add up.
             if role in trail.positive or role in binary:
                 return Term(trail.indicator(role), "number")
         return _column_term(trail, column_of(trail, reference, by_role))
@@ -173,9 +176,10 @@ def _clip(value: nw.Expr, metric: Metric) -> nw.Expr:
 def _bin_code(value: nw.Expr, cuts: Sequence[float]) -> nw.Expr:
     if not cuts:
         return nw.lit(0).cast(nw.Int32)
+    # How many cuts are passed: engines have comparisons in common, but no way of binning.
     return nw.sum_horizontal(*(truth_number(value >= cut) for cut in cuts))
 
 
 def _role_rank(reference: Reference) -> int:
-    names: list[Any] = [*ROLE_NAMES]
-    return names.index(reference.name) if reference.name in names else len(names)
+    is_role = reference.name in ROLE_NAMES
+    return ROLE_NAMES.index(reference.name) if is_role else len(ROLE_NAMES)

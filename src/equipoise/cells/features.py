@@ -106,6 +106,7 @@ def draw_sample(rows: FeatureRows, sample: int | None, seed: np.random.SeedSeque
         return rows
     # sorted first, so that the order in which an engine gave the rows does not matter
     order = np.lexsort((rows.weight, rows.value, *rows.matrix.T))
+    # A stream of its own, numbered far from those that an audit spawns.
     stream = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1 << 31))
     drawn = np.empty_like(rows.count)
     drawn[order] = np.random.default_rng(stream).multivariate_hypergeometric(
@@ -148,6 +149,7 @@ def _complete(
     known: BoolArray = np.ones(len(count), dtype=bool)
     missing = {}
     for name, part in zip(names, parts, strict=True):
+        # A missing text is no loss: it is a row of zeros, none of the levels.
         here = ~np.isnan(part).any(axis=1)
         lost = int(count[known & ~here].sum())
         if lost:

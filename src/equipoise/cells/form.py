@@ -12,7 +12,6 @@ from equipoise.cells.collection import Collection, observed
 from equipoise.cells.operators import BinnedSums, product_sums, sparse_sums
 from equipoise.cells.tilts import form_tilts
 from equipoise.cells.views import EachBin, EveryLevel, View, all_ranges, half_lines
-from equipoise.claims.dimension import Dimension
 from equipoise.claims.groups import (
     Bins,
     Boxes,
@@ -46,7 +45,7 @@ def _form(groups: Groups, cells: Cells) -> Collection:
 
 @_form.register
 def _(groups: Intersections, cells: Cells) -> Collection:
-    where = [_axis(cells, dimension) for dimension in groups.attributes]
+    where = [cells.cut_by(dimension) for dimension in groups.attributes]
     views = tuple(EveryLevel(cells.axes[i]) for i in where)
     depth = min(groups.depth or len(views), len(views))
     box = math.prod(view.size + 1 for view in views)
@@ -57,27 +56,27 @@ def _(groups: Intersections, cells: Cells) -> Collection:
 
 @_form.register
 def _(groups: Intervals, cells: Cells) -> Collection:
-    position = _axis(cells, groups.attribute)
+    position = cells.cut_by(groups.attribute)
     _check_ranges(groups, cells.axes[position])
     return _product(groups, cells, (all_ranges(cells.axes[position]),), [position])
 
 
 @_form.register
 def _(groups: Thresholds, cells: Cells) -> Collection:
-    position = _axis(cells, groups.attribute)
+    position = cells.cut_by(groups.attribute)
     return _product(groups, cells, (half_lines(cells.axes[position]),), [position])
 
 
 @_form.register
 def _(groups: Boxes, cells: Cells) -> Collection:
-    where = [_axis(cells, attribute) for attribute in groups.attributes]
+    where = [cells.cut_by(attribute) for attribute in groups.attributes]
     _check_ranges(groups, *(cells.axes[i] for i in where))
     return _product(groups, cells, tuple(all_ranges(cells.axes[i]) for i in where), where)
 
 
 @_form.register
 def _(groups: Masks, cells: Cells) -> Collection:
-    where = [_axis(cells, condition) for condition in groups.conditions]
+    where = [cells.cut_by(condition) for condition in groups.conditions]
     views = tuple(EveryLevel(cells.axes[i]) for i in where)
     cell, group = np.nonzero(cells.index[:, where] == 1)
     # A group that was named is reported even if nobody belongs to it.
@@ -96,7 +95,7 @@ def _(groups: Tilts, cells: Cells) -> Collection:
 @_form.register
 def _(groups: Bins, cells: Cells) -> Collection:
     inner = form_groups(groups.groups, cells)
-    position = _axis(cells, groups.by)
+    position = cells.cut_by(groups.by)
     view = EachBin(cells.axes[position])
     number = len(inner) * view.choices
     _check_number(groups, number)
@@ -176,13 +175,6 @@ def _in_order(choices: IntArray, free: IntArray) -> tuple[IntArray, IntArray]:
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     return choices[order], place
-
-
-def _axis(cells: Cells, dimension: Dimension) -> int:
-    for position, axis in enumerate(cells.axes):
-        if dimension in (axis.dimension, axis.asked):
-            return position
-    raise ClaimError(f"The cells were not cut by {dimension.name!r}; gather them for this claim.")
 
 
 def _check_ranges(groups: Groups, *axes: Axis) -> None:

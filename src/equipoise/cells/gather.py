@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from equipoise._codec import canonical
-from equipoise._validate import rows_text
+from equipoise._validate import known_keywords, rows_text
 from equipoise.cells.cells import Axis, Cells
 from equipoise.cells.expressions import metric_columns, ordered_column
 from equipoise.cells.influence import influence_claims
@@ -20,7 +20,7 @@ from equipoise.cells.tallied import Tallied
 from equipoise.cells.tally import Tally, total
 from equipoise.cells.tally import tally as totals_of
 from equipoise.cells.tilts import steady_weights
-from equipoise.claims.claim import Claim, Together, as_claim
+from equipoise.claims.claim import Claim, Together, parts_of
 from equipoise.claims.dimension import (
     Binned,
     Condition,
@@ -32,9 +32,10 @@ from equipoise.claims.dimension import (
 )
 from equipoise.claims.metric import Metric
 from equipoise.errors import ClaimError, TrailError
-from equipoise.methods.arrays import AnyArray, FloatArray, IntArray
+from equipoise.methods.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from equipoise.trail import Trail
 from equipoise.trail.engine import fetch, number_of_levels
+from equipoise.trail.trail import expect_trail
 
 #: More grouped rows than this are refused: the attributes cut the table too finely.
 MAX_CELLS = 1_000_000
@@ -47,11 +48,7 @@ def gather(trail: Trail | Tallied, claims: Sequence[Claim]) -> tuple[Cells, ...]
     """
     if isinstance(trail, Tallied):
         return _all_cells(trail.scan.narrowed(claims), claims)
-    if not isinstance(trail, Trail):
-        raise TrailError(
-            f"Expected a trail, such as equipoise.read(…) gives; got {type(trail).__name__}."
-        )
-    return _all_cells(scan_for(trail, claims), claims)
+    return _all_cells(scan_for(expect_trail(trail), claims), claims)
 
 
 def scan_for(trail: Trail, claims: Sequence[Claim], limit: int | None = None) -> Scan:
@@ -63,6 +60,7 @@ def scan_for(trail: Trail, claims: Sequence[Claim], limit: int | None = None) ->
     return _scan(Query(trail, dimensions, metrics), wanted, limit or MAX_CELLS)
 
 
+@known_keywords
 def tally(trail: Trail, *claims: Claim | Together) -> Tallied:
     """Count what the claims ask, in one scan; audits then take the counts in place of the trail.
 
@@ -82,29 +80,22 @@ def tally(trail: Trail, *claims: Claim | Together) -> Tallied:
     >>> eq.certify(counts, claim, rng=7).rows == eq.certify(eq.datasets.compas(), claim, rng=7).rows
     True
     """
-    if not isinstance(trail, Trail):
-        raise TrailError(
-            f"Expected a trail, such as equipoise.read(…) gives; got {type(trail).__name__}."
-        )
-    return tallied_within(trail, claims, MAX_CELLS)
+    return tallied_within(expect_trail(trail), claims, MAX_CELLS)
 
 
 def tallied_within(trail: Trail, claims: Sequence[Claim | Together], limit: int) -> Tallied:
     """The counts of the claims, refused where they are more than ``limit``."""
-    asked = [part for claim in claims for part in _parts(claim)]
+    asked = [part for claim in claims for part in parts_of(claim)]
     if not asked:
         raise ClaimError("tally needs at least one claim: what is to be counted?")
     every = [part for claim in asked for part in (claim, *influence_claims(claim))]
     return Tallied(scan=scan_for(trail, every, limit), trail=trail)
 
 
-def _parts(claim: Claim | Together) -> tuple[Claim, ...]:
-    return claim.claims if isinstance(claim, Together) else (as_claim(claim),)
-
-
 def _all_cells(scan: Scan, claims: Sequence[Claim]) -> tuple[Cells, ...]:
     axes, index = _axes(scan)
-    made = [_cells(scan, position, axes, index) for position in range(len(scan.metrics))]
+    clusters = cluster_codes(scan.table["cluster"]) if "cluster" in scan.table else None
+    made = [_cells(scan, position, axes, index, clusters) for position in range(len(scan.metrics))]
     return tuple(made[scan.position(claim.metric)] for claim in claims)
 
 
@@ -192,14 +183,15 @@ def _levels(dimension: Dimension, column: AnyArray) -> tuple[tuple[Any, ...], In
     if isinstance(dimension, Values):
         return encode(column, dimension.column, "", most=MAX_CELLS)
     if isinstance(dimension, Tilt):
-        return encode(steady_weights(column), dimension.name, "", most=MAX_CELLS)
+        return encode(column, dimension.name, "", most=MAX_CELLS)
     if isinstance(dimension, Ordered) and dimension.edges is None:
         levels, codes = encode(column, dimension.column, "Pass edges=… or a number as grid=….")
         # Missing is no point of the line: it takes the position after the last one.
         return tuple(level for level in levels if level is not None), codes
     bounds = _bounds(dimension)
-    values = [canonical(value) for value in column.tolist()]
+    values = column.tolist()
     codes = np.array([len(bounds) if v is None else v for v in values], dtype=np.int64)
+    # a missing value is a level of an attribute, but no part of a line
     named = isinstance(dimension, Binned) and None in values
     return (*bounds, None) if named else bounds, codes
 
@@ -209,19 +201,22 @@ def _bounds(dimension: Binned | Ordered) -> tuple[tuple[float | None, float | No
     return tuple(itertools.pairwise(ends))
 
 
-def _cells(scan: Scan, position: int, axes: tuple[Axis, ...], index: IntArray) -> Cells:
+def _cells(
+    scan: Scan, position: int, axes: tuple[Axis, ...], index: IntArray, clusters: IntArray | None
+) -> Cells:
     table = scan.table
-    counted = _without_cluster(totals_of(scan, position), table)
-    present = floats(table["present"])
+    counted = totals_of(scan, position)
+    if clusters is not None:
+        counted = _without_cluster(counted, clusters < 0)
+    present = table["present"]
     lost = {"missing count": scan.uncounted, "missing weight": total(table, "missing_weight")}
     excluded = {name: rows for name, rows in {**lost, **counted.excluded}.items() if rows}
     _check_anybody(scan.metrics[position], counted, present, excluded)
     sums = {"present": present, "rows": counted.rows, **counted.moments}
     merged_index, merged = merge(index, sums)
-    clusters = None
-    if "cluster" in table:
-        codes = cluster_codes(table["cluster"])
-        clusters = cluster_table(codes, index, counted.rows, counted.moments)
+    by_cluster = None
+    if clusters is not None:
+        by_cluster = cluster_table(clusters, index, counted.rows, counted.moments)
     return Cells(
         metric=scan.metrics[position],
         axes=axes,
@@ -231,16 +226,13 @@ def _cells(scan: Scan, position: int, axes: tuple[Axis, ...], index: IntArray) -
         scanned=round(float(present.sum())) + scan.uncounted,
         excluded=excluded,
         source=scan.source,
-        clusters=clusters,
+        clusters=by_cluster,
         **merged,
     )
 
 
-def _without_cluster(counted: Tally, table: Columns) -> Tally:
+def _without_cluster(counted: Tally, unknown: BoolArray) -> Tally:
     """Rows whose cluster is not known cannot be resampled, so they do not count."""
-    if "cluster" not in table:
-        return counted
-    unknown = cluster_codes(table["cluster"]) < 0
     missing = {"missing cluster": round(float(counted.rows[unknown].sum()))}
     return Tally(
         rows=np.where(unknown, 0.0, counted.rows),
@@ -278,6 +270,7 @@ def _with_edges(trail: Trail, dimension: Dimension) -> Dimension:
     # The inverse of the distribution function: exact, and the same on every engine.
     share = np.cumsum(counts) / counts.sum()
     wanted = np.arange(1, dimension.quantiles) / dimension.quantiles
+    # A sum that should equal the wanted share may fall short of it by rounding.
     inner = values[np.searchsorted(share, wanted - 1e-12)]
     edges = np.unique(np.concatenate(([values[0]], inner, [values[-1]])))
     if len(edges) < 2:

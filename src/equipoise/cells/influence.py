@@ -20,6 +20,7 @@ def influence_claims(claim: Claim) -> list[Claim]:
     if formula is None:
         return []
     value = _text(claim.metric)
+    # Zero times the value changes no sum, but counts on the same rows as the value does.
     both = [f"({formula}) + 0 * ({value})", f"({formula}) * ({value})"]
     return [_summed(claim, f"influence {i}", text) for i, text in enumerate(both)]
 

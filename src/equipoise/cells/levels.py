@@ -1,10 +1,9 @@
-"""Levels: the values of an attribute, brought to one form whatever engine they came from."""
+"""Levels: the values of an attribute in a fixed order, whatever engine they came from."""
 
 from typing import Any
 
 import numpy as np
 
-from equipoise._codec import canonical
 from equipoise._validate import listing
 from equipoise.errors import ClaimError
 from equipoise.methods.arrays import AnyArray, IntArray
@@ -16,11 +15,11 @@ MAX_LEVELS = 10_000
 def encode(
     column: AnyArray, called: str, advice: str, most: int = MAX_LEVELS
 ) -> tuple[tuple[Any, ...], IntArray]:
-    """The levels of a column in a fixed order (missing last) and each row's position among them.
+    """The levels of a key in a fixed order (missing last) and each row's position among them.
 
     ``advice`` tells what to do when there are too many, which is more than ``most``.
     """
-    values = [canonical(value) for value in column.tolist()]
+    values = column.tolist()
     found = set(values)
     if len(found) > most:
         raise ClaimError(

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from equipoise._codec import canonical
 from equipoise.cells.cells import ClusterTable
 from equipoise.methods.arrays import AnyArray, FloatArray, IntArray
 
@@ -22,7 +21,7 @@ def merge(index: IntArray, totals: dict[str, FloatArray]) -> tuple[IntArray, dic
 
 def cluster_codes(column: AnyArray) -> IntArray:
     """A number for each grouped row's cluster, -1 where it is missing."""
-    values = [canonical(value) for value in column.tolist()]
+    values = column.tolist()
     known = sorted(
         {value for value in values if value is not None}, key=lambda v: (str(type(v)), v)
     )

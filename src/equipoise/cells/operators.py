@@ -31,6 +31,7 @@ class ProductSums:
         lead = x.shape[:-1]
         sizes = tuple(view.size for view in self.views)
         box = np.zeros((*lead, math.prod(sizes)))
+        # Several cells may share a place, and assigning to a place twice would keep only the last.
         box[..., self.place] = np.add.reduceat(x[..., self.order], self.starts, axis=-1)
         box = box.reshape(*lead, *sizes)
         for position, view in enumerate(self.views):
@@ -76,6 +77,7 @@ def product_sums(index: IntArray, views: tuple[View, ...], take: IntArray) -> Pr
     places = box_positions(index, tuple(view.size for view in views))
     order = np.argsort(places, kind="stable")
     place, starts = np.unique(places[order], return_index=True)
+    # Taking everything in order would copy the largest array of a resampling loop for nothing.
     every = np.arange(math.prod(view.choices for view in views))
     same = np.array_equal(take, every)
     return ProductSums(order, starts.astype(np.int64), place, views, take, same)

@@ -57,6 +57,7 @@ class Query:
         if trail.roles.count is not None:
             # a row that stands for nobody is in no cell
             usable = usable & (trail.number(trail.roles.count) > 0)
+        # Null wherever the row does not count, so that one filter leaves the right rows.
         columns["value"] = nw.when(usable & self._counts(metric)).then(value_of(trail, metric))
         for role in ("weight", "count"):
             if role in trail.roles:

@@ -40,6 +40,7 @@ def pull_rows(
 ) -> Rows:
     """The rows behind the cells of a metric."""
     trail = rows_behind(source)
+    # A table of counts is short however many people it speaks of.
     if cells.counted > MAX_ROWS and trail.roles.count is None:
         raise TrailError(
             f"This method needs the rows themselves, and there are {cells.counted:,}, more than "
@@ -49,9 +50,6 @@ def pull_rows(
     query = Query(trail, dimensions, (metric,))
     further = {} if extra is None else {"extra": value_of(trail, _formula(extra))}
     table = fetch(query.rows(further), trail.source)
-    if "count" in table:
-        # A row that stands for nobody has no cell.
-        table = {name: column[table["count"] > 0] for name, column in table.items()}
     codes = [level_codes(axis, table[f"key{i}"]) for i, axis in enumerate(cells.axes)]
     index = np.stack(codes, axis=1) if codes else np.zeros((len(table["value"]), 0), dtype=np.int64)
     return Rows(

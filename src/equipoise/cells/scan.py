@@ -20,6 +20,7 @@ from equipoise.claims.metric import Metric
 from equipoise.errors import ClaimError
 from equipoise.methods.arrays import AnyArray, FloatArray, IntArray
 from equipoise.trail import Roles
+from equipoise.trail.engine import objects
 from equipoise.trail.roles import TWO_VALUED
 
 Columns = dict[str, AnyArray]
@@ -143,6 +144,7 @@ class Scan:
         position = self.position(metric)
         if position >= 0:
             return position
+        # Grouped by label and prediction, the rows answer every metric of the two.
         if is_local(metric) and set(metric.binary) <= set(self.two_valued):
             return None
         names = listing(known.name for known in self.metrics)
@@ -157,9 +159,9 @@ def regrouped(keys: Columns, sums: Columns) -> Columns:
     length = len(next(iter(sums.values())))
     coded = [_codes(column) for column in keys.values()]
     index = np.stack([code for _, code in coded] or [np.zeros(length, dtype=np.int64)], axis=1)
-    rows, merged = merge(index, {name: floats(column) for name, column in sums.items()})
+    rows, merged = merge(index, sums)
     found: Columns = {
-        name: _objects([values[i] for i in rows[:, position].tolist()])
+        name: objects([values[i] for i in rows[:, position].tolist()])
         for position, (name, (values, _)) in enumerate(zip(keys, coded, strict=True))
     }
     return found | merged
@@ -174,19 +176,13 @@ def floats(column: AnyArray) -> FloatArray:
 
 def plain_keys(column: AnyArray) -> AnyArray:
     """A fetched key in the one form that equal values have on every engine."""
-    return _objects([canonical(value) for value in column.tolist()])
+    return objects([canonical(value) for value in column.tolist()])
 
 
 def _codes(column: AnyArray) -> tuple[list[Any], IntArray]:
     number: dict[Any, int] = {}
     codes = [number.setdefault(value, len(number)) for value in column.tolist()]
     return list(number), np.array(codes, dtype=np.int64)
-
-
-def _objects(values: list[Any]) -> AnyArray:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
 
 
 def _plain(metric: Metric) -> Any:

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from equipoise._codec import from_plain, to_plain
-from equipoise._validate import listing
-from equipoise.cells.scan import Columns, Scan, floats, regrouped
+from equipoise._validate import known_keywords, listing
+from equipoise.cells.scan import Columns, Scan, floats, plain_keys, regrouped
 from equipoise.claims.dimension import Dimension, Levels
 from equipoise.claims.metric import as_metric
 from equipoise.errors import TrailError
 from equipoise.methods.arrays import AnyArray
 from equipoise.trail import Roles, Trail
+from equipoise.trail.engine import objects
+from equipoise.trail.trail import expect_trail
 
 _FORMAT = "equipoise counts"
 _VERSION = 1
@@ -25,6 +27,13 @@ class Tallied:
     """The counts of some claims: all that a group audit needs of a table.
 
     Made by [`tally`][equipoise.tally], and taken by every group audit in place of a trail.
+
+    >>> import equipoise as eq
+    >>> counts = eq.tally(eq.datasets.compas(), eq.gap("accuracy", across="sex"))
+    >>> counts
+    Tallied(6,172 rows of the bundled COMPAS counts; 'accuracy'; by 'sex')
+    >>> Tallied.from_json(counts.to_json()).rows
+    6172
     """
 
     scan: Scan = field(repr=False)
@@ -43,7 +52,7 @@ class Tallied:
     @property
     def rows(self) -> int:
         """Rows that were counted, frequencies included."""
-        return round(float(floats(self.scan.table["present"]).sum())) + self.scan.uncounted
+        return round(float(self.scan.table["present"].sum())) + self.scan.uncounted
 
     @property
     def source(self) -> str:
@@ -80,6 +89,7 @@ class Tallied:
     def from_dict(cls, data: Mapping[str, Any]) -> "Tallied":
         """The counts that `to_dict` wrote."""
         _check_format(data)
+        # Counts come from other places, so anything at all may stand in them.
         try:
             scan = Scan(
                 dimensions=_dimensions(data["dimensions"]),
@@ -107,8 +117,6 @@ class Tallied:
 
 def rows_behind(trail: Trail | Tallied) -> Trail:
     """The trail whose rows a method needs; counts alone have none."""
-    if isinstance(trail, Trail):
-        return trail
     if isinstance(trail, Tallied) and trail.trail is not None:
         return trail.trail
     if isinstance(trail, Tallied):
@@ -116,11 +124,10 @@ def rows_behind(trail: Trail | Tallied) -> Trail:
             "This method needs single rows, and these are counts. Pass the trail, or a method that "
             "works from totals, such as method=Bootstrap(engine='moments')."
         )
-    raise TrailError(
-        f"Expected a trail, such as equipoise.read(…) gives; got {type(trail).__name__}."
-    )
+    return expect_trail(trail)
 
 
+@known_keywords
 def merge(*parts: Tallied) -> Tallied:
     """Counts from several places as one, equal to the counts of all their rows together.
 
@@ -158,6 +165,7 @@ def merge(*parts: Tallied) -> Tallied:
         source=named if len(sources) <= 3 else f"{len(scans)} places",
         uncounted=sum(scan.uncounted for scan in scans),
     )
+    # Without a trail: the rows stayed where they were counted.
     return Tallied(scan=together)
 
 
@@ -172,6 +180,7 @@ def _called(scan: Scan, key: str) -> str:
 
 def _check_same(first: Scan, other: Scan) -> None:
     """Refuse counts of different questions, saying in what they differ."""
+    # Expressions have no equality, so one is the same as another only if it is that very object.
     pairs = {
         "metrics": (to_plain(first.metrics, other=id), to_plain(other.metrics, other=id)),
         "attributes": (to_plain(first.asked), to_plain(other.asked)),
@@ -224,22 +233,17 @@ def _dimensions(plain: Sequence[Any]) -> tuple[Dimension, ...]:
 
 
 def _table(plain: Mapping[str, Sequence[Any]]) -> Columns:
-    table: Columns = {}
-    for name, values in plain.items():
-        column = np.empty(len(values), dtype=object)
-        column[:] = from_plain(list(values))
-        table[str(name)] = column
-    return table
+    return {str(name): objects(from_plain(list(values))) for name, values in plain.items()}
 
 
 def _checked(scan: Scan) -> Scan:
-    """Sums as numbers, none of them missing or of another length."""
+    """Keys and sums in the forms that a look at a table gives, and as many of each."""
     lengths = {len(column) for column in scan.table.values()}
     keys = scan.key_columns()
     expected = {f"key{i}" for i in range(len(scan.dimensions))} | {"present"}
     if len(lengths) != 1 or not expected <= set(scan.table):
         raise TrailError("These counts are damaged: columns are missing or differ in length.")
-    table = {n: column if n in keys else floats(column) for n, column in scan.table.items()}
+    table = {n: plain_keys(c) if n in keys else floats(c) for n, c in scan.table.items()}
     if bool((table["present"] < 0).any()) or not np.isfinite(table["present"]).all():
         raise TrailError("These counts are damaged: some number of rows is negative.")
     return replace(scan, table=table)

@@ -50,16 +50,18 @@ def _local(scan: Scan, metric: Metric) -> Tally:
     """A metric of two-valued roles, worked out on the grouped rows themselves."""
     table = scan.table
     roles = {role: _indicator(scan, role) for role in scan.two_valued}
-    frequency = floats(table["present"])
+    frequency = table["present"]
     if scan.weighted:
-        frequency = frequency - floats(table["missing_weight"])
+        frequency = frequency - table["missing_weight"]
     complete = np.ones(len(frequency), dtype=bool)
     excluded: dict[str, int] = {}
     for role in metric.binary:
+        # A row that lacks several roles is counted once, under the first of them.
         missing = np.isnan(roles[role])
         excluded[f"missing {role}"] = round(float(frequency[complete & missing].sum()))
         complete &= ~missing
     counts = complete & as_truth(_on_arrays(metric.where or "1 == 1", roles))
+    # Where the metric does not count its value may not exist, and is thrown away.
     with np.errstate(all="ignore"):
         value = np.where(counts, as_number(_on_arrays(metric.value, roles)), 0.0)
     if metric.clipped:
@@ -79,8 +81,8 @@ def _local(scan: Scan, metric: Metric) -> Tally:
 
 
 def _local_moments(scan: Scan, frequency: FloatArray, value: FloatArray) -> dict[str, FloatArray]:
-    weight = floats(scan.table["weight"]) if scan.weighted else frequency
-    weight2 = floats(scan.table["weight2"]) if scan.weighted else frequency
+    weight = scan.table["weight"] if scan.weighted else frequency
+    weight2 = scan.table["weight2"] if scan.weighted else frequency
     return {
         f"{name}{order}": w * power
         for order, w in (("", weight), ("2", weight2))
@@ -91,12 +93,14 @@ def _local_moments(scan: Scan, frequency: FloatArray, value: FloatArray) -> dict
 def _pushed(scan: Scan, metric: Metric, reads: tuple[str, ...], prefix: str) -> Tally:
     """A metric that the engine has summed."""
     table = scan.table
-    rows = floats(table[f"{prefix}rows"])
+    rows = table[f"{prefix}rows"]
     if scan.weighted:
-        moments = {name: floats(table[f"{prefix}{name}"]) for name in _MOMENTS}
+        moments = {name: table[f"{prefix}{name}"] for name in _MOMENTS}
     else:
-        sums = rows, floats(table[f"{prefix}total"]), floats(table[f"{prefix}square"])
+        # without weights the weight is the number of rows, and so is its square
+        sums = rows, table[f"{prefix}total"], table[f"{prefix}square"]
         moments = dict(zip(_MOMENTS, sums * 2, strict=True))
+    # Each column is counted among the rows that have all before it, so the losses add up.
     present = [total(table, "present") - total(table, "missing_weight")]
     present += [total(table, f"{prefix}present{i}") for i in range(len(reads))]
     excluded = {f"missing {name}": present[i] - present[i + 1] for i, name in enumerate(reads)}
@@ -138,8 +142,7 @@ def _check_metric(scan: Scan, metric: Metric, reads: tuple[str, ...], prefix: st
 
 def _check_defined(metric: Metric, reads: tuple[str, ...], table: Columns, prefix: str) -> None:
     # One infinite or undefined value makes the sum of squares infinite, undefined or absent.
-    sums = table[f"{prefix}square"].tolist()
-    finite = all(v is None or abs(v) <= LARGEST**2 for v in sums)
+    finite = bool((table[f"{prefix}square"] <= LARGEST**2).all())
     last = f"{prefix}present{len(reads) - 1}"
     expected = total(table, f"{prefix}expected" if f"{prefix}expected" in table else last)
     if finite and expected == total(table, f"{prefix}rows"):
@@ -166,6 +169,7 @@ def _indicator(scan: Scan, role: str) -> FloatArray:
             f"positive={positive!r} does not occur in the {role} column {name!r}, "
             f"which holds {held}."
         )
+    # 1 and 2 may be codes for no and yes or the reverse; only 0 and 1 speak for themselves.
     allowed = found if role in scan.positive else {0, 1}
     if len(found) > 2 or not found <= allowed:
         raise TrailError(

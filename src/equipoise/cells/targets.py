@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from equipoise._codec import canonical
 from equipoise._validate import did_you_mean, listing
 from equipoise.cells.cells import Axis, Cells
 from equipoise.cells.collection import Collection
@@ -69,12 +68,12 @@ def reference_cells(where: Mapping[str, Any], cells: Cells) -> BoolArray:
 
 
 def _level(axis: Axis, value: Any) -> int:
-    wanted = canonical(value) if not isinstance(value, Mapping) else value
     levels = [level_where(axis, position) for position in range(len(axis))]
     for position, level in enumerate(levels):
-        if level == wanted and isinstance(level, bool) == isinstance(wanted, bool):
+        # True == 1 in Python, but the level "true" is not the level 1
+        if level == value and isinstance(level, bool) == isinstance(value, bool):
             return position
-    hint = did_you_mean(str(wanted), [v for v in levels if isinstance(v, str)])
+    hint = did_you_mean(str(value), [v for v in levels if isinstance(v, str)])
     raise ClaimError(f"{axis.name} has no level {value!r}.{hint} There is: {listing(levels)}.")
 
 

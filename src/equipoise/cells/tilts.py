@@ -98,11 +98,9 @@ def _weights(tilt: Tilt | Computed, cells: Cells) -> FloatArray:
 
 
 def _axis_weights(tilt: Tilt, cells: Cells) -> FloatArray:
-    for position, axis in enumerate(cells.axes):
-        if axis.dimension == tilt:
-            levels = np.array([np.nan if v is None else v for v in axis.levels], dtype=np.float64)
-            return np.asarray(levels[cells.index[:, position]])
-    raise ClaimError(f"The cells were not cut by {tilt.name!r}; gather them for this claim.")
+    position = cells.cut_by(tilt)
+    known = [np.nan if v is None else v for v in cells.axes[position].levels]
+    return np.asarray(np.array(known, dtype=np.float64)[cells.index[:, position]])
 
 
 def _computed(tilt: Computed, cells: Cells) -> FloatArray:

@@ -72,6 +72,7 @@ class EveryLevel:
 
     def free(self) -> BoolArray:
         """The last choice is free."""
+        # Last, so that a level's position is the same among the choices and on the axis.
         last: BoolArray = np.arange(self.choices) == len(self.axis)
         return last
 
@@ -137,6 +138,7 @@ class Ranges:
 
     def sum(self, box: FloatArray, axis: int) -> FloatArray:
         """Differences of prefix sums."""
+        # All n(n+1)/2 ranges from n additions; adding each range up would take n³.
         points = np.take(box, np.arange(len(self.axis)), axis=axis)
         prefix = np.concatenate(
             [np.zeros_like(np.take(box, [0], axis=axis)), np.cumsum(points, axis=axis)], axis=axis

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from equipoise._codec import from_plain, kind, to_plain
+from equipoise._codec import Written, from_plain, kind
 from equipoise._validate import known_keywords
 from equipoise.claims.dimension import Dimension, Levels, Tilt
 from equipoise.claims.groups import Groups, as_groups, bins, everyone
@@ -21,8 +21,16 @@ from equipoise.errors import ClaimError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """One question about every group of a collection."""
+class Claim(Written):
+    """One question about every group of a collection.
+
+    Made by [`gap`][equipoise.gap] and [`ratio`][equipoise.ratio].
+
+    >>> import equipoise as eq
+    >>> claim = eq.gap("selection_rate", across="sex", target=0.5)
+    >>> claim.metric, claim.words
+    (Metric(selection_rate), 'selection rate against 0.5')
+    """
 
     metric: Metric
     # a plan file may leave these out, as `gap` may: everyone, against everyone
@@ -35,11 +43,12 @@ class Claim:
         raise NotImplementedError
 
     def __post_init__(self) -> None:
-        # A plan file may name these by a word; the claim always holds the values.
-        object.__setattr__(self, "metric", as_metric(self.metric))
+        # The one place where names become values: functions and plan files both come through here.
         whom = everyone() if self.across is None else as_groups(self.across)
+        whose = overall() if self.target is None else as_target(self.target)
+        object.__setattr__(self, "metric", as_metric(self.metric))
         object.__setattr__(self, "across", whom)
-        object.__setattr__(self, "target", _target(self.target))
+        object.__setattr__(self, "target", whose)
 
     def dimensions(self) -> tuple[Dimension, ...]:
         """The dimensions of the groups, and of the reference group if it needs others."""
@@ -49,16 +58,6 @@ class Claim:
             cut_by = {dimension.name for dimension in needed if not isinstance(dimension, Tilt)}
             needed += [Levels(name) for name in self.target.where if name not in cut_by]
         return tuple(dict.fromkeys(needed))
-
-    def to_plan(self) -> dict[str, Any]:
-        """Plain form, which `equipoise.from_plan` reads."""
-        plain: dict[str, Any] = to_plain(self)
-        return plain
-
-    def quoted(self) -> dict[str, Any]:
-        """Plain form to quote in a result: what has none is named, not written out."""
-        plain: dict[str, Any] = to_plain(self, other=_named)
-        return plain
 
 
 @kind("gap")
@@ -93,7 +92,7 @@ class Ratio(Claim):
 
 @kind("together")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Together:
+class Together(Written):
     """Several claims asked as one: the guarantee holds for all of them at once."""
 
     name: str
@@ -103,16 +102,6 @@ class Together:
         if not self.claims:
             raise ClaimError(f"{self.name!r} joins no claim at all.")
         object.__setattr__(self, "claims", tuple(as_claim(claim) for claim in self.claims))
-
-    def to_plan(self) -> dict[str, Any]:
-        """Plain form, which `equipoise.from_plan` reads."""
-        plain: dict[str, Any] = to_plain(self)
-        return plain
-
-    def quoted(self) -> dict[str, Any]:
-        """Plain form to quote in a result: what has none is named, not written out."""
-        plain: dict[str, Any] = to_plain(self, other=_named)
-        return plain
 
 
 @known_keywords
@@ -125,8 +114,7 @@ def gap(metric: Metric | str, *, across: Any = None, target: Any = None) -> Gap:
     >>> eq.gap(eq.false_positive_rate, across=eq.intersections("race", "sex")).words
     'false positive rate against everyone'
     """
-    groups = everyone() if across is None else as_groups(across)
-    return Gap(metric=as_metric(metric), across=groups, target=_target(target))
+    return Gap(metric=metric, across=across, target=target)  # type: ignore[arg-type]
 
 
 @known_keywords
@@ -137,7 +125,7 @@ def ratio(metric: Metric | str, *, across: Any, target: Any = None) -> Ratio:
     >>> eq.ratio(eq.selection_rate, across="sex", target=eq.reference(sex="Male")).words
     'selection rate as a share of Male'
     """
-    return Ratio(metric=as_metric(metric), across=as_groups(across), target=_target(target))
+    return Ratio(metric=metric, across=across, target=target)  # type: ignore[arg-type]
 
 
 @known_keywords
@@ -147,6 +135,7 @@ def equalized_odds(*, across: Any, target: Any = None) -> Together:
     >>> [claim.metric.name for claim in equalized_odds(across="sex").claims]
     ['false_positive_rate', 'true_positive_rate']
     """
+    # Hardt, Price and Srebro (2016) ask that both rates be equal, so either may harm a group.
     pair = tuple(
         gap(m, across=across, target=target) for m in (false_positive_rate, true_positive_rate)
     )
@@ -160,7 +149,7 @@ def multicalibration(*, across: Any, edges: Iterable[float] | None = None, numbe
     >>> multicalibration(across="sex", number=5).words
     'residual against 0'
     """
-    cut = bins(as_groups(across), edges=edges, number=number)
+    cut = bins(across, edges=edges, number=number)
     return Gap(metric=residual, across=cut, target=constant(0))
 
 
@@ -179,6 +168,12 @@ def as_claim(value: Any) -> Claim:
     )
 
 
+def parts_of(claim: Claim | Together) -> tuple[Claim, ...]:
+    """The claims that are asked at once; one alone is its only part."""
+    return claim.claims if isinstance(claim, Together) else (as_claim(claim),)
+
+
+@known_keywords
 def from_plan(data: Any) -> Any:
     """Any metric, target, group collection or claim from its plain form.
 
@@ -195,12 +190,3 @@ def from_plan(data: Any) -> Any:
             f"got {data!r}."
         )
     return from_plain(data)
-
-
-def _named(value: object) -> str:
-    """A narwhals expression or a function as a finding speaks of it."""
-    return f"a {type(value).__name__}"
-
-
-def _target(value: Any) -> Target:
-    return overall() if value is None else as_target(value)

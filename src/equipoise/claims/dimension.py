@@ -88,9 +88,7 @@ class Condition:
     formula: str
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name.strip():
-            raise ClaimError(f"A group of your own needs a name; got {self.name!r}.")
-        parse(self.formula)
+        _check_formula("A group of your own", self.name, self.formula)
 
 
 @kind("tilt")
@@ -102,9 +100,7 @@ class Tilt:
     formula: str
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name.strip():
-            raise ClaimError(f"A tilt needs a name; got {self.name!r}.")
-        parse(self.formula)
+        _check_formula("A tilt", self.name, self.formula)
 
 
 @kind("values")
@@ -145,11 +141,14 @@ def as_dimension(value: object) -> Dimension:
 
 def as_ordered(value: object) -> Ordered:
     """A numeric attribute given by name, or already an ordered dimension."""
-    if isinstance(value, str):
-        return Ordered(value)
-    if isinstance(value, Ordered):
-        return value
-    raise ClaimError(f"A numeric attribute is given by its column name; got {value!r}.")
+    # anything else is taken for a column name, which the value itself checks
+    return value if isinstance(value, Ordered) else Ordered(value)  # type: ignore[arg-type]
+
+
+def _check_formula(what: str, name: object, formula: str) -> None:
+    if not isinstance(name, str) or not name.strip():
+        raise ClaimError(f"{what} needs a name; got {name!r}.")
+    parse(formula)
 
 
 def _check_column(column: object) -> None:

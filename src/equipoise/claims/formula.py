@@ -85,6 +85,7 @@ def parse(text: str) -> Formula:
     return _parse(text)
 
 
+# Checked when a value is made and read again by every audit: a few formulas, many times.
 @functools.lru_cache(maxsize=1024)
 def _parse(text: str) -> Formula:
     if len(text) > _LONGEST:
@@ -204,6 +205,7 @@ class _Evaluation:
         return Term(arithmetic.power(self._number(base), self._number(exponent)), "number")
 
     def _comparison(self, node: ast.Compare) -> Term:
+        # 0 < a < b holds where both parts do, as in Python.
         sides = [node.left, *node.comparators]
         parts = [
             self._compare(left, op, right)
@@ -251,6 +253,7 @@ class _Evaluation:
                 self.text, f"there is no function {name!r}.{hint} There is {listing(known)}"
             )
         value = self._number(inner)
+        # While a formula is checked there is no value that a function could be applied to.
         return Term(value if isinstance(value, _Anything) else _FUNCTIONS[name](value), "number")
 
 

@@ -1,10 +1,11 @@
 """Group collections: who is compared. Each is a value that knows which dimensions it needs."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
-from equipoise._codec import Plain, from_plain, kind, to_plain
+from equipoise._codec import Written, from_plain, kind
 from equipoise._validate import known_keywords, listing, whole
 from equipoise.claims.dimension import (
     Binned,
@@ -14,7 +15,6 @@ from equipoise.claims.dimension import (
     Ordered,
     as_dimension,
     as_ordered,
-    increasing,
 )
 from equipoise.errors import ClaimError
 
@@ -22,9 +22,23 @@ from equipoise.errors import ClaimError
 MAX_GROUPS = 250_000
 
 
+class Named(Protocol):
+    """Whatever goes by a name."""
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Groups:
-    """A collection of groups; every guarantee holds over the whole of it."""
+class Groups(Written):
+    """A collection of groups; every guarantee holds over the whole of it.
+
+    >>> import equipoise as eq
+    >>> isinstance(eq.intersections("race", "sex"), eq.Groups)
+    True
+    """
 
     weighs: ClassVar[bool] = False
     """Whether rows are weighed rather than told inside from outside."""
@@ -38,11 +52,6 @@ class Groups:
     def dimensions(self) -> tuple[Dimension, ...]:
         """The dimensions whose cells make up every group."""
         raise NotImplementedError
-
-    def to_plan(self) -> Plain:
-        """Plain form, which `equipoise.from_plan` reads."""
-        plain: Plain = to_plain(self)
-        return plain
 
 
 @kind("intersections")
@@ -69,10 +78,9 @@ class Intersections(Groups):
         return self.attributes
 
 
-@kind("intervals")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Intervals(Groups):
-    """Every range of one numeric attribute."""
+class _Line(Groups):
+    """Ranges of one numeric attribute."""
 
     attribute: Ordered
 
@@ -83,22 +91,18 @@ class Intervals(Groups):
     def dimensions(self) -> tuple[Dimension, ...]:
         """The attribute."""
         return (self.attribute,)
+
+
+@kind("intervals")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intervals(_Line):
+    """Every range of one numeric attribute."""
 
 
 @kind("thresholds")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Thresholds(Groups):
+class Thresholds(_Line):
     """Every half-line of one numeric attribute: below each end point, and from it up."""
-
-    attribute: Ordered
-
-    def __post_init__(self) -> None:
-        Groups.__post_init__(self)
-        object.__setattr__(self, "attribute", as_ordered(self.attribute))
-
-    def dimensions(self) -> tuple[Dimension, ...]:
-        """The attribute."""
-        return (self.attribute,)
 
 
 @kind("boxes")
@@ -135,12 +139,7 @@ class Masks(Groups):
         for given in self.conditions:
             if not isinstance(given, Condition):
                 raise ClaimError(f"masks takes names with formulas; got {given!r}.")
-        _refuse_repeated("masks", self.conditions)
-        if len(self.conditions) > self.max_groups:
-            raise ClaimError(
-                f"masks names {len(self.conditions):,} groups, more than the limit of "
-                f"{self.max_groups:,}. Name fewer, or pass max_groups=…."
-            )
+        check_names("masks", "groups", self.conditions, self.max_groups)
 
     def dimensions(self) -> tuple[Dimension, ...]:
         """One two-level dimension for each group."""
@@ -159,6 +158,7 @@ class Bins(Groups):
         Groups.__post_init__(self)
         object.__setattr__(self, "groups", as_groups(self.groups))
         object.__setattr__(self, "by", as_ordered(self.by))
+        # A second cut by the score would leave groups empty, and a tilt has no inside to cut.
         if self.by.edges is None or isinstance(self.groups, Bins) or self.groups.weighs:
             raise ClaimError("bins cuts a plain collection of groups once, at given edges.")
         _refuse_repeated("bins", self.dimensions())
@@ -282,7 +282,9 @@ def leaves(tree: Any, features: Sequence[str], *, max_groups: int = MAX_GROUPS) 
         )
     rules = _leaf_rules(fitted, list(features), 0, [])
     return Masks(
-        conditions=tuple(Condition(name, formula) for name, formula in rules), max_groups=max_groups
+        # Not by a mapping: cuts that differ in the eleventh digit read alike, and must not merge.
+        conditions=tuple(Condition(name, formula) for name, formula in rules),
+        max_groups=max_groups,
     )
 
 
@@ -301,8 +303,8 @@ def bins(
     """
     whole("number", number)
     chosen = [i / number for i in range(number + 1)] if edges is None else edges
-    score = Ordered("score", edges=increasing("edges", chosen, least=2), role=True)
-    return Bins(groups=as_groups(groups), by=score, max_groups=max_groups)
+    score = Ordered("score", edges=chosen, role=True)  # type: ignore[arg-type]
+    return Bins(groups=groups, by=score, max_groups=max_groups)
 
 
 def everyone() -> Masks:
@@ -311,6 +313,7 @@ def everyone() -> Masks:
     >>> everyone().dimensions()[0].name
     'everyone'
     """
+    # A formula that reads no column holds for every row, whatever is missing in it.
     return masks(everyone="1 == 1")
 
 
@@ -335,9 +338,19 @@ def _ordered(name: str, edges: Iterable[float] | None, grid: int | None) -> Orde
     return Ordered(name, edges=edges, quantiles=grid)  # type: ignore[arg-type]
 
 
-def _refuse_repeated(called: str, dimensions: Sequence[Dimension]) -> None:
-    names = [dimension.name for dimension in dimensions]
-    repeated = sorted({name for name in names if names.count(name) > 1})
+def check_names(called: str, what: str, given: Sequence[Named], limit: int) -> None:
+    """Refuse groups that were named one by one if two share a name, or if they are too many."""
+    _refuse_repeated(called, given)
+    if len(given) > limit:
+        raise ClaimError(
+            f"{called} names {len(given):,} {what}, more than the limit of {limit:,}. "
+            "Name fewer, or pass max_groups=…."
+        )
+
+
+def _refuse_repeated(called: str, given: Sequence[Named]) -> None:
+    times = Counter(one.name for one in given)
+    repeated = sorted(name for name, number in times.items() if number > 1)
     if repeated:
         raise ClaimError(f"{called} names {listing(repeated)} more than once.")
 

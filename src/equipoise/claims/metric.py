@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import narwhals as nw
 
-from equipoise._codec import Plain, from_plain, kind, to_plain
+from equipoise._codec import Written, from_plain, kind
 from equipoise._validate import known_keywords, known_name, real
 from equipoise.claims.formula import Formula, parse
 from equipoise.errors import ClaimError
@@ -22,11 +22,15 @@ Harm = Literal["high", "low", "both"]
 
 @kind("metric")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
+class Metric(Written):
     """What is measured on each row, and on which rows.
 
     Built-in metrics are ready-made values such as `equipoise.false_positive_rate`; make your own
     with [`metric`][equipoise.metric].
+
+    >>> import equipoise as eq
+    >>> eq.false_positive_rate.value, eq.false_positive_rate.where
+    ('prediction', 'label == 0')
     """
 
     name: str
@@ -84,6 +88,7 @@ class Metric:
     @property
     def in_unit(self) -> bool:
         """Whether its values are certain to lie between 0 and 1."""
+        # The range of a metric of your own is a promise, which the scan has yet to check.
         certain = self.clipped or self.shorthand() is not None
         inside = self.low is not None and self.high is not None
         return certain and inside and self.low >= 0 and self.high <= 1  # type: ignore[operator]
@@ -106,6 +111,7 @@ class Metric:
         high = high if self.high is None else min(high, self.high)
         if not low < high:
             raise ClaimError(f"{self.name!r} has no value in the range it is clipped to.")
+        # Any other range moves 0 or 1 to somewhere between them.
         kept = self.zero_one and (low, high) == (0, 1)
         return dataclasses.replace(self, name=name, low=low, high=high, clipped=True, zero_one=kept)
 
@@ -123,11 +129,6 @@ class Metric:
         # An expression has no truth value, so it must not be compared.
         built_in = isinstance(self.value, str) and METRICS.get(self.name) == self
         return self.name if built_in else None
-
-    def to_plan(self) -> Plain:
-        """Plain form: the bare name for a built-in metric, a dictionary otherwise."""
-        plain: Plain = to_plain(self)
-        return plain
 
 
 def as_metric(value: Any) -> Metric:
@@ -178,7 +179,21 @@ def _rate(name: str, value: str, where: str | None, harm: Harm, *roles: str) -> 
     )
 
 
+def _loss(name: str, value: str, *, probability: bool = False, high: float | None = None) -> Metric:
+    return Metric(
+        name=name,
+        value=value,
+        binary=("label",) if probability else (),
+        unit=("score",) if probability else (),
+        by_role=True,
+        low=0.0,
+        high=high,
+        harm="high",
+    )
+
+
 _BOTH = ("label", "prediction")
+# To be selected helps where a loan is given and harms where bail is denied: both directions.
 selection_rate = _rate("selection_rate", "prediction", None, "both", "prediction")
 false_positive_rate = _rate("false_positive_rate", "prediction", "label == 0", "high", *_BOTH)
 false_negative_rate = _rate("false_negative_rate", "1 - prediction", "label == 1", "high", *_BOTH)
@@ -192,31 +207,11 @@ negative_predictive_value = _rate(
 )
 accuracy = _rate("accuracy", "label == prediction", None, "low", *_BOTH)
 error_rate = _rate("error_rate", "label != prediction", None, "high", *_BOTH)
-brier = Metric(
-    name="brier",
-    value="(label - score) ** 2",
-    by_role=True,
-    binary=("label",),
-    unit=("score",),
-    low=0.0,
-    high=1.0,
-    harm="high",
-)
-log_loss = Metric(
-    name="log_loss",
-    value="-log(1 - abs(label - score))",
-    by_role=True,
-    binary=("label",),
-    unit=("score",),
-    low=0.0,
-    harm="high",
-)
-squared_error = Metric(
-    name="squared_error", value="(label - score) ** 2", by_role=True, low=0.0, harm="high"
-)
-absolute_error = Metric(
-    name="absolute_error", value="abs(label - score)", by_role=True, low=0.0, harm="high"
-)
+brier = _loss("brier", "(label - score) ** 2", probability=True, high=1.0)
+# for labels of 0 and 1: log(score) where it happened, log(1 - score) where it did not
+log_loss = _loss("log_loss", "-log(1 - abs(label - score))", probability=True)
+squared_error = _loss("squared_error", "(label - score) ** 2")
+absolute_error = _loss("absolute_error", "abs(label - score)")
 residual = Metric(name="residual", value="label - score", by_role=True, harm="both")
 coverage = Metric(
     name="coverage",

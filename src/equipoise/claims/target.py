@@ -6,15 +6,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from equipoise._codec import Plain, canonical, from_plain, kind, to_plain
+from equipoise._codec import Written, canonical, from_plain, kind
 from equipoise._validate import known_keywords, modest
 from equipoise.claims.formula import parse
 from equipoise.errors import ClaimError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """What a group's metric is compared with; ``0.8 * target`` scales it."""
+class Target(Written):
+    """What a group's metric is compared with; ``0.8 * target`` scales it.
+
+    >>> import equipoise as eq
+    >>> (0.8 * eq.overall()).words
+    '0.8 × everyone'
+    """
 
     scale: float = 1.0
     """Factor applied to the target, as in the four-fifths rule."""
@@ -35,11 +40,6 @@ class Target:
 
     def _words(self) -> str:
         raise NotImplementedError
-
-    def to_plan(self) -> Plain:
-        """Plain form, which `equipoise.from_plan` reads."""
-        plain: Plain = to_plain(self)
-        return plain
 
 
 @kind("constant")
@@ -83,6 +83,7 @@ class Reference(Target):
         object.__setattr__(self, "where", _plain_where(self.where))
 
     def __hash__(self) -> int:
+        # A mapping has no hash; in their one plain form, equal groups have equal texts.
         return hash((self.scale, repr(sorted(self.where.items(), key=repr))))
 
     def _words(self) -> str:
@@ -150,7 +151,8 @@ def complement() -> Complement:
 def reference(where: Mapping[str, Any] | None = None, /, **attributes: Any) -> Reference:
     """Compare with one group, named by its attributes.
 
-    A column whose name is no Python name goes into a dictionary.
+    A column whose name is no Python name goes into a dictionary. Where groups are ranges of a
+    number, one is given by its ends: ``reference(age={"from": 25, "below": 45})``.
 
     >>> (0.8 * reference(race="Caucasian")).words
     '0.8 × Caucasian'
@@ -181,10 +183,8 @@ def as_target(value: Any) -> Target:
         return value
     if isinstance(value, str) and value in _BY_WORD:
         return _BY_WORD[value]()
-    made = from_plain(value) if isinstance(value, Mapping) else value
-    # a mapping that means nothing comes back as one, and is refused below
-    if isinstance(value, Mapping) and not isinstance(made, Mapping):
-        return as_target(made)
+    if isinstance(value, Mapping) and ("kind" in value or set(value) == {"number"}):
+        return as_target(from_plain(value))
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
         return constant(value)  # type: ignore[arg-type]
     raise ClaimError(
@@ -197,10 +197,19 @@ _BY_WORD: dict[str, Callable[[], Target]] = {"overall": overall, "complement": c
 
 
 def _plain_where(where: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        str(name): _plain_where(value) if isinstance(value, Mapping) else canonical(value)
-        for name, value in where.items()
-    }
+    return {str(name): _plain_level(name, value) for name, value in where.items()}
+
+
+def _plain_level(name: object, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {end: canonical(number) for end, number in value.items()}
+    # as text, which is what `canonical` makes of the unknown, a pair would match no group
+    if hasattr(value, "__len__") and not isinstance(value, str):
+        raise ClaimError(
+            f"A group has one value of {name!r}, or one range such as {{'from': 25, 'below': 45}} "
+            f"(or 'to', where the end is included); got {value!r:.80}."
+        )
+    return canonical(value)
 
 
 def _level_words(name: str, value: Any) -> str:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from equipoise._codec import kind
-from equipoise._validate import columns_named, known_keywords, listing
+from equipoise._validate import columns_named, known_keywords
 from equipoise.claims.dimension import Dimension, Tilt, Values
-from equipoise.claims.groups import MAX_GROUPS, Groups
+from equipoise.claims.groups import MAX_GROUPS, Groups, check_names
 from equipoise.errors import ClaimError
 
 Weigh = Callable[[Mapping[str, Any]], Any]
@@ -51,15 +51,7 @@ class Tilts(Groups):
         for given in self.weights:
             if not isinstance(given, Tilt | Computed):
                 raise ClaimError(f"tilts takes names with formulas or functions; got {given!r}.")
-        names = [tilt.name for tilt in self.weights]
-        repeated = sorted({name for name in names if names.count(name) > 1})
-        if repeated:
-            raise ClaimError(f"tilts names {listing(repeated)} more than once.")
-        if len(names) > self.max_groups:
-            raise ClaimError(
-                f"tilts names {len(names):,} weights, more than the limit of {self.max_groups:,}. "
-                "Name fewer, or pass max_groups=…."
-            )
+        check_names("tilts", "weights", self.weights, self.max_groups)
 
     def dimensions(self) -> tuple[Dimension, ...]:
         """The weights that are formulas, and the columns that functions read."""
@@ -68,6 +60,7 @@ class Tilts(Groups):
             if isinstance(tilt, Tilt):
                 needed.append(tilt)
             else:
+                # The function is asked once for each combination of values, so these are the cells.
                 needed += [Values(column) for column in tilt.columns]
         return tuple(dict.fromkeys(needed))
 
@@ -108,6 +101,7 @@ def tilts(
         if isinstance(weight, Mapping):
             given += weight.items()
         elif isinstance(weight, str) and weight:
+            # Marked as a column, since a bare name could be that of a role.
             given.append((weight, f"column({weight!r})"))
         else:
             raise ClaimError(

@@ -2,6 +2,7 @@
 
 import enum
 import os
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,9 +28,6 @@ class Undetermined(enum.StrEnum):
     FAIL = "fail"
 
 
-PlanFile = Annotated[Path, typer.Argument(help="The plan, a YAML file.", metavar="PLAN")]
-
-
 def demo(out: options.Out = Path("out"), quiet: options.Quiet = False) -> None:
     """Audit the bundled COMPAS counts and write a report: a first look in half a minute."""
     from equipoise.plan import Plan
@@ -46,7 +44,7 @@ def demo(out: options.Out = Path("out"), quiet: options.Quiet = False) -> None:
 
 
 def audit(
-    data: Annotated[str, typer.Argument(help="CSV or Parquet file, folder, glob or database.")],
+    data: options.Source,
     across: Annotated[str, typer.Option(help="Attributes that form groups: race,sex.")],
     table: options.Table = None,
     label: options.Label = None,
@@ -59,7 +57,7 @@ def audit(
     metric: Annotated[
         list[str] | None, typer.Option(help="Metric; may be given several times.")
     ] = None,
-    tolerance: Annotated[float, typer.Option(help="Disparity that is tolerated.")] = 0.10,
+    tolerance: Annotated[float, typer.Option(min=0, help="Disparity that is tolerated.")] = 0.10,
     level: Annotated[float, typer.Option(help="Confidence of bounds.")] = 0.95,
     fdr: Annotated[float, typer.Option(help="Share of flags that may be false.")] = 0.10,
     seed: Annotated[int, typer.Option(min=0, help="Start of all randomness.")] = 7,
@@ -75,6 +73,7 @@ def audit(
     before looking.
     """
     from equipoise.plan import Plan
+    from equipoise.plan.draft import usual_metrics
 
     roles = options.given(
         label=label,
@@ -87,7 +86,7 @@ def audit(
     )
     audits = _usual_audits(
         across=options.names(across),
-        metrics=metric or _usual_metrics(roles),
+        metrics=metric or usual_metrics(roles),
         tolerance=tolerance,
         level=level,
         fdr=fdr,
@@ -108,7 +107,7 @@ def audit(
 
 
 def run(
-    plan: PlanFile,
+    plan: options.Plan,
     data: options.Data = None,
     table: options.Table = None,
     hash: options.Hash = None,
@@ -118,14 +117,13 @@ def run(
     quiet: options.Quiet = False,
 ) -> None:
     """Run a plan and write evidence.json and report.html."""
-    read = _registered(plan, hash)
-    evidence = _perform(read, folder=plan.parent, data=data, table=table, quiet=quiet or json)
+    evidence = _perform_file(plan, hash, data, table, quiet or json)
     written = _write(evidence, out, suppress)
     _tell(evidence, written, json, quiet)
 
 
 def check(
-    plan: PlanFile,
+    plan: options.Plan,
     data: options.Data = None,
     table: options.Table = None,
     hash: options.Hash = None,
@@ -146,8 +144,7 @@ def check(
     """
     from equipoise.plan import gate
 
-    read = _registered(plan, hash)
-    evidence = _perform(read, folder=plan.parent, data=data, table=table, quiet=quiet or json)
+    evidence = _perform_file(plan, hash, data, table, quiet or json)
     written = [] if out is None else _write(evidence, out, suppress)
     judged = gate(evidence, None if undetermined is None else undetermined.value)
     _tell(evidence, written, json, quiet)
@@ -156,16 +153,20 @@ def check(
     raise Leave(judged.code)
 
 
-def _registered(plan: Path, hash: str | None) -> "Plan":
+def _perform_file(
+    plan: Path, hash: str | None, data: str | None, table: str | None, quiet: bool
+) -> Evidence:
+    """Run the plan in a file, if it is the one that was registered."""
     from equipoise.plan import Plan
 
     read = Plan.load(plan)
+    # A shorter beginning could be met by chance, or by trying.
     if hash is not None and (len(hash) < 8 or not read.hash.startswith(hash.lower())):
         raise OptionError(
             f"The plan {plan.name} has the hash {read.hash}, not {hash}: it is not the one that "
             "was registered. (At least 8 characters are compared.)"
         )
-    return read
+    return _perform(read, folder=plan.parent, data=data, table=table, quiet=quiet)
 
 
 def _perform(
@@ -205,21 +206,13 @@ def _tell(evidence: Evidence, written: list[Path], json: bool, quiet: bool) -> N
         show_files(Path(os.path.relpath(path)) for path in written)
 
 
-def _usual_metrics(roles: dict[str, Any]) -> list[str]:
-    if "label" in roles and "prediction" in roles:
-        return ["false_positive_rate", "false_negative_rate", "selection_rate"]
-    if "label" in roles and "score" in roles:
-        return ["brier", "residual"]
-    if "prediction" in roles:
-        return ["selection_rate"]
-    raise OptionError("Name the columns: --prediction, and --label if the truth is known.")
-
-
 def _usual_audits(
-    *, across: list[str], metrics: list[str], tolerance: float, level: float, fdr: float
+    *, across: list[str], metrics: Sequence[str], tolerance: float, level: float, fdr: float
 ) -> list[dict[str, Any]]:
     if not across:
         raise OptionError("--across needs at least one attribute, such as --across race,sex.")
+    if not metrics:
+        raise OptionError("Name the columns: --prediction, and --label if the truth is known.")
     made: list[dict[str, Any]] = []
     for metric in metrics:
         words = metric.replace("_", " ")
@@ -235,4 +228,5 @@ def _number_or_word(text: str | None) -> str | int | None:
     """A value of the label as typed: whole numbers are numbers."""
     if text is None:
         return None
+    # A shell has no types: what looks like a whole number is meant as one.
     return int(text) if text.lstrip("-").isdigit() else text

@@ -38,6 +38,7 @@ def verify(
     from equipoise.plan import Exit, Plan
     from equipoise.plan import verify as perform_again
 
+    # A broken seal is one of the differences to be told, and no reason not to look.
     stored = Evidence.load(evidence, strict=False)
     registered = None if plan is None else Plan.load(plan)
     folder = Path() if plan is None else plan.parent
@@ -71,8 +72,13 @@ def report(
 
 
 def explain(
-    topic: Annotated[str, typer.Argument(help="A kind of finding, an audit, or an evidence file.")],
-    name: Annotated[str | None, typer.Argument(help="A finding in the evidence file.")] = None,
+    topic: Annotated[
+        str,
+        typer.Argument(help="A kind of finding, an audit, or an evidence file.", metavar="TOPIC"),
+    ],
+    name: Annotated[
+        str | None, typer.Argument(help="A finding in the evidence file.", metavar="NAME")
+    ] = None,
 ) -> None:
     """Explain a finding in plain words: what it says, what is guaranteed, how it is computed."""
     if not Path(topic).is_file():

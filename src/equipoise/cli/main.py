@@ -48,7 +48,9 @@ def _print_version(wanted: bool) -> None:
 def equipoise(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print version."),
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
     ] = False,
 ) -> None:
     """Audit black-box models for unfairness, with statistical guarantees."""

@@ -5,12 +5,18 @@ from typing import Annotated, Any
 
 import typer
 
+Plan = Annotated[Path, typer.Argument(help="The plan, a YAML file.", metavar="PLAN")]
+Source = Annotated[
+    str, typer.Argument(help="CSV or Parquet file, folder, glob or database.", metavar="DATA")
+]
 Label = Annotated[str | None, typer.Option(help="Column with what really happened.")]
 Prediction = Annotated[str | None, typer.Option(help="Column with what the model decided.")]
-Score = Annotated[str | None, typer.Option(help="Column with the model's number.")]
+Score = Annotated[str | None, typer.Option(help="Column with the model's number before deciding.")]
 Weight = Annotated[str | None, typer.Option(help="Column with sampling weights.")]
-Count = Annotated[str | None, typer.Option(help="Column with numbers of identical rows.")]
-Cluster = Annotated[str | None, typer.Option(help="Rows alike here are not independent.")]
+Count = Annotated[str | None, typer.Option(help="Column with how many identical rows a row is.")]
+Cluster = Annotated[
+    str | None, typer.Option(help="Column whose equal values mark rows that are not independent.")
+]
 Positive = Annotated[
     str | None, typer.Option(help="Value of label and prediction that counts as 1, if a word.")
 ]

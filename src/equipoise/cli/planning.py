@@ -12,45 +12,53 @@ from equipoise.cli.show import say
 from equipoise.errors import PlanError
 
 app = typer.Typer(help="Write and check audit plans.", no_args_is_help=True)
-PlanFile = Annotated[Path, typer.Argument(help="The plan, a YAML file.", metavar="PLAN")]
 
 
 @app.command()
 def init(
-    data: Annotated[str, typer.Argument(help="CSV or Parquet file, folder, glob or database.")],
+    data: options.Source,
     table: options.Table = None,
-    to: Annotated[Path, typer.Option(help="The plan to write.")] = Path("audit.yaml"),
+    out: Annotated[Path, typer.Option(help="The plan to write.")] = Path("audit.yaml"),
     label: options.Label = None,
     prediction: options.Prediction = None,
     score: options.Score = None,
     weight: options.Weight = None,
     count: options.Count = None,
-    force: Annotated[bool, typer.Option(help="Overwrite a plan that exists.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a plan that exists.")] = False,
 ) -> None:
     """Write a commented draft of a plan from the columns of a table."""
+    # Inside, here and below: help and mistyped commands should not wait for the mathematics.
     from equipoise.plan import draft
 
-    if to.exists() and not force:
-        raise PlanError(f"{to} exists already. Pass --to another file, or --force to overwrite it.")
-    roles = options.given(
-        label=label, prediction=prediction, score=score, weight=weight, count=count
+    if out.exists() and not force:
+        raise PlanError(f"{out} exists already. Pass another --out, or --force to overwrite it.")
+    text = draft(
+        data,
+        out=out,
+        table=table,
+        label=label,
+        prediction=prediction,
+        score=score,
+        weight=weight,
+        count=count,
     )
-    write_atomically(to, draft(data, to=to, table=table, **roles))
-    say(f"wrote {to}; read it, edit it, then: equipoise run {to}")
+    write_atomically(out, text)
+    say(f"wrote {out}; read it, edit it, then: equipoise run {out}")
 
 
 @app.command()
-def check(plan: PlanFile) -> None:
+def check(plan: options.Plan) -> None:
     """Check that a plan is well written, without touching the data."""
     from equipoise.plan import Plan
 
     read = Plan.load(plan)
-    say(f"{plan.name} is a plan of {len(read.audits)} audits: {', '.join(read.names())}.")
+    number = "1 audit" if len(read.audits) == 1 else f"{len(read.audits)} audits"
+    say(f"{plan.name} is a plan of {number}: {', '.join(read.names())}.")
     say(f"hash {read.hash}")
 
 
 @app.command("hash")
-def print_hash(plan: PlanFile) -> None:
+def print_hash(plan: options.Plan) -> None:
     """Print the hash of a plan, to be registered before looking at the data."""
     from equipoise.plan import Plan
 

@@ -28,6 +28,7 @@ _SIGNS = {
 
 def console() -> Console:
     """Standard output, as wide as it is."""
+    # Colours mean verdicts here; rich would also colour every number.
     return Console(highlight=False)
 
 
@@ -125,6 +126,7 @@ class Steps:
 
     def __init__(self, quiet: bool) -> None:
         self._status: Any = None
+        # In a log file a line that rewrites itself is only noise.
         if not quiet and sys.stderr.isatty():
             self._status = Console(stderr=True).status("")
 

@@ -1,6 +1,13 @@
-"""Bundled examples: counts only, no personal records."""
+"""Bundled examples: counts only, no personal records.
+
+>>> import equipoise as eq
+>>> eq.datasets.compas().source
+'the bundled COMPAS counts'
+"""
 
 from importlib.resources import files
+
+import narwhals as nw
 
 from equipoise._validate import known_keywords
 from equipoise.errors import OptionError
@@ -24,14 +31,13 @@ def compas(*, threshold: int = 5, everyone: bool = False) -> Trail:
     >>> compas().roles.prediction
     'high_risk'
     """
-    import narwhals as nw
-
     if isinstance(threshold, bool) or not isinstance(threshold, int) or not 1 <= threshold <= 10:
         raise OptionError(f"threshold must be a decile from 1 to 10; got {threshold!r}.")
     frame, _ = open_source(str(files(__name__) / "compas.csv"))
     frame = frame.with_columns(high_risk=(nw.col("decile_score") >= threshold).cast(nw.Int64))
     if not everyone:
         frame = frame.filter(nw.col("screened") == 1)
+    # the observed rate of each decile is a number between 0 and 1, which the decile itself is not
     again, people = nw.col("reoffended") * nw.col("n"), nw.col("n")
     risk = again.sum().over("decile_score") / people.sum().over("decile_score")
     frame = frame.with_columns(risk=risk)

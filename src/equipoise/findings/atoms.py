@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from equipoise.findings.summary import restored
-
 Form = Literal["levels", "bins", "ranges", "half-lines"]
 
 
@@ -43,8 +41,3 @@ class Atoms:
     """Rows of each atom whose metric is 1."""
     inside: tuple[bool, ...] = ()
     """Whether each atom belongs to the reference group, where that is the target."""
-
-    def __post_init__(self) -> None:
-        # Read back from JSON the axes are plain mappings.
-        axes = tuple(restored(AtomAxis, axis) for axis in self.axes)
-        object.__setattr__(self, "axes", axes)

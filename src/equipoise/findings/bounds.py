@@ -1,10 +1,9 @@
 """What `certify` says: bounds on every group's disparity that hold at once."""
 
 import dataclasses
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from equipoise._validate import fraction
 from equipoise.errors import OptionError
@@ -12,31 +11,29 @@ from equipoise.findings.atoms import Atoms
 from equipoise.findings.charts.forest import Line, forest, forest_pair, reading
 from equipoise.findings.charts.width import width_curve
 from equipoise.findings.finding import Finding
+from equipoise.findings.limits import (
+    Ends,
+    Side,
+    clamp,
+    furthest,
+    judged,
+    says_something,
+    tolerance_words,
+    tolerated,
+)
 from equipoise.findings.lookup import find_row, range_width
-from equipoise.findings.recipes import Ends, cook, family_critical, quantile_of
-from equipoise.findings.summary import restored
+from equipoise.findings.recipes import cook, family_critical, quantile_of
+from equipoise.findings.rows import ComparedGroup
 from equipoise.findings.verdict import Verdict
-from equipoise.findings.words import difference, left_out, level_text, plural
+from equipoise.findings.words import disparity_text, ends_text, level_text, plural
 
-Side = Literal["lower", "upper", "both"]
+_TOO_SMALL = "too small to exclude anything"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BoundedGroup:
+class BoundedGroup(ComparedGroup):
     """One group with its simultaneous bounds."""
 
-    group: str
-    """The group in words."""
-    where: Mapping[str, Any]
-    """The group as data: attribute → value, or → ends of a range."""
-    n: int
-    """Rows of the group on which the metric counts; how many rows a tilt's weights are worth."""
-    value: float | None
-    """The group's metric."""
-    target: float | None
-    """What it is compared with."""
-    disparity: float | None
-    """Value minus target, or value divided by target for a ratio."""
     lower: float | None
     """Lower bound on the disparity; None if there is none."""
     upper: float | None
@@ -48,17 +45,8 @@ class BoundedGroup:
     reach: float | None = None
     """Half-width of the bounds per unit of the critical value."""
 
-    def __post_init__(self) -> None:
-        if self.verdict is not None:
-            # Read back from JSON the verdict is a plain word.
-            object.__setattr__(self, "verdict", Verdict(self.verdict))
-
     def __str__(self) -> str:
-        ends = [
-            f"at least {self.lower:+.3f}" if self.lower is not None else "",
-            f"at most {self.upper:+.3f}" if self.upper is not None else "",
-        ]
-        said = " and ".join(end for end in ends if end) or self.note
+        said = ends_text(self.lower, self.upper, "{:+.3f}".format, self.note)
         estimate = "unknown" if self.disparity is None else f"{self.disparity:+.3f}"
         return f"{self.group}: {estimate}, {said} (n = {self.n:,})"
 
@@ -94,7 +82,7 @@ class Bounds(Finding):
     """Which bounds were computed."""
     tolerance: float | None
     """The disparity that is tolerated, if one was given."""
-    limits: tuple[float | None, float | None]
+    limits: Ends
     """Smallest and largest disparity that is possible at all."""
     method: Mapping[str, Any]
     """The method and its options."""
@@ -109,19 +97,12 @@ class Bounds(Finding):
     atoms: Atoms | None = dataclasses.field(default=None, repr=False)
     """The cells from which any group of the collection can be made again; None if unknown."""
 
-    def __post_init__(self) -> None:
-        if self.atoms is not None:
-            # Read back from JSON they are a plain mapping.
-            object.__setattr__(self, "atoms", restored(Atoms, self.atoms))
-
     def ask(self, group: Mapping[str, Any] | str | None = None, /, **where: Any) -> BoundedGroup:
         """The bounds of one group of the collection; asking more never costs confidence.
 
         Groups are named by their attributes, ranges by a pair of ends, or by the label of a row.
         """
-        row = find_row(self.rows, group, where)
-        if not isinstance(row, BoundedGroup):
-            raise TypeError("rows of bounds must be bounded groups")
+        row: BoundedGroup = find_row(self.rows, group, where)
         return row
 
     def at(self, level: float) -> "Bounds":
@@ -156,6 +137,7 @@ class Bounds(Finding):
             return None
         if Verdict.SHOWN_NOT in said:
             return Verdict.SHOWN_NOT
+        # All bounds hold at once, so verdicts may be put together without losing confidence.
         every = all(verdict is Verdict.SHOWN for verdict in said) and len(said) == len(self.rows)
         return Verdict.SHOWN if every else Verdict.UNDETERMINED
 
@@ -171,7 +153,7 @@ class Bounds(Finding):
             *self._verdict_sentence(),
             *self._extreme_sentences(),
             *self._vacuous_sentence(),
-            left_out(self.provenance.excluded, self.provenance.ineligible),
+            self.provenance.left_out(),
         )
 
     def plot(self, most: int = 40, *, beside: "Bounds | None" = None) -> Any:
@@ -191,14 +173,13 @@ class Bounds(Finding):
         )
 
     def _lines(self) -> list[Line]:
-        low, high = self._plot_limits()
         return [
             Line(
                 group=row.group,
                 n=row.n,
                 centre=row.disparity,
-                lower=low if row.lower is None else row.lower,
-                upper=high if row.upper is None else row.upper,
+                lower=row.lower,
+                upper=row.upper,
                 colour=str(row.verdict or reading(row.lower, row.upper, float(self.relative))),
             )
             for row in self.rows
@@ -230,6 +211,7 @@ class Bounds(Finding):
             ends = next(iter(row.where.values())) if len(row.where) == 1 else None
             bound = row.upper if self.side == "upper" else row.lower
             if isinstance(ends, Mapping) and bound is not None and row.disparity is not None:
+                # Widths on a grid that are meant to be equal differ by rounding.
                 width = round(range_width(ends), 12)
                 worst.setdefault(width, []).append((bound, row.disparity))
         if not worst:
@@ -256,12 +238,6 @@ class Bounds(Finding):
             attribute=next(iter(self.rows[0].where)),
         )
 
-    def _plot_limits(self) -> tuple[float, float]:
-        known = [
-            x for row in self.rows for x in (row.disparity, row.lower, row.upper) if x is not None
-        ]
-        return (min(known), max(known)) if known else (0.0, 1.0)
-
     def _plot_rules(self) -> list[float]:
         if self.tolerance is None:
             return [float(self.relative)]
@@ -274,16 +250,31 @@ class Bounds(Finding):
             yield {"lower": high, "upper": -low, "both": max(high, -low)}[self.side]
 
     def _rebound(self, row: BoundedGroup, ends: Ends) -> BoundedGroup:
+        # Without bounds, or being its own target, a group is the same at every level.
         if row.reach is None or row.disparity is None or row.reach == 0:
             return row
         lower = ends[0] if self.side != "upper" else None
         upper = ends[1] if self.side != "lower" else None
-        moved = dataclasses.replace(row, lower=clamp(lower, self), upper=clamp(upper, self))
-        verdict = judge(moved, self.tolerance, self.side, self.relative)
-        return dataclasses.replace(moved, verdict=verdict, note=vacuous_note(moved, self))
+        return self.judged(dataclasses.replace(row, lower=lower, upper=upper))
+
+    def judged(self, row: BoundedGroup) -> BoundedGroup:
+        """A row whose bounds are cut to what is possible, with its verdict and its note."""
+        lower, upper = clamp(row.lower, self.limits), clamp(row.upper, self.limits)
+        verdict, note = None, row.note
+        # A single row shows nothing, unless the group is its own target and differs by nothing.
+        alone = row.n == 1 and row.reach != 0
+        if self.tolerance is not None:
+            allowed = tolerated(self.tolerance, self.side, self.relative)
+            verdict = Verdict.UNDETERMINED if alone else judged(lower, upper, allowed)
+        if row.reach != 0:
+            telling = says_something(lower, upper, self.limits) and not alone
+            note = "" if telling else row.note or f"n = {row.n:,} is {_TOO_SMALL}"
+        if (lower, upper, verdict, note) == (row.lower, row.upper, row.verdict, row.note):
+            return row  # as most are without a tolerance, and copies of many rows take time
+        return dataclasses.replace(row, lower=lower, upper=upper, verdict=verdict, note=note)
 
     def _say(self, value: float) -> str:
-        return f"{value:.2f}" if self.relative else difference(value, self.share)
+        return disparity_text(value, self.relative, self.share)
 
     def _verdict_sentence(self) -> list[str]:
         if self.tolerance is None or self.verdict is None:
@@ -299,27 +290,25 @@ class Bounds(Finding):
         ]
 
     def _extreme_sentences(self) -> list[str]:
-        even = float(self.relative)
-        above = [row for row in self.rows if row.lower is not None and row.lower > even]
-        below = [row for row in self.rows if row.upper is not None and row.upper < even]
+        above, below = furthest(self.rows, float(self.relative))
         said = []
         if above:
-            row = max(above, key=lambda r: r.lower)
-            said.append(f"Furthest above: {self._one(row)}, at least {self._say(row.lower)}.")
+            said.append(f"Furthest above: {self._one(above)}, at least {self._say(above.lower)}.")
         if below:
-            row = min(below, key=lambda r: r.upper)
-            said.append(f"Furthest below: {self._one(row)}, at most {self._say(row.upper)}.")
+            said.append(f"Furthest below: {self._one(below)}, at most {self._say(below.upper)}.")
         return said or [f"No {self.noun} is told apart from {self.against}."]
 
     def _one(self, row: BoundedGroup) -> str:
         return f"{row.group} (n = {row.n:,}), estimated {self._say(row.disparity or 0.0)}"
 
     def _vacuous_sentence(self) -> list[str]:
+        # A group that is its own target has a note too, but its bounds say all there is to say.
         silent = [row for row in self.rows if row.note and row.reach != 0]
         if not silent:
             return []
         reasons: dict[str, list[str]] = {}
         for row in silent:
+            # Each of these notes has the group's own size; they are told together.
             reason = _TOO_SMALL if row.note.endswith(_TOO_SMALL) else row.note
             reasons.setdefault(reason, []).append(row.group)
         return [
@@ -327,72 +316,3 @@ class Bounds(Finding):
             f"{'; '.join(names[:3])}{f'; and {len(names) - 3} more' if len(names) > 3 else ''}."
             for reason, names in reasons.items()
         ]
-
-
-_TOO_SMALL = "too small to exclude anything"
-
-
-def judge(row: BoundedGroup, tolerance: float | None, side: Side, relative: bool) -> Verdict | None:
-    """What a group's bounds show about a tolerance."""
-    if tolerance is None:
-        return None
-    low, high = tolerated(tolerance, side, relative)
-    inside_low = low is None or (row.lower is not None and row.lower > low)
-    inside_high = high is None or (row.upper is not None and row.upper < high)
-    if _alone(row):
-        return Verdict.UNDETERMINED
-    if inside_low and inside_high:
-        return Verdict.SHOWN
-    beyond_high = high is not None and row.lower is not None and row.lower >= high
-    beyond_low = low is not None and row.upper is not None and row.upper <= low
-    return Verdict.SHOWN_NOT if beyond_high or beyond_low else Verdict.UNDETERMINED
-
-
-def _alone(row: BoundedGroup) -> bool:
-    """Whether the group is a single row, which shows nothing (unless it is its own target)."""
-    return row.n == 1 and row.reach != 0
-
-
-def tolerated(tolerance: float, side: Side, relative: bool) -> tuple[float | None, float | None]:
-    """The open range of disparities that a tolerance allows."""
-    if side == "lower":
-        return tolerance, None
-    if side == "upper":
-        return None, tolerance
-    return (tolerance, 1 / tolerance) if relative else (-tolerance, tolerance)
-
-
-def tolerance_words(tolerance: float, side: Side, relative: bool, share: bool) -> str:
-    """The tolerance as it reads in a sentence."""
-
-    def say(value: float) -> str:
-        return f"{value:.2f}" if relative else difference(value, share)
-
-    low, high = tolerated(tolerance, side, relative)
-    if low is None:
-        return f"below {say(tolerance)}"
-    if high is None:
-        return f"above {say(tolerance)}"
-    return f"between {say(low)} and {say(high)}"
-
-
-def clamp(bound: float | None, finding: Bounds) -> float | None:
-    """A bound moved into the range of what is possible at all."""
-    if bound is None or not math.isfinite(bound):
-        return None
-    low, high = finding.limits
-    if low is not None:
-        bound = max(bound, low)
-    return min(bound, high) if high is not None else bound
-
-
-def vacuous_note(row: BoundedGroup, finding: Bounds) -> str:
-    """A note if the bounds exclude nothing that was not impossible anyway."""
-    if row.reach == 0:
-        return row.note
-    low, high = finding.limits
-    says_low = row.lower is not None and (low is None or row.lower > low)
-    says_high = row.upper is not None and (high is None or row.upper < high)
-    if (says_low or says_high) and not _alone(row):
-        return ""
-    return row.note or f"n = {row.n:,} is {_TOO_SMALL}"

@@ -1,6 +1,5 @@
 """Strong calibration: whether a model is reliable for everyone, and where it is not."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,23 +9,17 @@ from equipoise.findings.charts.calibration import (
     importance_chart,
 )
 from equipoise.findings.finding import Finding
-from equipoise.findings.summary import restored
+from equipoise.findings.rows import Group
 from equipoise.findings.verdict import Verdict
-from equipoise.findings.words import amount, difference, left_out, percent, plural, unsigned
+from equipoise.findings.words import amount, difference, percent, plural, unsigned
 
 _UNITS = {"raw": "mean over rows", "standard": "standard deviations"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CalibratedGroup:
+class CalibratedGroup(Group):
     """Predicted against observed outcomes of some rows."""
 
-    group: str
-    """Who they are."""
-    where: Mapping[str, Any]
-    """Empty: the subgroup is described by rules."""
-    n: int
-    """Rows."""
     share: float
     """Their share of the rows tested."""
     value: float
@@ -163,18 +156,6 @@ class Calibration(Finding):
     curves: tuple[CurvePoint, ...]
     """Calibration curves of the subgroup and the rest."""
 
-    def __post_init__(self) -> None:
-        # Read back from JSON these are plain mappings and text.
-        for name, kind in (
-            ("rules", Rule),
-            ("profile", ProfileLine),
-            ("paths", ControlPath),
-            ("importance", ImportantColumn),
-            ("curves", CurvePoint),
-        ):
-            object.__setattr__(self, name, tuple(restored(kind, x) for x in getattr(self, name)))
-        object.__setattr__(self, "verdict", Verdict(self.verdict))
-
     @property
     def subgroup(self) -> CalibratedGroup | None:
         """The detected subgroup; None if no sum of scores is positive."""
@@ -194,8 +175,8 @@ class Calibration(Finding):
             *self._importance_sentence(),
             self._method_sentence(),
             f"{self.guarantee}.",
-            f"Based on {plural(source.counted, 'row')} of {source.source}.",
-            left_out(source.excluded, source.ineligible),
+            source.based_on(),
+            source.left_out(),
         )
 
     def plot(self) -> Any:
@@ -254,12 +235,14 @@ class Calibration(Finding):
             return []
         declared = self.verdict is Verdict.SHOWN_NOT
         name = "The subgroup detected" if declared else "The most suspicious subgroup"
+        # The subgroup was chosen for its distance on these very rows, so that is never told bare.
         said = [
             f"{name} holds {plural(group.n, 'row')} ({percent(group.share)} of those tested): "
             f"predicted {amount(group.target, self.share)}, observed "
             f"{amount(group.value, self.share)} "
             f"({difference(group.disparity, self.share)}, exaggerated by the search)."
         ]
+        # Its two directions are rows of their own only where it has both.
         parts = self.rows[1:3] if len(self.rows) > 3 else ()
         said += [
             f"Of these, {plural(part.n, 'row')} {part.group.removeprefix('its members ')}: "

@@ -7,26 +7,15 @@ from typing import Any, ClassVar
 from equipoise.findings.charts.forest import Line, forest
 from equipoise.findings.finding import Finding
 from equipoise.findings.lookup import find_row
+from equipoise.findings.rows import ComparedGroup
 from equipoise.findings.verdict import Verdict
-from equipoise.findings.words import left_out, plural
+from equipoise.findings.words import be, plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CertifiedGroup:
+class CertifiedGroup(ComparedGroup):
     """One group, certified or not."""
 
-    group: str
-    """The group in words."""
-    where: Mapping[str, Any]
-    """The group as data: attribute → value, or → ends of a range."""
-    n: int
-    """Rows of the group on which the metric counts; how many rows a tilt's weights are worth."""
-    value: float | None
-    """The group's metric."""
-    target: float | None
-    """What it is compared with."""
-    disparity: float | None
-    """Value minus target."""
     certified: bool
     """Whether the claim is certified for this group."""
     p_adjusted: float | None
@@ -86,9 +75,7 @@ class CertificateList(Finding):
 
     def ask(self, group: Mapping[str, Any] | str | None = None, /, **where: Any) -> CertifiedGroup:
         """The certificate of one group, named by its attributes, its range or its label."""
-        row = find_row(self.rows, group, where)
-        if not isinstance(row, CertifiedGroup):
-            raise TypeError("rows of certificates must be certified groups")
+        row: CertifiedGroup = find_row(self.rows, group, where)
         return row
 
     def plot(self, most: int = 40) -> Any:
@@ -108,7 +95,7 @@ class CertificateList(Finding):
         rules = [self.tolerance] if self.side != "both" else [-self.tolerance, self.tolerance]
         return forest(
             lines,
-            title=f"Certified: {self.metric} {self.claimed}",
+            title=f"Certified: disparity in {self.metric} {self.claimed}",
             subtitle=self.guarantee,
             axis="disparity",
             reference=rules,
@@ -119,9 +106,9 @@ class CertificateList(Finding):
         """How many groups are certified, the guarantee, and the rows left out."""
         done = self.certified
         return (
-            f"{plural(len(done), self.noun)} of {len(self):,} {'is' if len(done) == 1 else 'are'} "
+            f"{plural(len(done), self.noun)} of {len(self):,} {be(len(done))} "
             f"certified to have a disparity {self.claimed}.",
             f"{self.guarantee}.",
             f"A {self.noun} without a certificate may meet the claim all the same.",
-            left_out(self.provenance.excluded, self.provenance.ineligible),
+            self.provenance.left_out(),
         )

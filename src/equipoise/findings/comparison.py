@@ -1,19 +1,18 @@
 """What `compare` says: whether one spread between groups is larger than another."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from equipoise.findings.charts.spread import differences
 from equipoise.findings.finding import Finding
-from equipoise.findings.summary import restored
-from equipoise.findings.words import left_out, percent, plural, unsigned
+from equipoise.findings.rows import AboutEveryone
+from equipoise.findings.words import percent, plural, unsigned
 
 Between = Literal["attributes", "models"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedSpread:
+class ComparedSpread(AboutEveryone):
     """Two spreads and the interval for their difference, on the scale of variances."""
 
     first: str
@@ -34,11 +33,6 @@ class ComparedSpread:
     """Which spread is shown to be larger; empty if neither is."""
     note: str = ""
     """What limits the comparison."""
-
-    @property
-    def where(self) -> Mapping[str, Any]:
-        """A comparison is about all groups at once."""
-        return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,11 +85,6 @@ class Comparison(Finding):
     sides: tuple[ComparedSide, ...]
     """Every attribute or model, with its own spread."""
 
-    def __post_init__(self) -> None:
-        # Read back from JSON these are plain mappings.
-        sides = tuple(restored(ComparedSide, side) for side in self.sides)
-        object.__setattr__(self, "sides", sides)
-
     def sentences(self) -> tuple[str, ...]:
         """Each spread, each comparison, what it rests on, and the groups left out."""
         source = self.provenance
@@ -105,7 +94,7 @@ class Comparison(Finding):
             f"{plural(len(self.rows), 'interval')} of {percent(self.level, 0)}, each on its own, "
             f"for differences of variances, on {plural(source.counted, 'row')} of {source.source}.",
             *(f"Left out of {side.name}: {name}." for side in self.sides for name in side.excluded),
-            left_out(source.excluded, source.ineligible),
+            source.left_out(),
         )
 
     def plot(self) -> Any:
@@ -126,6 +115,7 @@ class Comparison(Finding):
         )
 
     def _pair_sentence(self, row: ComparedSpread) -> str:
+        # Corrected variances may lie below zero, where there is no standard deviation to compare.
         ends = f"difference of variances {row.difference:.3g}, {row.lower:.3g} to {row.upper:.3g}"
         if not row.larger:
             return (

@@ -1,24 +1,18 @@
 """What `describe` says: sizes, estimates and pointwise intervals."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from equipoise.findings.charts.forest import Line, forest, reading
 from equipoise.findings.finding import Finding
-from equipoise.findings.words import amount, left_out, level_text, plural
+from equipoise.findings.rows import Group
+from equipoise.findings.words import amount, level_text, plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedGroup:
+class DescribedGroup(Group):
     """One group as it is in the data."""
 
-    group: str
-    """The group in words."""
-    where: Mapping[str, Any]
-    """The group as data: attribute → value, or → ends of a range."""
-    n: int
-    """Rows of the group on which the metric counts."""
     value: float | None
     """The group's metric; None if it counts on no row."""
     lower: float | None
@@ -73,7 +67,7 @@ class Description(Finding):
             f"({self.method}); with {plural(len(self), 'group')} {self._misses()} can be expected "
             "to miss.",
             *self._small_groups(),
-            left_out(source.excluded, source.ineligible),
+            source.left_out(),
         )
 
     def plot(self, most: int = 40) -> Any:
@@ -100,6 +94,7 @@ class Description(Finding):
         )
 
     def _extremes(self) -> list[str]:
+        # The highest and lowest of many small groups are those that chance moved furthest.
         known = [row for row in self.rows if row.value is not None and row.n >= self.small]
         if not known:
             return []
@@ -123,5 +118,6 @@ class Description(Finding):
         return [f"{plural(len(few), 'group')} {have} fewer than {self.small} such rows{none}."]
 
     def _misses(self) -> str:
+        # Said so that nobody reads the intervals as if they held together.
         expected = round((1 - self.level) * len(self))
         return f"about {expected}" if expected else "fewer than one"

@@ -79,7 +79,8 @@ class Evidence:
     @property
     def fingerprint(self) -> str:
         """Digest of the data behind all findings: alike from every engine and row order."""
-        marks = sorted({str(entry.finding.provenance.fingerprint) for entry in self.entries})
+        # Neither the order of the findings nor how many share a table makes other data of it.
+        marks = sorted({entry.finding.provenance.fingerprint for entry in self.entries})
         return hashlib.sha256("\n".join(marks).encode()).hexdigest()
 
     @property
@@ -90,6 +91,7 @@ class Evidence:
 
     def contradictions(self) -> tuple[tuple[str, str, str], ...]:
         """What the file states of itself but its content does not give: name, stated, given."""
+        # The verdict and the fingerprint follow from the findings; the seal covers all the rest.
         given = {"verdict": str(self.verdict), "fingerprint": self.fingerprint, "seal": self.seal}
         return tuple(
             (name, self.stated[name], value)
@@ -125,11 +127,11 @@ class Evidence:
         return (
             _VERDICTS[self.verdict],
             f"{plural(len(conclusions), 'finding')}: "
-            f"{conclusions.count(Verdict.SHOWN_NOT)} show a violation, "
-            f"{conclusions.count(Verdict.SHOWN)} show that the limit is kept, "
+            f"{_do(conclusions.count(Verdict.SHOWN_NOT), 'show')} a violation, "
+            f"{_do(conclusions.count(Verdict.SHOWN), 'show')} that the limit is kept, "
             f"{conclusions.count(Verdict.UNDETERMINED)} cannot tell, "
-            f"{conclusions.count(None)} describe or found nothing to report.",
-            f"{planned} of them were fixed in a plan beforehand."
+            f"{_do(conclusions.count(None), 'describe')} or found nothing to report.",
+            f"{planned} of them {'was' if planned == 1 else 'were'} fixed in a plan beforehand."
             if planned
             else "None of them was fixed in a plan beforehand: read them as exploratory.",
         )
@@ -220,6 +222,7 @@ def overall(conclusions: Iterable[Verdict | None]) -> Verdict:
     >>> overall([Verdict.SHOWN, None]), overall([None])
     (<Verdict.SHOWN: 'shown'>, <Verdict.UNDETERMINED: 'undetermined'>)
     """
+    # A finding without a conclusion weighs nothing: flags that found none do not show fairness.
     said = {conclusion for conclusion in conclusions if conclusion is not None}
     if Verdict.SHOWN_NOT in said:
         return Verdict.SHOWN_NOT
@@ -233,18 +236,23 @@ _VERDICTS = {
     "there is none.",
 }
 
-_FIELDS = (
-    "schema",
-    "title",
-    "verdict",
-    "created",
-    "plan_hash",
-    "fingerprint",
-    "versions",
-    "plan",
-    "entries",
-    "seal",
-)
+#: The fields of the file, and what each may hold.
+_FIELDS: dict[str, Any] = {
+    "schema": str,
+    "title": str,
+    "verdict": str,
+    "created": str,
+    "plan_hash": str | None,
+    "fingerprint": str,
+    "versions": Mapping,
+    "plan": Mapping | None,
+    "entries": list | tuple,
+    "seal": str,
+}
+
+
+def _do(number: int, verb: str) -> str:
+    return f"{number} {verb}{'s' if number == 1 else ''}"
 
 
 def _check_shape(data: Any, called: str) -> None:
@@ -261,16 +269,9 @@ def _check_shape(data: Any, called: str) -> None:
             f"{called} is not whole: it lacks {listing(missing)}"
             f" and has the unknown fields {listing(strange)}."
         )
-    texts = {name: data[name] for name in ("title", "verdict", "created", "fingerprint", "seal")}
-    wrong = [name for name, value in texts.items() if not isinstance(value, str)]
-    wrong += [name for name, value in data.items() if name == "entries" and not _is_list(value)]
-    wrong += [n for n in ("versions", "plan") if not isinstance(data[n], Mapping | None)]
+    wrong = [name for name, kind in _FIELDS.items() if not isinstance(data[name], kind)]
     if wrong:
         raise EquipoiseError(f"{called} has fields of the wrong type: {listing(wrong)}.")
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list | tuple)
 
 
 def _entry(item: Any, called: str) -> Entry:

@@ -1,19 +1,19 @@
 """What `select_fair` says: which model errs least among those that treat people alike."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from equipoise.findings.charts.transport import trade_off
 from equipoise.findings.finding import Finding
+from equipoise.findings.rows import AboutEveryone
 from equipoise.findings.verdict import Verdict
-from equipoise.findings.words import amount, left_out, level_text, plural, unsigned
+from equipoise.findings.words import amount, level_text, plural, unsigned
 
 Bound = Literal["lower", "upper"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditedModel:
+class AuditedModel(AboutEveryone):
     """One model: its error, its audit value, and whether it may be chosen."""
 
     model: str
@@ -34,15 +34,6 @@ class AuditedModel:
     """Whether it is the one chosen."""
     method: str
     """How the sampling error was found."""
-
-    def __post_init__(self) -> None:
-        # Read back from JSON this is text.
-        object.__setattr__(self, "verdict", Verdict(self.verdict))
-
-    @property
-    def where(self) -> Mapping[str, Any]:
-        """A model is about everybody."""
-        return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +87,8 @@ class FairChoice(Finding):
             self._constraint_sentence(),
             "Models were chosen and judged on the same rows, which flatters the error of the one "
             "chosen; judge it again on rows of its own.",
-            f"Based on {plural(source.counted, 'row')} of {source.source}.",
-            left_out(source.excluded, source.ineligible),
+            source.based_on(),
+            source.left_out(),
         )
 
     def plot(self) -> Any:

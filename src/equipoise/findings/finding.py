@@ -8,11 +8,15 @@ from html import escape
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
-from equipoise._codec import build, from_plain, to_plain
-from equipoise._validate import known_name, listing, short
+import numpy as np
+
+from equipoise._codec import to_plain
+from equipoise._validate import short
 from equipoise.errors import EquipoiseError, OptionError
+from equipoise.findings.reading import is_quoted, read_back
 from equipoise.findings.tables import html_table, text_table
 from equipoise.findings.verdict import Verdict
+from equipoise.findings.words import left_out, plural
 
 _KINDS: dict[str, type["Finding"]] = {}
 
@@ -40,10 +44,24 @@ class Provenance:
     seed: int | None = None
     """The ``rng=`` that gives the same answer again."""
 
+    def based_on(self) -> str:
+        """A sentence on the rows that were used."""
+        return f"Based on {plural(self.counted, 'row')} of {self.source}."
+
+    def left_out(self) -> str:
+        """A sentence on the rows that were not."""
+        return left_out(self.excluded, self.ineligible)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What every audit returns: rows, the guarantee they come with, and where they come from."""
+    """What every audit returns: rows, the guarantee they come with, and where they come from.
+
+    >>> import equipoise as eq
+    >>> found = eq.describe(eq.datasets.compas(), eq.gap("accuracy", across="sex"))
+    >>> isinstance(found, eq.Finding), found.question
+    (True, 'accuracy against everyone')
+    """
 
     row_type: ClassVar[type]
     columns: ClassVar[tuple[str, ...]]
@@ -97,7 +115,7 @@ class Finding:
         data: dict[str, Any] = {"kind": self.kind}
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            data[field.name] = value if _is_quoted(value) else _plain(value)
+            data[field.name] = value if is_quoted(value) else _plain(value)
         return data
 
     def to_json(self, indent: int | None = None) -> str:
@@ -134,6 +152,7 @@ class Finding:
         }
         for name in dict.fromkeys(name for row in self.rows for name in row.where):
             title = name
+            # A table may well have a column called n or value.
             while title in columns:
                 title = f"where {title}"
             columns[title] = [_scalar(row.where.get(name)) for row in self.rows]
@@ -155,42 +174,16 @@ def from_dict(data: Mapping[str, Any]) -> Finding:
         raise EquipoiseError(
             f"{data.get('kind')!r} is not a kind of finding. There is: {', '.join(_KINDS)}."
         )
-    rows = data.get("rows", ())
+    fields = {name: value for name, value in data.items() if name != "kind"}
+    if "rows" in fields:
+        fields["rows"] = _rows(cls, fields["rows"])
+    return read_back(cls, fields, cls.kind)
+
+
+def _rows(cls: type[Finding], rows: Any) -> tuple[Any, ...]:
     if not isinstance(rows, list | tuple):
-        raise EquipoiseError(f"The rows of a {cls.kind} must be a list; got {rows!r}.")
-    made: dict[str, Any] = {
-        "rows": tuple(build(cls.row_type, row, f"{cls.kind} row") for row in rows),
-        "provenance": build(Provenance, data.get("provenance", {}), "provenance"),
-    }
-    for name, value in data.items():
-        if name not in ("kind", *made):
-            made[name] = value if _is_quoted(value) else from_plain(value)
-    _check_fields(cls, made)
-    try:
-        finding: Finding = cls(**made)
-    except (TypeError, ValueError, AttributeError, LookupError) as error:
-        said = short(str(error), 300)
-        raise EquipoiseError(f"This {cls.kind} has a field of the wrong type: {said}.") from error
-    return finding
-
-
-def _is_quoted(value: Any) -> bool:
-    # A claim or method in plain form stays as it was written: a finding quotes it.
-    return isinstance(value, Mapping) and "kind" in value
-
-
-def _check_fields(cls: type[Finding], made: Mapping[str, Any]) -> None:
-    fields = dataclasses.fields(cls)
-    for name in made:
-        known_name(f"{cls.kind} field", name, [field.name for field in fields], EquipoiseError)
-    optional = dataclasses.MISSING
-    missing = [
-        field.name
-        for field in fields
-        if field.name not in made and field.default is optional is field.default_factory
-    ]
-    if missing:
-        raise EquipoiseError(f"This {cls.kind} lacks {listing(missing)}.")
+        raise EquipoiseError(f"The rows of a {cls.kind} must be a list; got {short(repr(rows))}.")
+    return tuple(read_back(cls.row_type, row, f"{cls.kind} row") for row in rows)
 
 
 def from_json(text: str) -> Finding:
@@ -221,7 +214,7 @@ def _plain(value: Any) -> Any:
         return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
-    return to_plain(value)
+    return value.tolist() if isinstance(value, np.ndarray) else to_plain(value)
 
 
 def _scalar(value: Any) -> Any:

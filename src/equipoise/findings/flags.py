@@ -7,26 +7,15 @@ from typing import Any, ClassVar
 from equipoise.findings.charts.lattice import lattice
 from equipoise.findings.finding import Finding
 from equipoise.findings.lookup import find_row
+from equipoise.findings.rows import ComparedGroup
 from equipoise.findings.verdict import Verdict
-from equipoise.findings.words import amount, difference, left_out, plural
+from equipoise.findings.words import amount, be, difference, plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FlaggedGroup:
+class FlaggedGroup(ComparedGroup):
     """One group with its test."""
 
-    group: str
-    """The group in words."""
-    where: Mapping[str, Any]
-    """The group as data: attribute → value, or → ends of a range."""
-    n: int
-    """Rows of the group on which the metric counts; how many rows a tilt's weights are worth."""
-    value: float | None
-    """The group's metric."""
-    target: float | None
-    """What it is compared with."""
-    disparity: float | None
-    """Value minus target, or value divided by target for a ratio."""
     p: float | None
     """p-value of the group on its own; None if it could not be tested."""
     p_adjusted: float | None
@@ -79,6 +68,7 @@ class Flags(Finding):
     def flagged(self) -> tuple[FlaggedGroup, ...]:
         """The flagged groups, strongest evidence first."""
         chosen = [row for row in self.rows if row.flagged]
+        # Names settle ties, so that the same audit always reads the same.
         return tuple(sorted(chosen, key=lambda row: (row.p, row.group)))
 
     @property
@@ -93,17 +83,15 @@ class Flags(Finding):
 
     def ask(self, group: Mapping[str, Any] | str | None = None, /, **where: Any) -> FlaggedGroup:
         """The test of one group, named by its attributes, its range or its label."""
-        row = find_row(self.rows, group, where)
-        if not isinstance(row, FlaggedGroup):
-            raise TypeError("rows of flags must be flagged groups")
+        row: FlaggedGroup = find_row(self.rows, group, where)
         return row
 
     def sentences(self) -> tuple[str, ...]:
         """How many are flagged, which, under what guarantee, and who could not have been."""
-        found, are = self.flagged, "is" if len(self.flagged) == 1 else "are"
+        found = self.flagged
         first = (
-            f"{plural(len(found), self.noun)} of {len(self):,} {are} flagged: {self.metric} "
-            f"{self.null} {self.against}."
+            f"{plural(len(found), self.noun)} of {len(self):,} {be(len(found))} flagged: "
+            f"{self.metric} {self.null} {self.against}."
             if found
             else f"No {self.noun} of {len(self):,} is flagged: {self.metric} {self.null} "
             f"{self.against} is shown for none. That is not evidence that there is none."
@@ -114,25 +102,24 @@ class Flags(Finding):
             *([f"… and {len(found) - 10} more."] if len(found) > 10 else []),
             f"{self.guarantee}.",
             *self._unreachable_sentence(),
-            left_out(self.provenance.excluded, self.provenance.ineligible),
+            self.provenance.left_out(),
         )
 
     def plot(self) -> Any:
         """A lattice of the groups, flagged ones filled in."""
         return lattice(
             self.rows,
+            said=self._say,
             title=f"{self.metric.capitalize()} {self.null} {self.against}",
             subtitle=self.guarantee,
         )
 
+    def _say(self, value: float) -> str:
+        return f"{value:.2f} times" if self.relative else difference(value, self.share)
+
     def _one(self, row: FlaggedGroup) -> str:
-        shown = (
-            f"{row.disparity:.2f} times"
-            if self.relative
-            else difference(row.disparity or 0, self.share)
-        )
         return (
-            f"{row.group}: {amount(row.value, self.share)}, {shown} "
+            f"{row.group}: {amount(row.value, self.share)}, {self._say(row.disparity or 0.0)} "
             f"(n = {row.n:,}, adjusted p = {row.p_adjusted:.2g})."
         )
 
@@ -140,6 +127,7 @@ class Flags(Finding):
         silent = self.unreachable
         if not silent:
             return []
+        # Without this, silence about groups that no outcome could flag would pass for a result.
         most = max(row.n for row in silent)
         return [
             f"{plural(len(silent), self.noun)} of at most {plural(most, 'row')} could not be "

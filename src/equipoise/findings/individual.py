@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 from equipoise._validate import known_name
 from equipoise.findings.charts.transport import heat_map
 from equipoise.findings.finding import Finding
-from equipoise.findings.summary import restored
 from equipoise.findings.verdict import Verdict
-from equipoise.findings.words import amount, left_out, level_text, plural, unsigned
+from equipoise.findings.words import amount, be, level_text, plural, unsigned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,13 +133,6 @@ class Individual(Finding):
     cells: tuple[AuditedCell, ...]
     """Every kind of people, in the order in which a cost matrix runs."""
 
-    def __post_init__(self) -> None:
-        # Read back from JSON these are plain mappings and text.
-        cells = tuple(restored(AuditedCell, cell) for cell in self.cells)
-        object.__setattr__(self, "cells", cells)
-        if self.verdict is not None:
-            object.__setattr__(self, "verdict", Verdict(self.verdict))
-
     @property
     def conclusion(self) -> Verdict | None:
         """What is shown about the tolerance; None if none was given."""
@@ -156,8 +148,8 @@ class Individual(Finding):
             *(self._move_sentence(row) for row in self.rows[:3]),
             self._scope_sentence(),
             *self._mixed_sentence(),
-            f"Based on {plural(source.counted, 'row')} of {source.source}.",
-            left_out(source.excluded, source.ineligible),
+            source.based_on(),
+            source.left_out(),
         )
 
     def plot(self) -> Any:
@@ -246,6 +238,7 @@ class Individual(Finding):
     def _said(
         self, people: float, group: str, to: str, label: int, loss: float, loss_to: float
     ) -> str:
+        # Moves are solved in floating point, in which 42 people may come out as 41.9999999.
         number = f"{people:,.0f}" if abs(people - round(people)) < 1e-6 else f"{people:,.1f}"
         who = f"{number} {'person' if number == '1' else 'people'} ({group}) with label {label}"
         if self.share and (loss, loss_to) == (0.0, 1.0):
@@ -257,7 +250,7 @@ class Individual(Finding):
 
     def _scope_sentence(self) -> str:
         alone = (
-            f" {plural(self.isolated, 'kind')} of people {_be(self.isolated)} comparable with no "
+            f" {plural(self.isolated, 'kind')} of people {be(self.isolated)} comparable with no "
             "other."
             if self.isolated
             else ""
@@ -282,10 +275,6 @@ class Individual(Finding):
             f"In {plural(self.mixed, 'kind')} of people the loss differs from row to row, so the "
             "model knows more than the features named; their mean loss stands for it."
         ]
-
-
-def _be(number: int) -> str:
-    return "is" if number == 1 else "are"
 
 
 def _words(where: Mapping[str, Any], names: Sequence[str]) -> str:

@@ -53,15 +53,20 @@ class Joint(Finding):
     parts: Mapping[str, Any]
     """The finding of each claim in plain form, by metric."""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The metrics, one for each claim."""
+        # The mapping has a kind among its keys, which keeps its findings in plain form.
+        return tuple(name for name in self.parts if name != "kind")
+
     def part(self, metric: str) -> Finding:
         """The finding of one claim, with all its numbers."""
-        names = [name for name in self.parts if name != "kind"]
-        return from_dict(self.parts[known_name("Part", metric, names)])
+        return from_dict(self.parts[known_name("Part", metric, self.names)])
 
     @property
     def conclusion(self) -> Verdict | None:
         """The worst conclusion of the parts; shown only if every part is."""
-        said = [self.part(name).conclusion for name in self.parts if name != "kind"]
+        said = [self.part(name).conclusion for name in self.names]
         if Verdict.SHOWN_NOT in said:
             return Verdict.SHOWN_NOT
         if all(conclusion is None for conclusion in said):
@@ -71,16 +76,14 @@ class Joint(Finding):
 
     def ask(self, group: Mapping[str, Any] | str | None = None, /, **where: Any) -> JointGroup:
         """The worst of one group, named by its attributes, its range or its label."""
-        row = find_row(self.rows, group, where)
-        if not isinstance(row, JointGroup):
-            raise TypeError("rows of a joint finding must be joint groups")
+        row: JointGroup = find_row(self.rows, group, where)
         return row
 
     def plot(self) -> Any:
         """The charts of all parts, one below the other."""
         import altair as alt
 
-        specs = [self.part(name).plot().to_dict() for name in self.parts if name != "kind"]
+        specs = [self.part(name).plot().to_dict() for name in self.names]
         # Only the whole may say how it is configured and hold the data of its parts.
         whole = {key: specs[0][key] for key in ("$schema", "config")}
         whole["datasets"] = {k: v for spec in specs for k, v in spec["datasets"].items()}
@@ -90,9 +93,8 @@ class Joint(Finding):
     def sentences(self) -> tuple[str, ...]:
         """The joint guarantee, then what each claim shows."""
         said = [f"{self.name.capitalize()}. {self.guarantee}."]
-        for name in self.parts:
-            if name != "kind":
-                said += [f"{name.capitalize()}: {sentence}" for sentence in self._of(name)]
+        for name in self.names:
+            said += [f"{name.capitalize()}: {sentence}" for sentence in self._of(name)]
         return tuple(said)
 
     def _of(self, name: str) -> tuple[str, ...]:

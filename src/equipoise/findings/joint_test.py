@@ -9,8 +9,9 @@ from equipoise.errors import OptionError
 from equipoise.findings.charts.forest import Line, forest
 from equipoise.findings.finding import Finding
 from equipoise.findings.lookup import find_row
+from equipoise.findings.rows import ComparedGroup
 from equipoise.findings.verdict import Verdict
-from equipoise.findings.words import left_out, level_text
+from equipoise.findings.words import level_text
 
 _FAMILY = {
     "sidak": "by Šidák's inequality: all of them hold at once",
@@ -20,21 +21,9 @@ _FAMILY = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JointlyTested:
+class JointlyTested(ComparedGroup):
     """One group of a joint test."""
 
-    group: str
-    """The group in words."""
-    where: Mapping[str, Any]
-    """The group as data: attribute → value, or → ends of a range."""
-    n: int
-    """Rows of the group on which the metric counts."""
-    value: float | None
-    """The group's metric."""
-    target: float | None
-    """What it is compared with."""
-    disparity: float | None
-    """Value minus target."""
     lower: float | None = None
     """Lower end of the interval of the finding's family; None if there is none."""
     upper: float | None = None
@@ -141,9 +130,7 @@ class JointTest(Finding):
 
     def ask(self, group: Mapping[str, Any] | str | None = None, /, **where: Any) -> JointlyTested:
         """One group, named by its attributes, its range or its label."""
-        row = find_row(self.rows, group, where)
-        if not isinstance(row, JointlyTested):
-            raise TypeError("rows of a joint test must be jointly tested groups")
+        row: JointlyTested = find_row(self.rows, group, where)
         return row
 
     def sentences(self) -> tuple[str, ...]:
@@ -159,7 +146,7 @@ class JointTest(Finding):
             f"In the words of the published algorithm: {self.published_verdict}"
             + ("." if self.rejected else ", which means no more than that."),
             *self._interval_sentences(),
-            left_out(self.provenance.excluded, self.provenance.ineligible),
+            self.provenance.left_out(),
         )
 
     def _said(self) -> str:
@@ -189,6 +176,7 @@ class JointTest(Finding):
                 group=row.group,
                 n=row.n,
                 centre=row.disparity,
+                # without an interval only the estimate is drawn
                 lower=row.disparity if row.lower is None else row.lower,
                 upper=row.disparity if row.upper is None else row.upper,
                 colour="undetermined",

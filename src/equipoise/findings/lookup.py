@@ -53,6 +53,8 @@ def _by_range(rows: list[Any], name: str, low: Any, high: Any) -> list[Any]:
         raise ClaimError(
             f"No range of {name} lies in [{low}, {high}]. End points: {listing(ends)}."
         )
+    # Between data points nobody lies, so any ends mean the widest run of points inside them. A grid
+    # has people everywhere: ends that are not on it would cut through a cell.
     best = max(inside, key=lambda row: _end(row.where[name]) - row.where[name]["from"])
     found = best.where[name]
     if "below" in found and not (_near(found["from"], low) and _near(found["below"], high)):
@@ -86,6 +88,7 @@ def range_width(found: Mapping[str, Any]) -> float:
 
 
 def _same(found: Any, wanted: Any) -> bool:
+    # To Python true equals 1; in a table they are different levels.
     return bool(found == wanted) and isinstance(found, bool) == isinstance(wanted, bool)
 
 

@@ -260,7 +260,7 @@ _ALL = (
         title="Other populations",
         question="How would the disparity change in a population with other people in it?",
         computed=(
-            "Rows are reweighted smoothly towards other mixtures of people, and the metric is "
+            "Rows are reweighted smoothly toward other mixtures of people, and the metric is "
             "bounded for all these reweightings at once, as it is for groups."
         ),
         reading=(

@@ -8,20 +8,15 @@ from typing import Any, ClassVar
 from equipoise.errors import ClaimError
 from equipoise.findings.charts.forest import Line, forest
 from equipoise.findings.finding import Finding
+from equipoise.findings.rows import Group
 from equipoise.findings.verdict import Verdict
-from equipoise.findings.words import left_out, plural
+from equipoise.findings.words import plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CertifiedRange:
+class CertifiedRange(Group):
     """One range, certified or not."""
 
-    group: str
-    """The range in words."""
-    where: Mapping[str, Any]
-    """Attribute → ends of the range, both included."""
-    n: int
-    """Rows of the range on which the metric counts."""
     value: float
     """The metric over the range."""
     disparity: float
@@ -90,6 +85,7 @@ class RangeCertificates(Finding):
             self.weights[stop] - self.weights[start]
         )
         rows = self.sizes[stop] - self.sizes[start]
+        # Running sums answer for any of the ranges at once, however many there are.
         risen = (sums[stop] - sums[start] for sums in self.evidence)
         return CertifiedRange(
             group=f"{self.attribute} {low:g}" + (f" to {high:g}" if high > low else ""),
@@ -123,7 +119,7 @@ class RangeCertificates(Finding):
             first,
             f"{self.guarantee}.",
             "A range without a certificate may meet the claim all the same.",
-            left_out(self.provenance.excluded, self.provenance.ineligible),
+            self.provenance.left_out(),
         )
 
     def plot(self, most: int = 40) -> Any:
@@ -141,7 +137,8 @@ class RangeCertificates(Finding):
         ]
         return forest(
             lines,
-            title=f"Certified ranges of {self.attribute}: {self.metric} {self.claimed}",
+            title=f"Certified ranges of {self.attribute}: "
+            f"disparity in {self.metric} {self.claimed}",
             subtitle=self.guarantee,
             axis=self.attribute,
             reference=[],

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from equipoise.errors import EquipoiseError
-
-Ends = tuple[float | None, float | None]
+from equipoise.findings.limits import Ends
 
 
 def cook(recipe: Mapping[str, Any], critical: float) -> list[Ends]:
@@ -44,6 +43,7 @@ def family_critical(recipe: Mapping[str, Any], level: float, side: str) -> float
 
 def quantile_of(ordered: list[float], level: float) -> float:
     """The smallest value whose share of draws at or below it reaches ``level``."""
+    # 0.9 of 1000 draws may come out as 900.0000000000001, which would take the next one.
     position = math.ceil(level * len(ordered) - 1e-9) - 1
     return ordered[min(max(position, 0), len(ordered) - 1)]
 

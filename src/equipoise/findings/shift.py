@@ -5,16 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from equipoise._lazy import LazyModule
 from equipoise._validate import fraction
-from equipoise.errors import OptionError
 from equipoise.findings.charts.forest import Line, forest, reading
 from equipoise.findings.charts.shift import tilt_chart
 from equipoise.findings.finding import Finding
+from equipoise.findings.limits import Ends, Side, clamp, furthest, says_something
 from equipoise.findings.shift_ask import (
     Question,
     group_question,
@@ -22,18 +21,12 @@ from equipoise.findings.shift_ask import (
     section_coordinates,
     weight_question,
 )
+from equipoise.findings.shift_estimate import closest, estimate
 from equipoise.findings.shift_kernels import Covariate, KernelPart, kernel_words
-from equipoise.findings.shift_rows import AskedTilt, Side, Tilted, critical_values
-from equipoise.findings.shift_space import ShiftBasis, ShiftSpace, basis_from, profile_of
-from equipoise.findings.summary import restored
-from equipoise.findings.words import difference, left_out, level_text, plural
+from equipoise.findings.shift_rows import AskedTilt, Tilted, critical_values
+from equipoise.findings.shift_space import ShiftBasis, ShiftSpace, profile_of
+from equipoise.findings.words import difference, ends_text, level_text, plural
 from equipoise.methods.arrays import FloatArray
-
-if TYPE_CHECKING:
-    from equipoise.methods import tilts
-else:
-    # the mathematics comes in when a finding is asked, not when one is read
-    tilts = LazyModule("equipoise.methods.tilts")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +63,7 @@ class Shift(Finding):
     """Confidence that every bound holds."""
     side: Side
     """Which bounds were computed."""
-    limits: tuple[float | None, float | None]
+    limits: Ends
     """Smallest and largest disparity that is possible at all."""
     method: str
     """In which units tilts are compared: rescaled, signed or unscaled."""
@@ -107,21 +100,12 @@ class Shift(Finding):
     space: ShiftSpace | None = dataclasses.field(default=None, repr=False, compare=False)
     """The rows; not stored, so that a finding read back answers only what needs none."""
 
-    def __post_init__(self) -> None:
-        # Read back from JSON these are plain mappings.
-        if isinstance(self.basis, Mapping):
-            object.__setattr__(self, "basis", basis_from(self.basis))
-        kernel = tuple(restored(KernelPart, part) for part in self.kernel)
-        covariates = tuple(restored(Covariate, each) for each in self.covariates)
-        object.__setattr__(self, "kernel", kernel)
-        object.__setattr__(self, "covariates", covariates)
-
     def to_dict(self) -> dict[str, Any]:
         """Plain data without the rows: groups can be asked only while the audit is at hand."""
-        bare = dataclasses.replace(self, space=None, basis=None)  # type: ignore[arg-type]
-        data = Finding.to_dict(bare)
+        # Not super(): a slotted dataclass is made twice, and super() remembers the first.
+        data = Finding.to_dict(dataclasses.replace(self, space=None))
         del data["space"]
-        return {**data, "basis": self.basis.to_dict()}
+        return data
 
     def ask_tilt(
         self, tilt: Any, /, *, at: Mapping[str, Sequence[Any]] | None = None, name: str = ""
@@ -206,7 +190,7 @@ class Shift(Finding):
             f"{self.guarantee}.",
             *([f"There are no bounds: {self.reason}."] if self.reason else self._extremes()),
             self._kernel_sentence(),
-            left_out(self.provenance.excluded, self.provenance.ineligible),
+            self.provenance.left_out(),
         )
 
     def plot(self, answer: AskedTilt | None = None, most: int = 40) -> Any:
@@ -217,18 +201,17 @@ class Shift(Finding):
                 title=f"{self.metric.capitalize()}, tilted toward {answer.group}",
                 subtitle=self._said(answer),
             )
-        known = [row for row in self.rows if row.disparity is not None]
-        low, high = self._plot_limits(known)
         lines = [
             Line(
                 group=row.group,
                 n=round(row.effective or 0),
-                centre=row.disparity or 0.0,
-                lower=low if row.lower is None else row.lower,
-                upper=high if row.upper is None else row.upper,
+                centre=row.disparity,
+                lower=row.lower,
+                upper=row.upper,
                 colour=reading(row.lower, row.upper, 0.0),
             )
-            for row in known
+            for row in self.rows
+            if row.disparity is not None
         ]
         return forest(
             lines,
@@ -239,31 +222,6 @@ class Shift(Finding):
             most=most,
         )
 
-    def estimate(
-        self, coordinates: FloatArray, norm: float | None = None, values: FloatArray | None = None
-    ) -> tuple[float, float, float, float]:
-        """Mean, disparity, scale per squared mean, and effective size of a tilt.
-
-        ``values`` on the rows and ``norm`` are given for tilts outside the span.
-        """
-        basis = self.basis
-        mean, cross = float(basis.mean @ coordinates), float(basis.cross @ coordinates)
-        square = float(coordinates @ basis.second @ coordinates)
-        size = float(coordinates @ coordinates)
-        if values is not None and norm is not None and self.space is not None:
-            space = self.space
-            share = space.counts / space.counts.sum()
-            weighed = space.weights * values
-            mean, cross = float(share @ weighed), float(share @ (weighed * space.values))
-            square, size = float(share @ weighed**2), norm
-        if mean <= 0 or square <= 0:
-            return 0.0, 0.0, np.inf, 0.0
-        scale = (
-            size if self.floor is None else float(tilts.scale_of(mean, square, size, self.floor))
-        )
-        effective = self.n * mean**2 / square
-        return mean, cross / mean + self.mean - self.target, scale / mean**2, effective
-
     def tilted(
         self,
         coordinates: FloatArray,
@@ -273,20 +231,19 @@ class Shift(Finding):
         norm: float | None = None,
     ) -> Tilted:
         """A tilt with its bounds."""
-        mean, disparity, reach, effective = self.estimate(coordinates, norm, values)
-        nothing = mean <= 0
+        found = estimate(self, coordinates, values=values, norm=norm)
         row = Tilted(
             group=label,
             where=dict(where or {}),
             n=self.n,
-            effective=None if nothing else effective,
-            value=None if nothing else disparity + self.target,
+            effective=None if found is None else found.effective,
+            value=None if found is None else found.disparity + self.target,
             target=self.target,
-            disparity=None if nothing else disparity,
+            disparity=None if found is None else found.disparity,
             lower=None,
             upper=None,
-            note="the tilt is zero on every row" if nothing else "",
-            reach=None if nothing else reach,
+            note="the tilt is zero on every row" if found is None else "",
+            reach=None if found is None else found.reach,
             inside=values is None,
         )
         return self._rebound(row)
@@ -296,21 +253,14 @@ class Shift(Finding):
             return row
         if self.critical is None:
             return dataclasses.replace(row, lower=None, upper=None, note=self.reason)
+        # What the kept sections leave out of a tilt varies too, and the allowance bounds that.
         critical = self.critical + (0.0 if row.inside else self.allowance or 0.0)
         half = critical * row.reach
-        lower = self._clamped(row.disparity - half) if self.side != "upper" else None
-        upper = self._clamped(row.disparity + half) if self.side != "lower" else None
-        low, high = self.limits
-        says = (lower is not None and (low is None or lower > low)) or (
-            upper is not None and (high is None or upper < high)
-        )
-        note = row.note if says else "too little data to exclude anything"
+        lower = clamp(row.disparity - half, self.limits) if self.side != "upper" else None
+        upper = clamp(row.disparity + half, self.limits) if self.side != "lower" else None
+        telling = says_something(lower, upper, self.limits)
+        note = row.note if telling else "too little data to exclude anything"
         return dataclasses.replace(row, lower=lower, upper=upper, note=note)
-
-    def _clamped(self, bound: float) -> float:
-        low, high = self.limits
-        bound = bound if low is None else max(bound, low)
-        return bound if high is None else min(bound, high)
 
     def _answer(
         self,
@@ -332,17 +282,7 @@ class Shift(Finding):
         return AskedTilt(**fields, **more, profile=profile)
 
     def _closest(self, question: Question, penalty: float | None = None) -> AskedTilt:
-        """The tilt that best answers a question, weighing width against distance."""
-        rows = self.basis.corner if self.space is None else self.space.features
-        size = float(np.trace(self.basis.once))
-        penalties = tilts.PENALTIES if penalty is None else (penalty / size,)
-        tried = tilts.closest_tilts(rows, self.basis.once, question.wanted, penalties)
-        usable = [found for found in tried if found.lowest > -1e-3]
-        if not usable:
-            raise OptionError(
-                f"No non-negative tilt comes near {question.label}: it lies where no row is."
-            )
-        best = min(usable, key=lambda found: self._cost(question, found))
+        best = closest(self, question, penalty)
         return self._answer(
             best.coordinates,
             question.label,
@@ -354,45 +294,25 @@ class Shift(Finding):
             uncovered=question.uncovered,
         )
 
-    def _cost(self, question: Question, found: tilts.Closest) -> float:
-        _, _, reach, _ = self.estimate(found.coordinates)
-        half = (self.critical or 0.0) * reach
-        away = question.distance(found)
-        if away is None:
-            away = question.mismatch(self.basis, found) or 0.0
-        return half + self.spread * away
-
-    def _plot_limits(self, rows: Sequence[Tilted]) -> tuple[float, float]:
-        known = [x for row in rows for x in (row.disparity, row.lower, row.upper) if x is not None]
-        return (min(known), max(known)) if known else (0.0, 1.0)
-
     def _say(self, value: float) -> str:
         return difference(value, self.share)
 
     def _said(self, row: Tilted) -> str:
         if row.disparity is None:
             return row.note
-        ends = [
-            f"at least {self._say(row.lower)}" if row.lower is not None else "",
-            f"at most {self._say(row.upper)}" if row.upper is not None else "",
-        ]
-        said = " and ".join(end for end in ends if end) or row.note
+        said = ends_text(row.lower, row.upper, self._say, row.note)
         return (
             f"estimated {self._say(row.disparity)} against {self.against}, {said} "
             f"({level_text(self.level)}, for all tilts at once)"
         )
 
     def _extremes(self) -> list[str]:
-        above = [row for row in self.rows if row.lower is not None and row.lower > 0]
-        below = [row for row in self.rows if row.upper is not None and row.upper < 0]
-        said = []
-        if above:
-            row = max(above, key=lambda r: r.lower)
-            said.append(f"Furthest above, leaning toward {row.group}: {self._said(row)}.")
-        if below:
-            row = min(below, key=lambda r: r.upper)
-            said.append(f"Furthest below, leaning toward {row.group}: {self._said(row)}.")
-        return said or [f"No tilt toward one kind of people is told apart from {self.against}."]
+        ways = zip(("above", "below"), furthest(self.rows, 0.0), strict=True)
+        return [
+            f"Furthest {way}, leaning toward {row.group}: {self._said(row)}."
+            for way, row in ways
+            if row
+        ] or [f"No tilt toward one kind of people is told apart from {self.against}."]
 
     def _kernel_sentence(self) -> str:
         text = (

@@ -9,18 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise._codec import canonical
-from equipoise._lazy import LazyModule
 from equipoise._validate import known_name, listing
 from equipoise.errors import ClaimError, OptionError
 from equipoise.findings.shift_kernels import NON_NEGATIVE, Covariate, build_kernel
+from equipoise.findings.shift_lazy import tilts
 from equipoise.findings.shift_space import ShiftBasis, ShiftSpace
+from equipoise.findings.shift_tables import encode_table
 from equipoise.methods.arrays import BoolArray, FloatArray
-
-if TYPE_CHECKING:
-    from equipoise.methods import tilts
-else:
-    # the mathematics comes in when a finding is asked, not when one is read
-    tilts = LazyModule("equipoise.methods.tilts")
 
 if TYPE_CHECKING:
     from equipoise.findings.shift import Shift
@@ -51,6 +46,7 @@ class Question:
         if self.on_rows is None or self.space is None:
             return None
         share, tilt = self.space.share, np.maximum(found.values, 0.0)
+        # Half the absolute differences of two distributions: their distance in total variation.
         apart = np.abs(tilt / (share @ tilt) - self.on_rows / (share @ self.on_rows))
         return float(share @ apart / 2)
 
@@ -111,6 +107,7 @@ def _kept_sections(finding: Shift, weights: FloatArray) -> Sections:
 
 
 def _refuse_negative(values: FloatArray) -> None:
+    # Sums of kernel values that cancel leave rounding errors of either sign.
     negative = values < -tilts.TOLERATED * np.abs(values).max()
     if negative.any():
         raise OptionError(
@@ -186,6 +183,7 @@ def population_question(finding: Shift, table: Any, name: str) -> Question:
     for start in range(0, len(points), _BLOCK):
         part, weight = points[start : start + _BLOCK], mass[start : start + _BLOCK]
         features = tilts.features_of(kernel, finding.basis.pivots, finding.basis.corner, part)
+        # Of a point's kernel the span explains all where rows were audited, nothing far from them.
         own = np.maximum(kernel.diagonal(part), 1e-300)
         wanted += weight @ features
         alike += float(weight @ np.minimum((features**2).sum(axis=1) / own, 1.0))
@@ -198,52 +196,6 @@ def population_question(finding: Shift, table: Any, name: str) -> Question:
         wanted=wanted / total,
         uncovered=max(0.0, 1 - alike / float(total)),
     )
-
-
-def encode_table(covariates: Sequence[Covariate], table: Any) -> tuple[FloatArray, FloatArray]:
-    """Encoded covariates of the complete rows of a table, and how much each row counts."""
-    columns, mass = _columns(covariates, table)
-    encoded = [c.encode(values) for c, values in zip(covariates, columns, strict=True)]
-    if len({len(values) for values in encoded}) > 1:
-        raise OptionError("The covariates have columns of different lengths.")
-    points = np.column_stack(encoded)
-    known = np.all(np.isfinite(points), axis=1)
-    counts = np.ones(len(points)) if mass is None else mass
-    if not (counts[known] > 0).any():
-        raise ClaimError("The table has no row with a value of every covariate.")
-    return points[known], counts[known]
-
-
-def _columns(
-    covariates: Sequence[Covariate], table: Any
-) -> tuple[list[list[Any]], FloatArray | None]:
-    names = [covariate.name for covariate in covariates]
-    if isinstance(table, Mapping):
-        _check_columns(names, list(table))
-        return [list(table[name]) for name in names], None
-    import narwhals as nw
-
-    frame = nw.from_native(getattr(table, "frame", table))
-    _check_columns(names, frame.collect_schema().names())
-    roles = getattr(table, "roles", None)
-    counted = [c for c in (getattr(roles, "count", None), getattr(roles, "weight", None)) if c]
-    chosen = frame.select(*names, *counted)
-    found = chosen.collect() if isinstance(chosen, nw.LazyFrame) else chosen
-    mass = None
-    for column in counted:
-        part = np.array(
-            [0.0 if v is None else v for v in found[column].to_list()], dtype=np.float64
-        )
-        mass = part if mass is None else mass * part
-    return [found[name].to_list() for name in names], mass
-
-
-def _check_columns(names: Sequence[str], there: Sequence[str]) -> None:
-    missing = [name for name in names if name not in there]
-    if missing:
-        raise ClaimError(
-            f"The table lacks the covariates {listing(missing)}. It has: {listing(there)}."
-        )
 
 
 def _rows_of(finding: Shift, what: str) -> ShiftSpace:

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from equipoise._codec import canonical
-from equipoise._lazy import LazyModule
 from equipoise.errors import EquipoiseError
+from equipoise.findings.shift_lazy import tilts
 from equipoise.methods.arrays import FloatArray
-
-if TYPE_CHECKING:
-    from equipoise.methods import tilts
-else:
-    # the mathematics comes in when a finding is asked, not when one is read
-    tilts = LazyModule("equipoise.methods.tilts")
 
 #: Forms whose values are never negative, so that mixtures of sections are tilts.
 NON_NEGATIVE = ("gaussian", "laplace", "same")
@@ -50,6 +44,7 @@ class Covariate:
         """Numbers as they are, categories by position; −1 for a level that was not audited."""
         if self.levels is None:
             return np.array([np.nan if v is None else v for v in values], dtype=np.float64)
+        # No row has the place −1, so an unknown level is unlike all of them.
         place = {level: i for i, level in enumerate(self.levels)}
         found = [place.get(canonical(value), -1) for value in values]
         return np.array(found, dtype=np.float64)

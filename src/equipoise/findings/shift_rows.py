@@ -5,20 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
 
-from equipoise._lazy import LazyModule
-
-if TYPE_CHECKING:
-    from equipoise.methods import tilts
-else:
-    # the mathematics comes in when a finding is asked, not when one is read
-    tilts = LazyModule("equipoise.methods.tilts")
-
-
-Side = Literal["lower", "upper", "both"]
+from equipoise.findings.limits import Side
+from equipoise.findings.shift_lazy import tilts
+from equipoise.findings.words import ends_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,11 +44,7 @@ class Tilted:
     """Whether the tilt lies in the span of the kept kernel sections."""
 
     def __str__(self) -> str:
-        ends = [
-            f"at least {self.lower:+.3f}" if self.lower is not None else "",
-            f"at most {self.upper:+.3f}" if self.upper is not None else "",
-        ]
-        said = " and ".join(end for end in ends if end) or self.note
+        said = ends_text(self.lower, self.upper, "{:+.3f}".format, self.note)
         estimate = "unknown" if self.disparity is None else f"{self.disparity:+.3f}"
         about = "" if self.effective is None else f" (effective n = {self.effective:,.0f})"
         return f"{self.group}: {estimate}, {said}{about}"

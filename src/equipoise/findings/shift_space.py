@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from equipoise._lazy import LazyModule
 from equipoise.findings.shift_kernels import Covariate
+from equipoise.findings.shift_lazy import tilts
 from equipoise.methods.arrays import FloatArray
-
-if TYPE_CHECKING:
-    from equipoise.methods import tilts
-else:
-    # the mathematics comes in when a finding is asked, not when one is read
-    tilts = LazyModule("equipoise.methods.tilts")
 
 #: Bins in which a number is shown.
 _BINS = 40
@@ -38,16 +32,6 @@ class ShiftBasis:
     """Mean of the products of features."""
     once: FloatArray
     """The same with sampling weights counted once."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain lists."""
-        return {name: getattr(self, name).tolist() for name in self.__slots__}
-
-
-def basis_from(data: Any) -> ShiftBasis:
-    """The basis that `ShiftBasis.to_dict` wrote."""
-    arrays = {name: np.array(value, dtype=np.float64) for name, value in dict(data).items()}
-    return ShiftBasis(**arrays)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -138,5 +122,6 @@ def _bins(covariate: Covariate, codes: FloatArray) -> tuple[Any, list[tuple[Any,
         place = np.searchsorted(distinct, codes)
         return place, [(float(value), float(value)) for value in distinct]
     edges = np.linspace(distinct[0], distinct[-1], _BINS + 1)
+    # The largest value ends the last bin rather than beginning one of its own.
     place = np.clip(np.searchsorted(edges, codes, side="right") - 1, 0, _BINS - 1)
     return place, list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))

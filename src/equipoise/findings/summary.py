@@ -1,21 +1,19 @@
 """What `summarize` says: how far apart the groups are, without what chance adds."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from equipoise._validate import short
-from equipoise.errors import EquipoiseError
 from equipoise.findings.charts.spread import Span, spans
 from equipoise.findings.finding import Finding
+from equipoise.findings.rows import AboutEveryone, Group
 from equipoise.findings.tables import html_table, text_table
-from equipoise.findings.words import amount, left_out, percent, plural, unsigned
+from equipoise.findings.words import amount, percent, plural, unsigned
 
 Ends = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeasuredSpread:
+class MeasuredSpread(AboutEveryone):
     """One measure of how far apart the groups are."""
 
     measure: str
@@ -41,22 +39,11 @@ class MeasuredSpread:
     note: str = ""
     """Why a number is missing."""
 
-    @property
-    def where(self) -> Mapping[str, Any]:
-        """A measure is about all groups at once, not about those with certain attributes."""
-        return {}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SummarizedGroup:
+class SummarizedGroup(Group):
     """One group: its own estimate, and the estimate that borrows strength from the others."""
 
-    group: str
-    """The group in words."""
-    where: Mapping[str, Any]
-    """The group as data."""
-    n: int
-    """Rows of the group on which the metric counts."""
     size: int
     """Rows it counts as: the effective number where rows carry weights."""
     value: float | None
@@ -66,7 +53,7 @@ class SummarizedGroup:
     upper: float | None = None
     """Upper end of the same."""
     shrunken: float | None = None
-    """The estimate pulled towards the common mean, as far as the data say."""
+    """The estimate pulled toward the common mean, as far as the data say."""
     shrunken_lower: float | None = None
     """Lower end of its interval."""
     shrunken_upper: float | None = None
@@ -174,14 +161,6 @@ class Summary(Finding):
     variance: VarianceDetails | None
     """All estimates and intervals of the variance; None if its sampling error is unknown."""
 
-    def __post_init__(self) -> None:
-        # Read back from JSON these are plain mappings.
-        groups = tuple(restored(SummarizedGroup, group) for group in self.groups)
-        object.__setattr__(self, "groups", groups)
-        for name, cls in (("sd", MeasuredSpread), ("variance", VarianceDetails)):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, restored(cls, getattr(self, name)))
-
     @property
     def excluded(self) -> tuple[SummarizedGroup, ...]:
         """The groups that take no part, each with its reason in ``note``."""
@@ -215,48 +194,28 @@ class Summary(Finding):
             f"Each interval holds on its own with {percent(self.level, 0)} confidence, for the "
             f"groups audited, on {plural(source.counted, 'row')} of {source.source}.",
             *self._excluded_sentences(),
-            left_out(source.excluded, source.ineligible),
+            source.left_out(),
         )
 
     def plot(self) -> Any:
         """Uncorrected beside corrected intervals, measure by measure."""
-        bars = [bar for row in (self.sd, *self.rows) if row for bar in self.bars(row)]
+        bars = [bar for row in (self.sd, *self.rows) if row for bar in _bars(row)]
         return spans(
             bars,
             title=f"{self.metric.capitalize()} across {self.by}: how far apart the groups are",
             subtitle=[
                 f"{percent(self.level, 0)} intervals, each on its own; dashed: all groups equal",
-                *self.excluded_note(),
+                *self._excluded_note(),
             ],
         )
 
-    def bars(self, row: MeasuredSpread, panel: str = "") -> list[Span]:
-        """The two intervals of one measure, as a chart takes them."""
-        intervals = {
-            "uncorrected": (row.value, row.plain_lower, row.plain_upper),
-            "corrected": (row.corrected, row.lower, row.upper),
-        }
-        return [
-            Span(
-                panel=panel or row.measure,
-                line=self.by,
-                series=series,
-                centre=centre,
-                lower=lower,
-                upper=upper,
-                least=float(row.measure == "max-min ratio"),
-            )
-            for series, (centre, lower, upper) in intervals.items()
-            if lower is not None
-        ]
-
-    def excluded_note(self, most: int = 4) -> list[str]:
+    def _excluded_note(self) -> list[str]:
         """The groups left out, as a chart's footnote lists them."""
         names = [f"{group.group} (n = {group.n:,})" for group in self.excluded]
         if not names:
             return []
-        more = f" and {len(names) - most} more" if len(names) > most else ""
-        return [f"Left out of {self.by} ({self.metric}): {', '.join(names[:most])}{more}"]
+        more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+        return [f"Left out of {self.by} ({self.metric}): {', '.join(names[:4])}{more}"]
 
     def __str__(self) -> str:
         groups = text_table(self.groups[:40], self.group_columns)
@@ -314,6 +273,7 @@ class Summary(Finding):
         if row is None or row.value is None or row.lower is None:
             return []
         chance = "" if row.bias is None else f", of which chance explains {self._say(row.bias)}"
+        # One interval of several may lie above zero where no difference is shown.
         alone = "" if self.shown or row.lower == 0 else ", taken by itself,"
         return [
             f"Highest and lowest group are {unsigned(row.value, self.share)} apart{chance}; the "
@@ -336,15 +296,26 @@ class Summary(Finding):
         return said
 
 
+def _bars(row: MeasuredSpread) -> list[Span]:
+    """The two intervals of one measure, as a chart takes them."""
+    intervals = {
+        "uncorrected": (row.value, row.plain_lower, row.plain_upper),
+        "corrected": (row.corrected, row.lower, row.upper),
+    }
+    return [
+        Span(
+            measure=row.measure,
+            series=series,
+            centre=centre,
+            lower=lower,
+            upper=upper,
+            # groups that are all equal have a ratio of one, and nothing of any other measure
+            least=float(row.measure == "max-min ratio"),
+        )
+        for series, (centre, lower, upper) in intervals.items()
+        if lower is not None
+    ]
+
+
 def _chance(p: float) -> str:
     return f"p = {p:.2g} for no difference at all"
-
-
-def restored(cls: type, value: Any) -> Any:
-    """A part of a finding, whether still itself or read back as a mapping."""
-    if isinstance(value, cls):
-        return value
-    try:
-        return cls(**value)
-    except TypeError as error:
-        raise EquipoiseError(f"This is not a {cls.__name__}: {short(str(error), 300)}.") from error

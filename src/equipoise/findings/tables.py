@@ -5,12 +5,14 @@ from html import escape
 from typing import Any
 
 MISSING = "–"
+#: Characters of a name that fit beside the numbers of a row.
+_WIDEST = 48
 
 
-def text_table(rows: Sequence[Any], columns: Sequence[str], width: int = 48) -> str:
-    """Aligned plain text; long names are cut to ``width`` characters."""
+def text_table(rows: Sequence[Any], columns: Sequence[str]) -> str:
+    """Aligned plain text in which long names are cut."""
     heads = [column.replace("_", " ") for column in columns]
-    body = [[_cut(cell_text(getattr(row, column)), width) for column in columns] for row in rows]
+    body = [[_cut(cell_text(getattr(row, column))) for column in columns] for row in rows]
     widths = [max(len(line[i]) for line in [heads, *body]) for i in range(len(columns))]
     numeric = [_is_numeric(rows, column) for column in columns]
     return "\n".join(_line(line, widths, numeric) for line in [heads, *body])
@@ -41,7 +43,8 @@ def cell_text(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:.3f}" if 0.0005 <= abs(value) < 1e5 or value == 0 else f"{value:.3g}"
+        # Anything smaller would read as 0.000, which it is not.
+        return f"{value:,.3f}" if 0.0005 <= abs(value) < 1e5 or value == 0 else f"{value:.3g}"
     return str(value)
 
 
@@ -55,7 +58,7 @@ def _is_numeric(rows: Sequence[Any], column: str) -> bool:
     return bool(values) and all(isinstance(value, int | float) for value in values)
 
 
-def _cut(text: str, width: int) -> str:
+def _cut(text: str) -> str:
     # Line breaks in a group's name must not break the table.
     flat = " ".join(text.split())
-    return flat if len(flat) <= width else flat[: width - 1] + "…"
+    return flat if len(flat) <= _WIDEST else flat[: _WIDEST - 1] + "…"

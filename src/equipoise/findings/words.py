@@ -1,6 +1,6 @@
 """How numbers read in sentences."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 
 def percent(value: float, digits: int = 1) -> str:
@@ -42,6 +42,30 @@ def difference(value: float, share: bool) -> str:
     return f"{round(100 * value, 1) + 0.0:+.1f} points" if share else f"{value + 0.0:+.4g}"
 
 
+def disparity_text(value: float, relative: bool, share: bool) -> str:
+    """A disparity, be it a ratio or a difference.
+
+    >>> disparity_text(1.234, relative=True, share=True), disparity_text(0.1, False, share=True)
+    ('1.23', '+10.0 points')
+    """
+    return f"{value:.2f}" if relative else difference(value, share)
+
+
+def ends_text(
+    lower: float | None, upper: float | None, said: Callable[[float], str], otherwise: str
+) -> str:
+    """The bounds there are, or what to say if there is none.
+
+    >>> ends_text(0.25, None, "{:+.1f}".format, "no bound")
+    'at least +0.2'
+    """
+    ends = [
+        *([] if lower is None else [f"at least {said(lower)}"]),
+        *([] if upper is None else [f"at most {said(upper)}"]),
+    ]
+    return " and ".join(ends) or otherwise
+
+
 def unsigned(value: float, share: bool) -> str:
     """The size of a disparity, without its sign.
 
@@ -58,6 +82,15 @@ def plural(number: int, one: str, many: str | None = None) -> str:
     ('1 group', '1,234 rows')
     """
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def be(number: int) -> str:
+    """Whether so many things "are", or one "is".
+
+    >>> be(1), be(0)
+    ('is', 'are')
+    """
+    return "is" if number == 1 else "are"
 
 
 def left_out(excluded: Mapping[str, int], ineligible: int) -> str:

@@ -24,6 +24,7 @@ def benjamini_yekutieli(p: FloatArray) -> FloatArray:
     [0.03, 0.75]
     """
     tested = int(np.sum(~np.isnan(p)))
+    # The price of any dependence is 1 + 1/2 + … + 1/m (Benjamini and Yekutieli 2001, Theorem 1.3).
     return _step_up(p, float(np.sum(1 / np.arange(1, tested + 1))))
 
 
@@ -81,6 +82,7 @@ class StepDown:
         """Count the resamples whose maximum over the groups not larger is above the statistic."""
         if self._order.size == 0:
             return
+        # from the smallest statistic up, a running maximum is one over all groups not larger
         tail = np.take(block, self._order[::-1], axis=1)
         np.copyto(tail, -np.inf, where=np.isnan(tail))
         np.maximum.accumulate(tail, axis=1, out=tail)

@@ -52,6 +52,7 @@ def t_interval(
     ([-0.484], [4.484])
     """
     enough = n >= 2
+    # σ²/n with σ² = n/(n − 1) times the mean square: the n cancel, and n − 1 is left.
     degrees = np.where(enough, n - 1, np.nan)
     half = stdtrit(degrees, (1 + level) / 2) * np.sqrt(np.maximum(variance, 0.0) / degrees)
     return mean - half, mean + half

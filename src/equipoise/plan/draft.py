@@ -43,13 +43,14 @@ class Column:
 def draft(
     source: str,
     *,
-    to: str | Path = "audit.yaml",
+    out: str | Path = "audit.yaml",
     table: str | None = None,
     **roles: str | None,
 ) -> str:
     r"""The text of a commented plan for a table, to be edited before it is run.
 
-    Roles that are not given are guessed from usual column names, and marked as guesses.
+    ``out`` is where the plan will stand, since its paths start there. Roles that are not given are
+    guessed from usual column names, and marked as guesses.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "d.csv"
@@ -62,7 +63,7 @@ def draft(
     played = {role: column for role, column in roles.items() if column is not None}
     guessed = _guess(columns, played)
     # a password has no place in a file that is shared; the environment can hold it
-    place = scrub(_relative(source, Path(to).parent))
+    place = scrub(_relative(source, Path(out).parent))
     return _text(place, table, columns, played, guessed)
 
 
@@ -88,6 +89,7 @@ def _guess(columns: list[Column], played: Mapping[str, str]) -> dict[str, str]:
     taken, found = set(played.values()), {}
     by_name = {column.name.lower(): column for column in columns}
     for role, names in _USUAL.items():
+        # Whole names only: a wrong guess that nobody notices does more harm than none.
         fitting = [by_name[n].name for n in names if n in by_name and by_name[n].name not in taken]
         if role not in played and fitting:
             found[role] = fitting[0]
@@ -100,6 +102,7 @@ def _attributes(columns: list[Column], taken: set[str]) -> list[str]:
     free = [column for column in columns if column.name not in taken and column.levels > 1]
     words = [column.name for column in free if column.text and column.levels <= MOST_LEVELS]
     few = [column.name for column in free if not column.text and column.levels <= 10]
+    # More attributes cut most tables into cells that are nearly empty.
     return (words + few)[:3]
 
 
@@ -120,7 +123,7 @@ def _text(
         "seed: 7            # the same seed gives the same numbers",
         "",
         "# The columns of the table:",
-        *(f"#   {_flat(c.name)}: {c.type}, {c.levels:,} different values" for c in columns),
+        *(f"#   {_in_quotes(c.name)}: {c.type}, {c.levels:,} different values" for c in columns),
         "trail:",
         f"  source: {_quoted(source)}",
         *([f"  table: {_quoted(table)}"] if table else []),
@@ -142,7 +145,7 @@ def _role_line(role: str, roles: Mapping[str, str], guessed: Mapping[str, str]) 
 
 
 def _audits(roles: Mapping[str, str], across: list[str]) -> list[str]:
-    metric = _metric(roles)
+    metric = (usual_metrics(roles) or ("selection_rate",))[0]
     groups = f"[{', '.join(map(_quoted, across))}]" if across else "[ATTRIBUTE]"
     claim = [
         "    claim:",
@@ -168,12 +171,17 @@ def _audits(roles: Mapping[str, str], across: list[str]) -> list[str]:
     ]
 
 
-def _metric(roles: Mapping[str, str]) -> str:
+def usual_metrics(roles: Mapping[str, object]) -> tuple[str, ...]:
+    """What people ask first of a table with these roles; nothing if it has no decision.
+
+    >>> usual_metrics({"prediction": "hired"})
+    ('selection_rate',)
+    """
     if "label" in roles and "prediction" in roles:
-        return "false_positive_rate"
+        return "false_positive_rate", "false_negative_rate", "selection_rate"
     if "label" in roles and "score" in roles:
-        return "brier"
-    return "selection_rate"
+        return "brier", "residual"
+    return ("selection_rate",) if "prediction" in roles else ()
 
 
 def _relative(source: str, folder: Path) -> str:
@@ -186,10 +194,11 @@ def _relative(source: str, folder: Path) -> str:
 def _quoted(word: str) -> str:
     """A word as YAML text; JSON's quotation is YAML's."""
     plain = word.replace("_", "").isalnum() and word.isascii() and not word.isdigit()
+    # Words that this reader of YAML, or another one, takes for truth values or for nothing.
     reserved = word.lower() in ("true", "false", "null", "yes", "no", "on", "off")
-    return word if plain and not reserved else json.dumps(word, ensure_ascii=False)
+    return word if plain and not reserved else _in_quotes(word)
 
 
-def _flat(name: str) -> str:
-    """A column name that cannot break out of its comment line."""
-    return json.dumps(name, ensure_ascii=False).replace("\x85", "").replace("\u2028", "")[:120]
+def _in_quotes(word: str) -> str:
+    # YAML ends a line, and a comment with it, at signs that JSON leaves as they are
+    return json.dumps(word, ensure_ascii=not word.isprintable())

@@ -10,9 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, Union
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, create_model
 
 from equipoise import audits
+from equipoise._codec import from_plain
 from equipoise._files import read_text
 from equipoise._validate import did_you_mean, listing
 from equipoise.claims import Claim, Metric, Together, from_plan
@@ -38,11 +39,22 @@ VERBS = (
 #: Arguments that the runner supplies, or that no file can hold.
 NOT_IN_A_PLAN = ("trail", "rng", "progress", "model")
 _UNWRITABLE = {("calibration", "models")}
+#: How options are read that stand for more than numbers, words and columns.
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "claim": from_plan,
+    "metric": as_metric,
+    "across": from_plain,
+    "target": from_plain,
+    "method": from_plain,
+    "over": from_plain,
+    "loss": from_plain,
+}
 
 
 class _Strict(BaseModel):
     """A part of the plan: fixed, and without fields that nobody reads."""
 
+    # An option that is misspelt and ignored would change what is asked without a word.
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
@@ -62,7 +74,9 @@ class TrailPlan(_Strict):
     high: str | None = Field(None, description="Upper end of the prediction interval.")
     weight: str | None = Field(None, description="Sampling weight.")
     count: str | None = Field(None, description="How many identical rows a row stands for.")
-    cluster: str | None = Field(None, description="Rows alike here are not independent.")
+    cluster: str | None = Field(
+        None, description="Column whose equal values mark rows that are not independent."
+    )
     attributes: tuple[str, ...] | None = Field(None, description="Columns that may form groups.")
     positive: Any = Field(None, description="The value of label and prediction that counts as 1.")
 
@@ -72,11 +86,21 @@ class AuditPlan(_Strict):
 
     audit: str
     name: str | None = Field(None, description="Name of the finding; made up if not given.")
+    # The fields stay as they were written, since the hash is of them; these are what is asked.
+    _options: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     def options(self) -> dict[str, Any]:
-        """The arguments of the verb, those that were written."""
-        given = self.model_dump(exclude_unset=True)
-        return {key: value for key, value in given.items() if key not in ("audit", "name")}
+        """The arguments of the verb, those that were written, as the values they stand for."""
+        return dict(self._options)
+
+    def read_options(self, marked: Marked, number: int) -> None:
+        """Make values of what was written, so that a plan which cannot be asked is no plan."""
+        written = self.model_dump(exclude_unset=True, exclude=set(AuditPlan.model_fields))
+        for name, plain in written.items():
+            try:
+                self._options[name] = _READERS[name](plain) if name in _READERS else plain
+            except EquipoiseError as error:
+                raise PlanError(f"{marked.at(('audits', number, name))}: {error}") from error
 
 
 class Plan(_Strict):
@@ -117,7 +141,8 @@ class Plan(_Strict):
             made = _typed(cls).model_validate_json(json.dumps(marked.data), strict=True)
         except ValidationError as error:
             raise PlanError(_complaint(error, marked)) from error
-        _check_questions(made, marked)
+        for i, audit in enumerate(made.audits):
+            audit.read_options(marked, i)
         _check_names(made, marked)
         return typing.cast(Self, made)
 
@@ -130,6 +155,7 @@ class Plan(_Strict):
     @property
     def hash(self) -> str:
         """Digest of what the plan says; comments and layout do not count."""
+        # Without the password, which may change while the questions do not.
         plain = json.dumps(self.to_plain(), sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(plain.encode()).hexdigest()
 
@@ -246,19 +272,6 @@ def _fields_at(path: tuple[Any, ...], marked: Marked) -> list[str]:
     if len(path) == 2 and path[0] == "audits":
         return list(_models()[marked.data["audits"][path[1]]["audit"]].model_fields)
     return list(Plan.model_fields)
-
-
-def _check_questions(plan: Plan, marked: Marked) -> None:
-    """Read every claim and metric now: a plan that cannot be asked is no plan."""
-    for i, audit in enumerate(plan.audits):
-        for name, read in (("claim", from_plan), ("metric", as_metric)):
-            written = audit.options().get(name)
-            if written is None:
-                continue
-            try:
-                read(written)
-            except EquipoiseError as error:
-                raise PlanError(f"{marked.at(('audits', i, name))}: {error}") from error
 
 
 def _check_names(plan: Plan, marked: Marked) -> None:

@@ -29,6 +29,9 @@ class Marked:
 
     def at(self, path: Path) -> str:
         """The file and line of a part, or of the nearest part around it."""
+        if not self.lines:
+            # quoted in evidence, or put together by a command: nothing that a line could point to
+            return self.called
         while path not in self.lines and path:
             path = path[:-1]
         return f"{self.called}, line {self.lines.get(path, 1)}"

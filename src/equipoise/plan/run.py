@@ -8,7 +8,6 @@ from typing import Any
 from equipoise import audits, datasets
 from equipoise._validate import known_name
 from equipoise.cells import Tallied
-from equipoise.claims import from_plan
 from equipoise.errors import EquipoiseError, PlanError
 from equipoise.findings.evidence import Asked, Evidence, assemble
 from equipoise.findings.finding import Finding
@@ -85,11 +84,10 @@ def perform(
 ) -> Finding:
     """One audit of a plan; an error names it."""
     verb = getattr(audits, audit.audit)
-    options = audit.options()
-    if "claim" in options:
-        options["claim"] = from_plan(options["claim"])
+    # Every audit starts from the plan's seed, so leaving one out changes no number of another.
     supplied = {"rng": seed, "progress": progress}
-    options |= {k: v for k, v in supplied.items() if k in inspect.signature(verb).parameters}
+    known = inspect.signature(verb).parameters
+    options = audit.options() | {k: v for k, v in supplied.items() if k in known}
     try:
         finding: Finding = verb(trail, **options)
     except EquipoiseError as error:

@@ -5,7 +5,8 @@ from typing import Any
 
 from equipoise.cells import Tallied
 from equipoise.cells.gather import tallied_within
-from equipoise.claims import Claim, Together, from_plan, gap
+from equipoise.claims import Claim, gap
+from equipoise.claims.claim import parts_of
 from equipoise.errors import EquipoiseError
 from equipoise.plan.plan import AuditPlan
 from equipoise.trail import Trail
@@ -58,8 +59,7 @@ def _claims(audit: AuditPlan) -> tuple[Claim, ...]:
     options = audit.options()
     try:
         if audit.audit in ("describe", "flag", "certify", "joint_test"):
-            claim = from_plan(options["claim"])
-            return claim.claims if isinstance(claim, Together) else (claim,)
+            return parts_of(options["claim"])
         if audit.audit == "summarize":
             return (gap(options["metric"], across=options["across"]),)
         if audit.audit == "compare" and options.get("models") is None:

@@ -126,9 +126,11 @@ def _label(item: Any, i: int) -> str:
 
 def _same(stated: Any, again: Any) -> bool:
     numbers = (int, float)
+    # True == 1, but a flag that became a number did not come out the same.
     if isinstance(stated, bool) or isinstance(again, bool):
         return stated is again
     if isinstance(stated, numbers) and isinstance(again, numbers):
+        # A number near zero has no relative size, so there the difference itself is judged.
         return math.isclose(stated, again, rel_tol=ROUNDING, abs_tol=ROUNDING)
     return bool(stated == again)
 

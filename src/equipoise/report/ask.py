@@ -6,7 +6,8 @@ from typing import Any
 
 from equipoise.findings import Finding
 from equipoise.findings.atoms import Atoms
-from equipoise.findings.bounds import BoundedGroup, Bounds, tolerance_words
+from equipoise.findings.bounds import BoundedGroup, Bounds
+from equipoise.findings.limits import tolerance_words
 from equipoise.findings.words import plural
 from equipoise.report.ranges import ends_of, overlapping
 from equipoise.report.tables import strongest
@@ -55,10 +56,13 @@ def _claimed(finding: Bounds) -> str:
 def _levels(finding: Bounds, recipe: Mapping[str, Any]) -> Ask:
     """What another level is read from: the draws, the family, or nothing."""
     bootstrap = finding.method.get("kind") == "bootstrap"
+    # A new critical value makes new bounds only where the page can make bounds at all: from counts,
+    # or as estimate ± critical value × reach.
     free = bool(finding.draws) and (_is_band(recipe) or bootstrap)
     family = recipe.get("family") if _is_band(recipe) and not free else None
     return {
         "levelled": free or family is not None,
+        # Thirteen digits take less room, and answers agree with Python's to nine all the same.
         "draws": [float(f"{x:.13g}") for x in sorted(finding.statistics())] if free else None,
         "family": family,
         "groupsAudited": recipe.get("groups", len(finding)),
@@ -146,6 +150,7 @@ def _axis(name: str, wheres: list[Mapping[str, Any]], runs: bool) -> tuple[Ask, 
     shown = clipped(tidy(name))
     if runs and all(ends_of(where.get(name)) is not None for where in wheres):
         return _runs(shown, [where[name] for where in wheres])
+    # As text, since to Python the levels 1 and true are one.
     values = [json.dumps(where[name], default=str) if name in where else None for where in wheres]
     known = {value: i for i, value in enumerate(dict.fromkeys(v for v in values if v is not None))}
     axis = {"name": shown, "form": "levels", "texts": [_said(name, json.loads(v)) for v in known]}

@@ -24,8 +24,8 @@ def chart_of(finding: Finding) -> Chart | None:
     """The chart of a finding; None if it has none."""
     try:
         spec = tidied(finding.plot().to_dict())
-    except (EquipoiseError, NotImplementedError, ValueError):
-        # a finding without anything to draw is still worth reading
+    except (EquipoiseError, NotImplementedError):
+        # a finding without anything to draw, or of a kind without charts, is still worth reading
         return None
     title = spec.pop("title", {})
     if isinstance(title, str):

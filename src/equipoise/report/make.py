@@ -13,7 +13,13 @@ from equipoise.findings import Evidence, Finding
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A report as one self-contained HTML page."""
+    """A report as one self-contained HTML page.
+
+    >>> import equipoise as eq
+    >>> found = eq.describe(eq.datasets.compas(), eq.gap("accuracy", across="sex"))
+    >>> eq.report(found, title="Accuracy by sex").title
+    'Accuracy by sex'
+    """
 
     title: str
     """What the page is called."""

@@ -45,6 +45,7 @@ def close_ranges(
                 rest = {other: value for other, value in where.items() if other != name}
                 families[json.dumps(rest, sort_keys=True)][ends] = key
         for rest_text, family in families.items():
+            # Only of everybody is the number published beside the ranges.
             all_rows = total if rest_text == "{}" else None
             counts = {ends: sizes[key] for ends, key in family.items()}
             kept = far_apart(counts, all_rows, least)
@@ -60,13 +61,16 @@ def far_apart(counts: Mapping[Range, int], total: int | None, least: int) -> set
     [(1, 2), (1, 3), (3, 3)]
     """
     lows, highs = sorted({low for low, _ in counts}), sorted({high for _, high in counts})
+    # Not every run between the same points: how they overlap is unknown, so none is safe.
     if len(lows) != len(highs):
         return set()
     before = _running(counts, lows, highs)
+    # The rows between two cuts are the difference of two ranges, so no two cuts may be close.
     cuts = [0]
     for place in range(1, len(before)):
         if _apart(before[place] - before[cuts[-1]], least):
             cuts.append(place)
+    # Rows in no range, such as those with a missing value, are everybody less the longest one.
     end = before[-1] if total is None else total
     while len(cuts) > 1 and not _apart(end - before[cuts[-1]], least):
         cuts.pop()

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from equipoise.findings import Finding, Verdict, from_dict
+from equipoise.findings import Finding, Verdict
 from equipoise.findings.bounds import Bounds
 from equipoise.findings.joint import Joint
 from equipoise.findings.joint_test import JointTest
@@ -65,6 +65,7 @@ def small(sizes: Mapping[Key, int], total: int, least: int) -> set[Key]:
     gone |= close_ranges(wheres, sizes, total, least)
     families = _families(wheres)
     known = {**sizes, _text({}): total}
+    # What is removed may make another remainder small, so it is looked at again until none is.
     while True:
         more = {_weakest(parent, kids, known, gone, least) for parent, kids in families} - {None}
         if not more:
@@ -95,6 +96,7 @@ def _weakest(
     rest = sizes[parent] - sum(sizes[kid] for kid in shown)
     # a parent that is hidden must not be the sum of what is shown
     told = rest == 0 if parent in gone else 0 < rest < least
+    # The smallest, which costs the reader least.
     return min(shown, key=lambda kid: (sizes[kid], kid)) if told else None
 
 
@@ -108,20 +110,21 @@ def _kept(finding: Finding, gone: Pools, least: int) -> Kept:
             removed |= {_key(row) for row in value if _is_group(row)} & own
         elif isinstance(value, tuple) and any(hasattr(part, "excluded") for part in value):
             changes[field.name] = tuple(_unnamed(part) for part in value)
+    # Both hold the counts of every group, small ones included, and so does a joint region.
     if isinstance(finding, Bounds):
         changes |= {"recipe": None, "atoms": None}
     if isinstance(finding, JointTest):
         changes["region"] = None
     if isinstance(finding, Joint):
-        changes["parts"] = {
-            name: part if name == "kind" else _kept(from_dict(part), gone, least).finding.to_dict()
-            for name, part in finding.parts.items()
-        }
+        parts = {name: _kept(finding.part(name), gone, least) for name in finding.names}
+        plain = {name: part.finding.to_dict() for name, part in parts.items()}
+        changes["parts"] = {**finding.parts, **plain}
     told = not (removed and _reads_by_place(finding))
     if not told:
         changes = {
             name: () if _is_sized(getattr(finding, name)) else changes[name] for name in changes
         }
+    # The conclusion stays that of the whole: an audit does not pass by hiding whom it harms.
     made: Finding = dataclasses.replace(finding, **changes)
     return Kept(finding=made, removed=len(removed), conclusion=finding.conclusion, told=told)
 
@@ -140,14 +143,14 @@ def _flattened(findings: Iterable[Finding]) -> list[Finding]:
     found: list[Finding] = []
     for finding in findings:
         if isinstance(finding, Joint):
-            parts = [from_dict(part) for name, part in finding.parts.items() if name != "kind"]
-            found += _flattened(parts)
+            found += _flattened(finding.part(name) for name in finding.names)
         else:
             found.append(finding)
     return found
 
 
 def _pool(finding: Finding) -> str:
+    # Sizes may be set against each other only where they count the same rows of the same table.
     source = finding.provenance
     return _text([finding.claim.get("metric"), source.source, source.counted])
 

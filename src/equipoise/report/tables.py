@@ -76,6 +76,7 @@ def _weakness(row: Any) -> tuple[float, float]:
     p = getattr(row, "p", None)
     if p is not None:
         return float(p), size
+    # By whichever bound lies further from nothing: high lower bounds, low upper ones.
     ends = (getattr(row, "lower", None), getattr(row, "upper", None))
     known = [x for x in (ends[0], None if ends[1] is None else -ends[1]) if x is not None]
     return (-max(known), size) if known else (float("inf"), size)

@@ -6,7 +6,7 @@ from typing import Any
 from equipoise.findings import Entry, Finding, Verdict
 from equipoise.findings.joint import Joint
 from equipoise.findings.notes import NOTES, Note
-from equipoise.findings.words import plural
+from equipoise.findings.words import be, plural
 from equipoise.report.ask import Ask, ask_of
 from equipoise.report.charts import Chart, chart_of
 from equipoise.report.suppress import Kept
@@ -98,6 +98,7 @@ def _capital(text: str) -> str:
 
 
 def _sentences(kept: Kept, least: int | None) -> tuple[str, ...]:
+    # Sentences that name what was taken out would give it away.
     said = kept.finding.sentences() if kept.told else ()
     return (*map(tidy, said), *_suppression(kept, least))
 
@@ -105,19 +106,17 @@ def _sentences(kept: Kept, least: int | None) -> tuple[str, ...]:
 def _suppression(kept: Kept, least: int | None) -> list[str]:
     if least is None or not kept.removed:
         return []
-    were = "is" if kept.removed == 1 else "are"
     return [
-        f"{plural(kept.removed, 'group')} {were} left out of this report, having fewer than "
-        f"{least} rows or giving away one that has; the conclusion and the guarantee still cover "
-        "them."
+        f"{plural(kept.removed, 'group')} {be(kept.removed)} left out of this report, having "
+        f"fewer than {least} rows or giving away one that has; the conclusion and the guarantee "
+        "still cover them."
     ]
 
 
 def _parts(anchor: str, finding: Finding) -> tuple[Part, ...]:
     if not isinstance(finding, Joint):
         return ()
-    names = [name for name in finding.parts if name != "kind"]
-    found = [finding.part(name) for name in names]
+    found = [finding.part(name) for name in finding.names]
     return tuple(
         Part(
             id=f"{anchor}-part-{i}",
@@ -125,7 +124,7 @@ def _parts(anchor: str, finding: Finding) -> tuple[Part, ...]:
             tables=tables_of(part),
             ask=ask_of(part),
         )
-        for i, (name, part) in enumerate(zip(names, found, strict=True), start=1)
+        for i, (name, part) in enumerate(zip(finding.names, found, strict=True), start=1)
     )
 
 

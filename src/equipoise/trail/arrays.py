@@ -8,7 +8,7 @@ import numpy as np
 
 from equipoise._validate import known_keywords, listing
 from equipoise.errors import TrailError
-from equipoise.trail.engine import AnyArray, engine_errors, new_duckdb
+from equipoise.trail.engine import AnyArray, engine_errors, new_duckdb, objects, quoted
 from equipoise.trail.roles import Roles
 from equipoise.trail.trail import Trail, make_trail
 
@@ -78,6 +78,7 @@ def _array(name: str, values: Any) -> AnyArray:
         raise TrailError(f"{name} must be one value per row; it has shape {array.shape}.")
     if array.dtype.kind in "biuf":
         return array
+    # From the values themselves: numpy makes text of numbers that stand beside text.
     return _words(name, np.asarray(values, dtype=object))
 
 
@@ -92,6 +93,7 @@ def _as_array(name: str, values: Any) -> AnyArray:
 
 def _words(name: str, values: AnyArray) -> AnyArray:
     """Text, with one kind of missing value."""
+    # NaN is the one value that differs from itself, whatever library it comes from.
     missing = np.array([value is None or value != value for value in values], dtype=bool)
     kinds = {type(value).__name__ for value in values[~missing]}
     if kinds - {"str", "str_"}:
@@ -99,9 +101,7 @@ def _words(name: str, values: AnyArray) -> AnyArray:
             f"{name} mixes values of types {listing(sorted(kinds))}. Pass numbers, booleans or "
             "text."
         )
-    made = np.empty(len(values), dtype=object)
-    made[:] = [None if gone else str(v) for v, gone in zip(values, missing, strict=True)]
-    return made
+    return objects([None if gone else str(v) for v, gone in zip(values, missing, strict=True)])
 
 
 def _refuse_lengths(columns: Mapping[str, AnyArray]) -> None:
@@ -114,13 +114,11 @@ def _refuse_lengths(columns: Mapping[str, AnyArray]) -> None:
 
 
 def _frame(columns: dict[str, AnyArray]) -> nw.LazyFrame[Any]:
-
     connection = new_duckdb()
     with engine_errors("arrays"):
         # any column name must do, also one that an engine would read as a number or a keyword
         plain = {f"column_{i}": values for i, values in enumerate(columns.values())}
         connection.register("arrays", plain)
-        quoted = ['"' + name.replace('"', '""') + '"' for name in columns]
-        named = ", ".join(f"column_{i} AS {q}" for i, q in enumerate(quoted))
+        named = ", ".join(f"column_{i} AS {quoted(name)}" for i, name in enumerate(columns))
         frame: nw.LazyFrame[Any] = nw.from_native(connection.sql(f"SELECT {named} FROM arrays"))
     return frame

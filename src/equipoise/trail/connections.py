@@ -12,7 +12,7 @@ import narwhals as nw
 
 from equipoise._validate import did_you_mean, known_name, listing
 from equipoise.errors import TrailError
-from equipoise.trail.engine import engine_errors, new_duckdb
+from equipoise.trail.engine import engine_errors, new_duckdb, quoted
 from equipoise.trail.secrets import HIDDEN, expand, remember, remember_url, scrub
 from equipoise.trail.trail import Frame
 
@@ -39,7 +39,6 @@ def open_connection(source: str, table: str | None) -> tuple[Frame, str]:
 
 
 def _duckdb(address: str, table: str | None) -> tuple[Frame, str]:
-
     path = Path(address.split("://", 1)[-1])
     if not path.is_file():
         raise TrailError(
@@ -53,7 +52,7 @@ def _duckdb(address: str, table: str | None) -> tuple[Frame, str]:
         ).fetchall()
         chosen = _chosen(table, known, path.name, "main")
         connection.execute("SET TimeZone = 'UTC'")
-        relation = connection.table(".".join(_quoted(part) for part in chosen))
+        relation = connection.table(".".join(quoted(part) for part in chosen))
     return nw.from_native(relation), f"table {table!r} of {path.name}"
 
 
@@ -133,8 +132,8 @@ def spark_times(frame: Any) -> Any:
     with engine_errors("a pyspark table"):
         moments = [f.name for f in frame.schema.fields if isinstance(f.dataType, TimestampType)]
         for name in moments:
-            quoted = "`" + name.replace("`", "``") + "`"
-            seconds = f"CAST(unix_micros({quoted}) AS DECIMAL(24, 0)) / 1000000"
+            column = "`" + name.replace("`", "``") + "`"
+            seconds = f"CAST(unix_micros({column}) AS DECIMAL(24, 0)) / 1000000"
             clock = f"TIMESTAMP_NTZ'1970-01-01 00:00:00' + make_dt_interval(0, 0, 0, {seconds})"
             frame = frame.withColumn(name, _expression(frame)(clock))
     return frame
@@ -179,10 +178,6 @@ def _chosen(
         if table in (f"{schema}.{name}", name if schema == usual else None):
             return schema, name
     raise TrailError(f"{called} has no table {table!r}.{did_you_mean(table, names)} {there}")
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _needed(module: str, extra: str, called: str) -> Any:

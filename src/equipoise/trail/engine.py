@@ -1,6 +1,6 @@
 """Talking to an engine: fetch a small table as arrays, and turn its errors into ours."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -73,7 +73,7 @@ def fetch(frame: nw.LazyFrame[Any], source: str) -> dict[str, AnyArray]:
         if frame.implementation.is_ibis() and native.get_backend().name == "postgres":
             return _columns(frame.columns, _postgres_rows(native))
         table = frame.collect()
-        return {name: _objects(table[name].to_list()) for name in table.columns}
+        return {name: objects(table[name].to_list()) for name in table.columns}
 
 
 def number_of_levels(frame: nw.LazyFrame[Any], value: nw.Expr, source: str) -> int:
@@ -95,15 +95,25 @@ def _postgres_rows(native: Any) -> list[Any]:
     return rows
 
 
-def _columns(names: list[str], rows: list[Any]) -> dict[str, AnyArray]:
-    columns = zip(*rows, strict=True) if rows else ([] for _ in names)
-    return {name: _objects(list(column)) for name, column in zip(names, columns, strict=True)}
-
-
-def _objects(values: list[Any]) -> AnyArray:
+def objects(values: Sequence[Any]) -> AnyArray:
+    """An array of values as they are; numpy would make numbers or further dimensions of them."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
+
+
+def quoted(name: str) -> str:
+    """A name as SQL writes it, whatever signs it holds.
+
+    >>> quoted("days late")
+    '"days late"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _columns(names: list[str], rows: list[Any]) -> dict[str, AnyArray]:
+    columns = zip(*rows, strict=True) if rows else ([] for _ in names)
+    return {name: objects(column) for name, column in zip(names, columns, strict=True)}
 
 
 def _brief(error: BaseException) -> str:

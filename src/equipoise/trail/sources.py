@@ -15,7 +15,7 @@ import narwhals as nw
 from equipoise._validate import listing, short
 from equipoise.errors import TrailError
 from equipoise.trail.connections import DATABASE, is_connection, open_connection, spark_times
-from equipoise.trail.engine import engine_errors, new_duckdb
+from equipoise.trail.engine import engine_errors, new_duckdb, quoted
 from equipoise.trail.secrets import expand
 from equipoise.trail.trail import Frame
 
@@ -152,7 +152,6 @@ def _lazy(connection: Any, relation: Any) -> Frame:
 
 
 def _parquet(files: list[str], place: Path) -> Frame:
-
     connection = new_duckdb()
     with engine_errors(_named(files)):
         columns = connection.execute(
@@ -186,7 +185,6 @@ def _same_schema(columns: list[tuple[str, str, str, str]]) -> None:
 
 
 def _csv(files: list[str]) -> Frame:
-
     connection = new_duckdb()
     with engine_errors(_named(files)):
         headers = {file: _header(connection, file) for file in files}
@@ -215,8 +213,8 @@ def _read_csv(connection: Any, files: list[str]) -> Any:
         return relation
     # DuckDB takes yes/no and t/f for truth values too, and with them goes the reader's wording.
     text = read(dtype=dict.fromkeys(truths, "VARCHAR"))
-    quoted = ['"' + name.replace('"', '""') + '"' for name in truths]
-    plain = text.aggregate(", ".join(f"bool_and(lower({q}) IN ('true', 'false'))" for q in quoted))
+    tests = [f"bool_and(lower({quoted(name)}) IN ('true', 'false'))" for name in truths]
+    plain = text.aggregate(", ".join(tests))
     worded = [n for n, only in zip(truths, plain.fetchall()[0], strict=True) if only is False]
     return read(dtype=dict.fromkeys(worded, "VARCHAR")) if worded else relation
 

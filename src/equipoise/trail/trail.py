@@ -25,6 +25,11 @@ class Trail:
 
     Made by [`read`][equipoise.read]. Nothing is loaded until an audit asks, and then only totals
     (or the few columns a row-level method needs).
+
+    >>> import equipoise as eq
+    >>> trail = eq.datasets.adult_predictions()
+    >>> trail.roles.label, trail.attributes
+    ('high_income', ('race', 'sex', 'age_band'))
     """
 
     frame: Frame
@@ -58,15 +63,13 @@ class Trail:
 
     def resolve(self, name: str) -> str:
         """The column a formula's name means: a role's column, or a column of that name."""
-        is_role = name in ROLE_NAMES and name in self.roles
+        is_role = name in ROLE_NAMES and (name in self.roles or name not in self.schema)
         if is_role and name in self.schema and self.roles.column(name) != name:
             raise TrailError(
                 f"{name!r} could mean the {name} role (column {self.roles.column(name)!r}) or the "
                 f"column {name!r}. Rename the column, or write role({name!r}) or column({name!r})."
             )
         if is_role:
-            return self.roles.column(name)
-        if name in ROLE_NAMES and name not in self.schema:
             return self.roles.column(name)
         require_column(name, self.schema, f"{name!r}")
         return name
@@ -126,6 +129,15 @@ class Trail:
                 "value counts as 1."
             )
         return self.number(column)
+
+
+def expect_trail(value: Any) -> Trail:
+    """Return a trail; anything else is refused with the way to make one."""
+    if isinstance(value, Trail):
+        return value
+    raise TrailError(
+        f"Expected a trail, such as equipoise.read(…) gives; got {type(value).__name__}."
+    )
 
 
 def truth_number(truth: nw.Expr) -> nw.Expr:
@@ -206,6 +218,7 @@ def _fitting(role: str, value: Any, roles: Roles, schema: Schema) -> Any:
 def _fits(value: Any, dtype: Any) -> bool:
     if isinstance(dtype, nw.Object):
         return True
+    # First, since True is a number to Python and would fit a column of 0 and 1.
     if isinstance(value, bool):
         return isinstance(dtype, nw.Boolean)
     if isinstance(value, str):

@@ -130,6 +130,7 @@ def _cells(smallest: float) -> tuple[Ints, Floats]:
     places = [cell for cell in product(*map(range, sizes)) if cell not in _EMPTY]
     share = np.array([np.prod([s[i] for s, i in zip(_SHARES, c, strict=True)]) for c in places])
     rare = [i for i, cell in enumerate(places) if cell[0] == 3]
+    # The two cells of race D hold this much and twice as much, the others the rest.
     share *= (1 - 3 * smallest) / share.sum()
     share[rare] = [smallest, 2 * smallest]
     return np.array(places, dtype=np.int64), share

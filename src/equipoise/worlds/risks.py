@@ -28,6 +28,7 @@ def interaction_risks(
     rng = np.random.default_rng(rng)
     x = rng.uniform(-5, 5, (n, 10))
     line = x[:, 0] * LINE[0] + x[:, 2] * LINE[1] + x[:, 3] * LINE[2]
+    # Both conditions at once: x1 < -2 and -x2 < -2.
     corner = np.maximum(x[:, 1], -x[:, 2]) < -2
     risk = logistic(np.where(corner, 0.2 * x[:, 1], line))
     scores = logistic(line) if score is None else score(x)

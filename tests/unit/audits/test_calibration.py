@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClas
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import equipoise as eq
-from equipoise.audits._calibration_tests import TESTS
+from equipoise.audits._calibration.named_tests import TESTS
 from equipoise.findings import Calibration, from_json
 from equipoise.worlds import boundary_risks, interaction_risks, segment_risks
 
@@ -68,8 +68,13 @@ def test_every_method_and_side_answers(method: str, side: str) -> None:
     assert from_json(found.to_json()) == found
     assert found.sentences()
     assert "<table>" in found._repr_html_()
-    for chart in (found.plot(), found.plot_importance(), found.plot_calibration()):
+    for chart in (found.plot_importance(), found.plot_calibration()):
         assert chart.to_dict()
+    if found.paths:
+        assert found.plot().to_dict()
+    else:
+        with pytest.raises(eq.OptionError, match="nothing to draw"):
+            found.plot()
     if TESTS[method].adaptive and TESTS[method].split is None:
         assert (found.folds, found.tested) == (4, 300)
     if method == "multicalibration":
@@ -138,7 +143,8 @@ def test_nobody_predicts_a_violation() -> None:
     assert "no residual model predicts a violation" in found.reason
     assert found.subgroup is None
     assert [row.group for row in found.rows] == ["everyone else", "everyone tested"]
-    assert found.plot().to_dict()
+    with pytest.raises(eq.OptionError, match="nothing to draw"):
+        found.plot()
     assert from_json(found.to_json()) == found
 
 
@@ -223,7 +229,7 @@ def test_sample_is_drawn_and_told() -> None:
 
 
 def test_too_many_rows_ask_for_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("equipoise.audits._calibration_rows.MAX_AUDITED", 100)
+    monkeypatch.setattr("equipoise.audits._calibration.rows.MAX_AUDITED", 100)
     with pytest.raises(eq.TrailError, match="Pass sample=100"):
         audit(table(101))
 

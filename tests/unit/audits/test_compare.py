@@ -1,3 +1,5 @@
+"""`compare`: attributes and models, on the same rows."""
+
 from typing import Any
 
 import numpy as np

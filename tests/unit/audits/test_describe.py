@@ -170,7 +170,7 @@ def test_options_are_checked_and_echoed() -> None:
 
 
 def test_describe_takes_a_claim_in_plain_form() -> None:
-    assert eq.describe(TRAIL, ACCURACY.to_plan()) == eq.describe(TRAIL, ACCURACY)  # type: ignore[arg-type]
+    assert eq.describe(TRAIL, ACCURACY.to_plan()) == eq.describe(TRAIL, ACCURACY)
 
 
 def test_provenance_says_enough_to_do_it_again() -> None:

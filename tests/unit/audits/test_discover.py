@@ -7,9 +7,7 @@ import polars as pl
 import pytest
 
 import equipoise as eq
-
-# the verbs return one of several findings, which each test knows
-discover_: Any = eq.discover
+from equipoise.findings import Flags
 
 
 def table(n: int = 3000, gap: float = 0.3, seed: int = 1) -> pl.DataFrame:
@@ -21,9 +19,9 @@ def table(n: int = 3000, gap: float = 0.3, seed: int = 1) -> pl.DataFrame:
     return pl.DataFrame({"age": age, "city": city, "y": y})
 
 
-def found(data: pl.DataFrame, **options: object) -> Any:
+def found(data: pl.DataFrame, **options: Any) -> Flags:
     trail = eq.read(data, prediction="y")
-    return discover_(trail, "selection_rate", features=["age", "city"], **{"rng": 3, **options})
+    return eq.discover(trail, "selection_rate", features=["age", "city"], **{"rng": 3, **options})
 
 
 def test_a_planted_group_is_found_with_a_readable_rule() -> None:
@@ -53,3 +51,29 @@ def test_nothing_is_flagged_more_often_than_stated_where_nothing_differs() -> No
 def test_a_reference_is_refused() -> None:
     with pytest.raises(eq.OptionError, match="everyone"):
         found(table(), target=eq.reference(city="north"))
+
+
+def test_counts_are_no_rows() -> None:
+    claim = eq.gap(eq.selection_rate)
+    counts: Any = eq.tally(eq.read(table(), prediction="y"), claim)
+    with pytest.raises(eq.TrailError, match="got Tallied"):
+        eq.discover(counts, eq.selection_rate, features=["city"])
+
+
+def test_rows_that_weigh_more_decide_which_groups_are_found() -> None:
+    rng = np.random.default_rng(8)
+    n = 2000
+    young, north, heavy = (rng.random(n) < 0.5 for _ in range(3))
+    chance = np.where(heavy, 0.2 + 0.3 * north, 0.2 + 0.6 * young)
+    frame = pl.DataFrame(
+        {
+            "age": np.where(young, 20, 60),
+            "city": np.where(north, "north", "south"),
+            "y": (rng.random(n) < chance).astype(int),
+            "w": np.where(heavy, 10.0, 0.1),
+        }
+    )
+    for weight, name in ((None, "age"), ("w", "city")):
+        trail = eq.read(frame, prediction="y", weight=weight)
+        made = eq.discover(trail, "selection_rate", features=["age", "city"], depth=1, rng=3)
+        assert all(row.group.startswith(name) for row in made.rows)

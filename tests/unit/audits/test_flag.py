@@ -10,6 +10,7 @@ import pytest
 import equipoise as eq
 from equipoise.findings.finding import from_json
 from equipoise.methods.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
+from equipoise.methods.nulls import Above, mid_p, smallest_reachable
 from tests.unit.audits.table import make_table
 
 # the verbs return one of several findings, which each test knows
@@ -48,6 +49,44 @@ def test_adjusted_p_values_are_those_of_the_control(control: Any, adjust: Any) -
     adjusted = [row.p_adjusted for row in found.rows]
     np.testing.assert_allclose(adjusted, adjust(p))
     assert all(row.flagged == (row.p_adjusted <= found.rate) for row in found.rows)
+
+
+def test_a_p_value_equal_to_the_rate_is_flagged() -> None:
+    twice = eq.read(pl.DataFrame({"group": ["a", "a"], "y": [1, 1]}), prediction="y")
+    claim = eq.gap(eq.selection_rate, across="group", target=0.5)
+    (row,) = flag_(twice, claim, above=0.0, method="exact", fdr=0.25).rows
+    assert (row.p_adjusted, row.flagged) == (0.25, True)
+
+
+@pytest.mark.parametrize(
+    ("control", "step"),
+    [
+        ("bh", lambda flagged, tested: (flagged + 1) / tested),
+        ("by", lambda flagged, tested: (flagged + 1) / tested / sum(1 / np.arange(1, tested + 1))),
+        ("holm", lambda flagged, tested: 1 / (tested - flagged)),
+    ],
+)
+def test_what_could_be_reached_is_what_one_more_flag_takes(control: Any, step: Any) -> None:
+    frame = pl.DataFrame({"group": ["a"] * 90 + ["b"] * 60 + ["c"] * 50})
+    ones = [1, 0, 0] * 50 + [1] * 40 + [0] * 10
+    trail = eq.read(frame.with_columns(y=pl.Series(ones)), prediction="y")
+    claim = eq.gap(eq.selection_rate, across="group", target=0.3)
+    found = flag_(trail, claim, above=0.0, control=control)
+    assert [row.group for row in found.flagged] == ["c"]
+    alpha = 0.1 * step(1, 3)
+    size, target = np.array([90.0, 60.0, 50.0]), np.full(3, 0.3)
+    wanted = smallest_reachable(size, target, Above(limit=0.0), mid_p, alpha=alpha)
+    np.testing.assert_allclose([row.reachable for row in found.rows], wanted.disparity_above)
+
+
+@pytest.mark.parametrize("question", [{}, {"above": 0.0}, {"below": 0.1}])
+def test_max_t_of_one_group_is_its_p_value(question: Any) -> None:
+    frame = pl.DataFrame({"group": ["a"] * 400, "y": [1] * 215 + [0] * 185})
+    claim = eq.gap(eq.selection_rate, across="group", target=0.5)
+    found = flag_(eq.read(frame, prediction="y"), claim, control="max-t", rng=1, **question)
+    (row,) = found.rows
+    # four standard errors of 5,000 draws
+    assert row.p_adjusted == pytest.approx(row.p, abs=4 * np.sqrt(row.p * (1 - row.p) / 5000))
 
 
 def test_max_t_lies_between_the_plain_p_value_and_holm() -> None:

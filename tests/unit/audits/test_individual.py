@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ import pytest
 from scipy.optimize import linprog
 
 import equipoise as eq
-from equipoise.audits import _people
+from equipoise.audits._individual import people as _people
+from equipoise.audits._individual.inquiry import verdict_of
 from equipoise.findings import Individual, from_json
 
 FEATURES = ["race", "sex", "age", "priors", "charge"]
@@ -446,3 +448,13 @@ def test_every_engine_gives_the_same_people(engine: str) -> None:
     assert found.cells == expected.cells
     assert found.rows == expected.rows
     assert found.provenance.fingerprint == expected.provenance.fingerprint
+
+
+def test_a_bound_that_equals_the_tolerance_does_not_exceed_it() -> None:
+    def verdict(low: float, high: float) -> eq.Verdict:
+        found: Any = SimpleNamespace(lower=lambda level: low, upper=lambda level: high)
+        return verdict_of(found, 0.95, 0.1)
+
+    assert verdict(0.1, 0.3) is eq.Verdict.UNDETERMINED
+    assert verdict(0.1001, 0.3) is eq.Verdict.SHOWN_NOT
+    assert verdict(0.0, 0.1) is eq.Verdict.SHOWN

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from scipy.special import stdtrit
 
 import equipoise as eq
 from equipoise.findings import from_json
@@ -31,6 +32,17 @@ def real_trail(n: int = 400, seed: int = 1) -> eq.Trail:
 
 
 VALUE = eq.metric("value", "value")
+
+
+def test_euclidean_intervals_are_those_of_student() -> None:
+    table = real_trail_table()
+    claim = eq.gap(VALUE, across="group", target=1.0)
+    found = certify_(real_trail(), claim, level=0.9, method=eq.Euclidean(family="pointwise"))
+    for row in found.rows:
+        x = table["value"][table["group"] == row.group]
+        half = stdtrit(x.size - 1, 0.95) * x.std() / np.sqrt(x.size)
+        assert row.lower == pytest.approx(x.mean() - 1 - half)
+        assert row.upper == pytest.approx(x.mean() - 1 + half)
 
 
 def test_the_band_is_the_default_for_counts() -> None:

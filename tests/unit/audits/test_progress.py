@@ -54,3 +54,8 @@ def test_watching_changes_no_number() -> None:
     one = certify_(TRAIL, CLAIM, resamples=100, rng=1)
     two = certify_(TRAIL, CLAIM, resamples=100, rng=1, progress=lambda done, total: None)
     assert one == two
+
+
+def test_anything_else_is_refused() -> None:
+    with pytest.raises(eq.OptionError, match=r"a function of \(done, total\); got 3"):
+        certify_(TRAIL, CLAIM, resamples=100, rng=1, progress=3)

@@ -122,6 +122,12 @@ def test_what_it_cannot_do_is_said(
         )
 
 
+def test_a_ratio_is_refused() -> None:
+    claim = eq.ratio(eq.selection_rate, across=eq.intervals("x"), target=0.5)
+    with pytest.raises(eq.OptionError, match="AllRanges is for gaps"):
+        eq.certify(eq.read(table(7), prediction="hit"), claim, method="all-ranges", tolerance=0.8)
+
+
 def test_a_constant_metric_certifies_nothing() -> None:
     frame = table(8).with_columns(hit=pl.lit(1))
     claim = eq.gap(eq.selection_rate, across=eq.intervals("x"), target=0.5)

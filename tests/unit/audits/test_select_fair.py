@@ -18,7 +18,7 @@ PENALTIES = (0.002, 0.01, 0.05, 1.0)
 
 
 def choose(models: Any, trail: Any, **options: Any) -> FairChoice:
-    return eq.select_fair(models, trail, **options)
+    return eq.select_fair(trail, models, **options)
 
 
 def halves() -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -100,6 +100,12 @@ def test_round_trip_frame_html_and_chart() -> None:
     drawn = found.plot().to_dict()
     series = {record["series"] for record in drawn["datasets"][drawn["data"]["name"]]}
     assert series == {"error rate", "audit value", "lower bound", "upper bound"}
+
+
+def test_the_trail_may_come_second() -> None:
+    swapped: Any = eq.select_fair
+    found = swapped(MODELS, TRAIL, tolerance=0.1, **OPTIONS)
+    assert found == choose(MODELS, TRAIL, tolerance=0.1, **OPTIONS)
 
 
 def test_progress_counts_models() -> None:

@@ -200,3 +200,10 @@ def test_categories_need_a_kernel_that_tells_them_apart() -> None:
         eq.gaussian()
     with pytest.raises(OptionError, match="names 'x' more than once"):
         _ = eq.gaussian("x") * eq.laplace("x")
+
+
+def test_counts_are_no_rows() -> None:
+    claim = eq.gap(eq.selection_rate)
+    counts: Any = eq.tally(eq.read(pl.DataFrame(table()), prediction="hit"), claim)
+    with pytest.raises(TrailError, match="got Tallied"):
+        eq.shift(counts, claim, over="x")

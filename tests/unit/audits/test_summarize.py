@@ -1,3 +1,5 @@
+"""`summarize`: numbers, words and refusals."""
+
 import importlib
 import math
 from typing import Any

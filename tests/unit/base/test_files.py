@@ -32,7 +32,18 @@ def test_written_and_replaced(tmp_path: Path) -> None:
     write_atomically(path, "two")
     assert path.read_text() == "two"
     assert [p.name for p in path.parent.iterdir()] == ["file.txt"]
-    assert stat.S_IMODE(path.stat().st_mode) & 0o600 == 0o600
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o000, 0o644)])
+def test_a_file_may_be_read_by_whom_the_process_allows(
+    tmp_path: Path, mask: int, mode: int
+) -> None:
+    before = os.umask(mask)
+    try:
+        written = write_atomically(tmp_path / "file.txt", "text")
+    finally:
+        assert os.umask(before) == mask
+    assert stat.S_IMODE(written.stat().st_mode) == mode
 
 
 def test_killed_while_writing_leaves_the_old_or_the_new(tmp_path: Path) -> None:

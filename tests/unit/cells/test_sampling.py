@@ -97,3 +97,15 @@ def test_what_the_engine_worked_out_may_differ_in_the_last_digit() -> None:
     uniform = np.sort(made[0] / sampling._PRIME)
     # Kolmogorov's distance at 4,000 points, beyond 1e-5
     assert np.abs(uniform - np.arange(1, 4001) / 4000).max() < 2.5 / np.sqrt(4000)
+
+
+def test_the_order_of_the_rows_does_not_change_a_sample() -> None:
+    rng = np.random.default_rng(8)
+    table = pl.DataFrame({"y": rng.random(2000), "x": rng.random(2000)})
+    seed = np.random.SeedSequence(1)
+    samples = []
+    for rows in (table, table.sample(fraction=1, shuffle=True, seed=2)):
+        pulled = pull_features(eq.read(rows, label="y"), eq.metric("y", "label"), ["x"])
+        drawn = draw_sample(pulled, 200, seed)
+        samples.append(sorted(zip(drawn.value.tolist(), drawn.matrix[:, 0].tolist(), strict=True)))
+    assert samples[0] == samples[1]

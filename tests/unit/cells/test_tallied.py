@@ -180,3 +180,15 @@ def test_tally_says_what_it_takes() -> None:
         eq.tally(_table(), FPR)  # type: ignore[arg-type]
     with pytest.raises(eq.ClaimError, match="Expected a claim"):
         eq.tally(_read(_table()), "accuracy")  # type: ignore[arg-type]
+
+
+def test_rows_without_a_count_are_told_of_every_place() -> None:
+    places = [
+        _read(
+            _table(20, seed).with_columns(n=pl.Series([None] * lost + [2] * (20 - lost))), count="n"
+        )
+        for seed, lost in ((1, 3), (2, 5))
+    ]
+    merged = eq.merge(*(eq.tally(place, FPR) for place in places))
+    assert merged.rows == 2 * (17 + 15) + 8
+    assert eq.describe(merged, FPR).provenance.excluded["missing count"] == 8

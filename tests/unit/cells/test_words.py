@@ -3,11 +3,13 @@
 import datetime
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 import equipoise as eq
-from equipoise.cells import Collection, form_groups, gather
+from equipoise.cells import Collection, form, form_groups, gather
+from equipoise.cells.operators import ProductSums, SparseSums
 
 MORNING = datetime.datetime(2020, 1, 2, 5)
 
@@ -96,38 +98,22 @@ def test_bins_are_half_open_except_the_last() -> None:
     (cells,) = gather(trail, [claim])
     groups = form_groups(claim.across, cells)
     assert list(groups.labels()) == ["a, score 0 to under 0.5", "a, score 0.5 to 1"]
-    assert groups.where(1) == {"g": "a", "score": {"from": 0.5, "to": 1.0}}
+    assert groups.wheres()[1] == {"g": "a", "score": {"from": 0.5, "to": 1.0}}
     assert groups.sums(cells.rows).tolist() == [1.0, 2.0]
 
 
-def test_find() -> None:
-    groups = collection(
-        ("race", "k", eq.binned("age", cuts=(25,))),
-        race=["a", "b", None],
-        k=[1, 2, 2],
-        age=[18.0, 30.0, 40.0],
-    )
-    for wanted in (
-        {"race": "a"},
-        {"race": None},
-        {"k": 2.0},
-        {"race": "a", "k": 1},
-        {"age": {"below": 25}},
-        {"race": None, "age": {"from": 25}},
-    ):
-        assert groups.where(groups.find(wanted)) == wanted
-    with pytest.raises(eq.ClaimError, match=r"race has no level 'A'. .*There is: 'a', 'b', None"):
-        groups.find({"race": "A"})
-    with pytest.raises(
-        eq.ClaimError, match=r"'sex' is not part of this collection.*'race', 'k', 'age'"
-    ):
-        groups.find({"sex": "a"})
-    with pytest.raises(eq.ClaimError, match=r"no group race='a', k=2.*for example"):
-        groups.find({"race": "a", "k": 2})
-    with pytest.raises(eq.ClaimError, match="no group everyone"):
-        groups.find({})
-
-
-def test_depth_counts_the_attributes() -> None:
-    groups = collection(("a", "b"), a=["x", "y"], b=["u", "v"])
-    assert groups.depth().tolist() == [1, 1, 1, 1, 2, 2]
+def test_intersections_are_in_the_same_order_however_they_are_summed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(1)
+    names = {"a": ["x", "y", "z"], "b": ["u", "v"], "c": ["p", "q", "r"]}
+    columns = {name: rng.choice(levels, 12).tolist() for name, levels in names.items()}
+    full = collection(tuple(names), **columns)
+    monkeypatch.setattr(form, "_BOX_LIMIT", 0)
+    monkeypatch.setattr(form, "_BOX_FILL", 0)
+    sparse = collection(tuple(names), **columns)
+    assert isinstance(full.sums, ProductSums)
+    assert isinstance(sparse.sums, SparseSums)
+    assert sparse.wheres() == full.wheres()
+    values = rng.random(full.sums.order.size)
+    np.testing.assert_allclose(sparse.sums(values), full.sums(values))

@@ -2,6 +2,7 @@
 
 import narwhals as nw
 import numpy as np
+import polars as pl
 import pytest
 
 import equipoise as eq
@@ -42,6 +43,8 @@ def value(text: str) -> object:
         ("not flag", X <= 0),
         ("flag == True", X > 0),
         ("flag and x < 1", (X > 0) & (X < 1)),
+        # a number holds where it is 1, not wherever it is anything but 0
+        ("x + 0.5 and flag", X == 0.5),
         ("2 ** 3", 8.0),
     ],
 )
@@ -168,3 +171,14 @@ def test_an_expression_with_nothing_on_some_rows() -> None:
         eq.describe(eq.read(table), eq.gap(eq.metric("mine", nw.col("x")), across="g"))
     with pytest.raises(eq.TrailError, match=r"could not be read: .*zz"):
         eq.describe(eq.read(table), eq.gap(eq.metric("mine", nw.col("zz")), across="g"))
+
+
+@pytest.mark.parametrize("formula", ["1 / x > 0", "x ** -1 > 0", "log(x) > -1e9", "x % x == 0"])
+@pytest.mark.parametrize("engine", ["polars", "pandas", "pyarrow"])
+def test_what_has_no_value_does_not_hold_on_any_engine(formula: str, engine: str) -> None:
+    table = pl.DataFrame({"p": [1, 0, 1, 0], "x": [-1.0, 0.0, 0.5, 2.0]})
+    given = {"polars": table, "pandas": table.to_pandas(), "pyarrow": table.to_arrow()}[engine]
+    claim = eq.gap("selection_rate", across=eq.masks(group=formula))
+    (row,) = eq.describe(eq.read(given, prediction="p"), claim).rows
+    # zero divides nothing, and has no logarithm that is a number
+    assert row.n == (3 if formula == "x % x == 0" else 2)

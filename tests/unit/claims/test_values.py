@@ -154,6 +154,14 @@ def test_reprs_and_words() -> None:
     assert eq.gap("brier", across="g", target=0.25).words == "brier against 0.25"
 
 
+@pytest.mark.parametrize("value", [(0, 5), [20, 30], {20, 30}, np.array([20, 30]), b"x"])
+def test_a_reference_group_has_one_value_or_one_range(value: Any) -> None:
+    with pytest.raises(eq.ClaimError, match=r"one value of 'age', or one range.*'below': 45"):
+        eq.reference(age=value)
+    with pytest.raises(eq.ClaimError, match="one value of 'age'"):
+        eq.from_plan({"kind": "reference", "where": {"age": value}})
+
+
 def test_reference_values_are_plain() -> None:
     import datetime
     import decimal

@@ -208,12 +208,13 @@ def test_init_does_not_overwrite(folder: Path, run: Run) -> None:
 def test_a_draft_guesses_and_says_so(folder: Path, run: Run) -> None:
     table = pl.read_csv("decisions.csv").rename({"y": "label", "d": "prediction"})
     table.with_columns(sex=pl.lit("x"), **{"odd: name #1": pl.col("g")}).write_csv("d.csv")
-    assert run("plan", "init", "d.csv", "--to", "deep/plan.yaml")[0] == 0
+    assert run("plan", "init", "d.csv", "--out", "deep/plan.yaml")[0] == 0
     text = Path("deep/plan.yaml").read_text()
     assert "a guess by name" in text
     plan = Plan.parse(text)
     assert plan.trail.source == "../d.csv"
-    assert "odd: name #1" in plan.audits[0].options()["claim"]["across"]
+    claim = plan.audits[0].options()["claim"]
+    assert "odd: name #1" in [dimension.name for dimension in claim.dimensions()]
     assert run("run", "deep/plan.yaml", "--quiet")[0] == 0
 
 
@@ -225,7 +226,14 @@ def test_a_draft_guesses_and_says_so(folder: Path, run: Run) -> None:
         (["audit", "decisions.csv", "--prediction", "d", "--across", ","], "at least one attri"),
         (["audit", "decisions.csv", "--prediction", "dd", "--across", "g"], "Did you mean 'd'"),
         (["audit", "decisions.csv", "--prediction", "d", "--across", "q"], "attribute 'q'"),
-        (["audit", "decisions.csv", "--prediction", "d", "--across", "g", "--metric", "x"], "'x'"),
+        (
+            ["audit", "decisions.csv", "--prediction", "d", "--across", "g", "--metric", "x"],
+            "error: this command: Metric 'x'",
+        ),
+        (
+            ["audit", "decisions.csv", "--prediction", "d", "--across", "g", "--tolerance", "-1"],
+            "'--tolerance'",
+        ),
         (["explain", "nothing"], "neither an evidence file"),
         (["verify", "nowhere.json"], "no file"),
         (["report", "decisions.csv"], "not evidence"),

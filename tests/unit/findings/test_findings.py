@@ -10,8 +10,18 @@ import pytest
 
 import equipoise as eq
 from equipoise.findings import Description, from_dict, from_json
+from equipoise.findings.finding import _KINDS
+from equipoise.findings.reading import _readers
 from equipoise.findings.tables import cell_text, text_table
-from equipoise.findings.words import amount, left_out, level_text, percent, plural
+from equipoise.findings.words import (
+    amount,
+    difference,
+    left_out,
+    level_text,
+    percent,
+    plural,
+    unsigned,
+)
 
 NASTY = "<script>alert('x')</script> & \"q\""
 
@@ -107,7 +117,14 @@ def test_round_trip_and_strict_json() -> None:
         ("5", "not a finding but a int"),
         ("{}", "None is not a kind of finding. There is: .*description"),
         ('{"kind": "opinion"}', "'opinion' is not a kind of finding"),
-        ('{"kind": "description"}', "provenance needs 'version'"),
+        (
+            '{"kind": "description"}',
+            "description lacks the fields 'claim', 'question', 'guarantee'",
+        ),
+        (
+            '{"kind": "description", "provenance": {}}',
+            "'provenance' lacks the fields 'version', 'source'",
+        ),
         ('{"kind": "description", "rows": 5}', "must be a list; got 5"),
         ('{"kind": "description", "rows": [5]}', "must be a mapping"),
         (
@@ -128,8 +145,75 @@ def test_lacking_and_unknown_fields() -> None:
     ):
         from_dict({**data, "levl": 1})
     del data["level"]
-    with pytest.raises(eq.EquipoiseError, match="This description lacks 'level'"):
+    with pytest.raises(eq.EquipoiseError, match="description lacks the field 'level'"):
         from_dict(data)
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong", "says"),
+    [
+        ("level", "0.9", r"description field 'level' must be a number; got '0.9'"),
+        ("level", True, "'level' must be a number; got True"),
+        ("level", None, "'level' must be a number; got None"),
+        ("small", 2.0, "'small' must be a whole number; got 2.0"),
+        ("share", 1, "'share' must be true or false; got 1"),
+        ("metric", 5, "'metric' must be text; got 5"),
+        ("assumptions", "none", "'assumptions' must be a list; got 'none'"),
+        ("assumptions", [1], "'assumptions' must be text; got 1"),
+        ("claim", 5, "'claim' must be a mapping; got 5"),
+    ],
+)
+def test_fields_of_the_wrong_type_are_named(field: str, wrong: Any, says: str) -> None:
+    with pytest.raises(eq.EquipoiseError, match=says):
+        from_dict({**finding().to_dict(), field: wrong})
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong", "says"),
+    [
+        ("n", "many", "description row field 'n' must be a whole number; got 'many'"),
+        ("value", "0.5", "description row field 'value' must be a number; got '0.5'"),
+        ("where", ["a"], "description row field 'where' must be a mapping"),
+    ],
+)
+def test_fields_of_rows_are_checked_too(field: str, wrong: Any, says: str) -> None:
+    data = finding().to_dict()
+    data["rows"][0][field] = wrong
+    with pytest.raises(eq.EquipoiseError, match=says):
+        from_dict(data)
+
+
+def test_parts_words_and_counts_are_checked() -> None:
+    claim = eq.gap("accuracy", across="race")
+    data = eq.certify(eq.datasets.compas(), claim, tolerance=0.1, rng=1).to_dict()
+    for changes, says in (
+        ({"side": "left"}, "'side' must be one of 'lower', 'upper', 'both'; got 'left'"),
+        ({"limits": [0.0]}, r"'limits' must be a list of 2; got \[0.0\]"),
+        ({"rows": [{**data["rows"][0], "verdict": "yes"}]}, "'verdict' must be one of 'shown'"),
+        ({"atoms": {**data["atoms"], "depth": "1"}}, "'atoms' field 'depth' must be a whole"),
+        (
+            {"provenance": {**data["provenance"], "excluded": {"no label": "3"}}},
+            "'excluded', 'no label', must be a whole number; got '3'",
+        ),
+    ):
+        with pytest.raises(eq.EquipoiseError, match=says):
+            from_dict({**data, **changes})
+
+
+def test_long_names_and_values_do_not_bury_the_message() -> None:
+    data, long = finding().to_dict(), "x" * 5000
+    for wrong in ({long: 1}, {"level": long}, {"claim": [long]}, {"rows": long}):
+        with pytest.raises(eq.EquipoiseError) as refused:
+            from_dict({**data, **wrong})
+        assert len(str(refused.value)) < 1000
+
+
+def test_every_kind_of_finding_can_be_read_back() -> None:
+    kinds: Any = _KINDS
+    for cls in kinds.values():
+        readers, needed = _readers(cls)
+        assert set(readers) >= needed >= {"claim", "rows", "provenance"}
+        assert _readers(cls.row_type)[1]
 
 
 def test_findings_cannot_be_changed() -> None:
@@ -157,6 +241,12 @@ def test_words() -> None:
         "99.5 %",
         "99.99 %",
     ]
+    assert [difference(v, True) for v in (0.1, -0.1, -0.0001)] == [
+        "+10.0 points",
+        "-10.0 points",
+        "+0.0 points",
+    ]
+    assert [unsigned(v, True) for v in (0.05, -0.05)] == ["5.0 points", "5.0 points"]
     assert left_out({}, 0) == "No row was left out."
     assert left_out({"missing label": 1}, 1) == (
         "1 row was left out (1 missing label); the metric does not count on 1 other."

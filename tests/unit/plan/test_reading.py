@@ -1,11 +1,14 @@
 """Plans read strictly: one clear message that names the line."""
 
+from pathlib import Path
+
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import equipoise as eq
-from equipoise.plan import Plan, plan_schema
+from equipoise.plan import Plan, draft, plan_schema
 from equipoise.plan.reading import read_yaml
 
 PLAN = """\
@@ -27,7 +30,24 @@ audits:
 def test_a_plan_is_read() -> None:
     plan = Plan.parse(PLAN)
     assert plan.names() == ("certify",)
-    assert plan.audits[0].options()["level"] == 0.9
+    asked = plan.audits[0].options()
+    assert asked == {"claim": eq.gap("false_positive_rate", across=["race"]), "level": 0.9}
+
+
+def test_what_an_audit_takes_is_made_once_and_the_plan_stays_as_written() -> None:
+    written = {"kind": "masks", "conditions": [{"kind": "condition", "name": "a", "formula": "x"}]}
+    metric = {"kind": "metric", "name": "late", "value": "days"}
+    audit = {"audit": "summarize", "metric": metric, "across": written}
+    plain = {"equipoise": 1, "seed": 1, "trail": {"source": "d.csv"}, "audits": [audit]}
+    plan = Plan.from_plain(plain)
+    asked = plan.audits[0].options()
+    assert asked == {"metric": eq.metric("late", "days"), "across": eq.masks(a="x")}
+    assert plan.to_plain() == plain
+
+
+def test_a_plan_without_a_file_has_no_lines() -> None:
+    with pytest.raises(eq.PlanError, match=r"^the plan: seed is missing"):
+        Plan.from_plain({"equipoise": 1, "trail": {"source": "d.csv"}, "audits": []})
 
 
 @pytest.mark.parametrize(
@@ -100,6 +120,11 @@ def test_the_hash_is_of_the_meaning() -> None:
     other = Plan.parse(PLAN.replace("0.9", "0.95"))
     assert first.hash == commented.hash == Plan.from_plain(first.to_plain()).hash
     assert first.hash != other.hash
+    # neither does the order in which the fields of a claim stand
+    fields = "      kind: gap\n      metric: false_positive_rate\n"
+    turned = "      metric: false_positive_rate\n      kind: gap\n"
+    assert fields in PLAN
+    assert Plan.parse(PLAN.replace(fields, turned)).hash == Plan.parse(PLAN).hash
 
 
 def test_the_schema_knows_every_option() -> None:
@@ -114,3 +139,12 @@ def test_the_schema_knows_every_option() -> None:
 def test_any_text_is_a_plan_or_a_plan_error(text: str) -> None:
     with pytest.raises(eq.PlanError):
         Plan.parse(text)
+
+
+@pytest.mark.parametrize("sign", ["\n", "\x85", "\u2028", "#", ": ", '"', "\x07", "é"])
+def test_a_draft_quotes_any_name(tmp_path: Path, sign: str) -> None:
+    name = f"a{sign}b"
+    path = tmp_path / "d.parquet"
+    pl.DataFrame({"label": [0, 1], "prediction": [1, 1], name: ["x", "y"]}).write_parquet(path)
+    plan = Plan.parse(draft(str(path)))
+    assert plan.audits[0].options()["claim"].across == eq.intersections(name)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 
 import equipoise as eq
 from equipoise.findings.evidence import Evidence
-from equipoise.plan import Exit, Plan, gate, run, verify
+from equipoise.plan import Exit, Plan, TrailPlan, gate, run, verify
+from equipoise.plan.run import open_trail
 
 PLAN = """
 equipoise: 1
@@ -197,6 +199,42 @@ def test_a_changed_number_is_named(folder: Path) -> None:
     assert "the evidence says" in str(named[0])
 
 
+SMALL = """
+equipoise: 1
+seed: 7
+trail: {source: decisions.csv, label: y, prediction: d}
+audits:
+  - audit: flag
+    claim: {kind: gap, metric: accuracy, across: [source]}
+    above: 0.05
+"""
+
+
+@pytest.mark.parametrize(
+    ("field", "change", "named"),
+    [
+        # what another processor's rounding may do is forgiven, and nothing more
+        ("value", lambda value: value * (1 + 1e-12), []),
+        ("value", lambda value: value * (1 + 1e-6), ["value"]),
+        ("flagged", lambda value: not value, ["flagged"]),
+        # a column may well be called as the circumstances of an audit are
+        ("where", lambda where: {"source": f"{where['source']}x"}, ["where / source"]),
+    ],
+)
+def test_what_differs_is_named_whatever_the_seal_says(
+    tmp_path: Path, field: str, change: Callable[[Any], Any], named: list[str]
+) -> None:
+    _table().rename({"g": "source"}).write_csv(tmp_path / "decisions.csv")
+    data = json.loads(run(Plan.parse(SMALL), folder=tmp_path).to_json())
+    finding = data["entries"][0]["finding"]
+    row = finding["rows"][0]
+    row[field] = change(row[field])
+    finding["provenance"]["source"] = "another.csv"
+    found = verify(Evidence.from_dict(data, strict=False), folder=tmp_path)
+    place = f"flag / rows / {row['group']} / "
+    assert [d.where for d in found.differences if " / " in d.where] == [place + n for n in named]
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -257,7 +295,7 @@ def test_names_are_made_unique_and_looked_up() -> None:
         Evidence.of("text")  # type: ignore[arg-type]
 
 
-def test_bundled_sources(folder: Path) -> None:
+def test_bundled_sources() -> None:
     plan = Plan.parse(
         "{equipoise: 1, seed: 1, trail: {source: 'equipoise:nowhere'}, audits: [{audit: describe,"
         " claim: {kind: gap, metric: accuracy, across: [sex]}}]}"
@@ -274,3 +312,21 @@ def test_bundled_sources(folder: Path) -> None:
             ).provenance
         )["counted"]
     )
+
+
+def test_roles_given_for_a_bundled_table_are_added_to_its_own() -> None:
+    asked = TrailPlan.model_validate({"source": "equipoise:compas", "score": "decile_score"})
+    trail = open_trail(asked, folder=Path())
+    own = dict(eq.datasets.compas().roles)
+    assert dict(trail.roles) == {**own, "score": "decile_score"}
+    assert own["score"] == "risk"
+
+
+def test_a_file_given_in_place_of_a_database_needs_no_table(folder: Path) -> None:
+    asked = TrailPlan.model_validate(
+        {"source": "duckdb:///nowhere.duckdb", "table": "decisions", "label": "y"}
+    )
+    given = folder / "decisions.csv"
+    assert open_trail(asked, folder=folder, data=str(given)).source == "decisions.csv"
+    with pytest.raises(eq.TrailError, match="no database"):
+        open_trail(asked, folder=folder)

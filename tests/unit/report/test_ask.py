@@ -1,5 +1,6 @@
 """What is handed to the page for Ask, and the atoms it is made from."""
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -71,6 +72,21 @@ def test_findings_stored_without_atoms_can_be_read(bounds: dict[str, Bounds]) ->
     asked = ask_of(found)
     assert asked is not None
     assert len(asked["groups"]) == len(found)
+
+
+def test_the_page_is_told_what_answers_are_judged_by(bounds: dict[str, Bounds]) -> None:
+    asked = {name: ask_of(bounds[name]) or {} for name in ("overall", "scaled", "bootstrap ratio")}
+    told = [[one["tolerance"], one["side"], one["relative"]] for one in asked.values()]
+    assert told == [[0.1, "both", False], [0.0, "lower", False], [0.8, "both", True]]
+    assert asked["overall"]["claimed"] == "between -10.0 points and +10.0 points"
+    assert (ask_of(bounds["complement"]) or {})["tolerance"] is None
+
+
+def test_ranges_without_cells_know_whether_their_ends_belong(bounds: dict[str, Bounds]) -> None:
+    grid = ask_of(bounds["bootstrap ranges"]) or {}
+    assert set(grid["axes"][0]["closed"][:-1]) == {False}
+    points = dataclasses.replace(bounds["intervals"], atoms=None, recipe=None)
+    assert set((ask_of(points) or {})["axes"][0]["closed"]) == {True}
 
 
 def test_only_bounds_are_asked() -> None:

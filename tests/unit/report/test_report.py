@@ -96,7 +96,7 @@ def test_the_evidence_is_told(bounds: eq.Finding) -> None:
     assert "abc123" in text
     assert "Confirmatory: fixed in the plan" in text
     assert "Exploratory: asked after looking" in text
-    assert "1 of them were fixed in a plan beforehand." in text
+    assert "1 of them was fixed in a plan beforehand." in text
     assert evidence.fingerprint in text
     assert all(f"{name} {number}" in text for name, number in evidence.versions.items())
 
@@ -155,6 +155,20 @@ def test_the_strongest_rows_are_those_with_small_p_values() -> None:
     kept = strongest(flags.rows, 5)
     best = sorted(row.p for row in flags.rows if row.p is not None)[:5]
     assert sorted(row.p for row in kept) == best
+
+
+def test_names_are_escaped_in_text_and_attributes() -> None:
+    found = eq.describe(eq.datasets.compas(), eq.gap("accuracy", across="sex"))
+    nasty = "<img src=x onerror=alert(1)>\"'&" + "x" * 200
+    row = dataclasses.replace(found.rows[0], group=nasty, note=nasty)
+    text = eq.report(dataclasses.replace(found, rows=(row,), question=nasty), title=nasty).html
+    own = re.sub(r"<script[^>]*>.*?</script>", "", text, flags=re.DOTALL)
+    assert "<img" not in own
+    assert "&lt;img src=x onerror=alert(1)&gt;&#34;&#39;&amp;x" in own
+
+
+def test_long_texts_keep_their_end() -> None:
+    assert clipped("a" * 100 + "b" * 100).endswith("b" * 45)
 
 
 def test_verdicts_are_told_in_signs_as_well() -> None:

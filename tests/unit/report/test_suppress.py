@@ -1,5 +1,6 @@
 """Small groups are gone from the file, and cannot be worked out from what is left."""
 
+import dataclasses
 import json
 import re
 from typing import Any
@@ -40,10 +41,10 @@ def battery() -> tuple[eq.Finding, ...]:
         eq.certify(table, claim, method="bootstrap", resamples=50, rng=1),
         eq.certify(table, claim, method="certificates", tolerance=0.4, resamples=50, rng=1),
         eq.certify(table, eq.equalized_odds(across=groups), tolerance=0.2, rng=1),
-        eq.joint_test(table, claim),
+        eq.joint_test(table, claim, rng=1),
         eq.summarize(table, "accuracy", across="place", resamples=50, rng=1),
         eq.compare(table, "accuracy", across=("place", "sex"), resamples=50, rng=1),
-        eq.individual(table, vary="place", features=("place", "sex"), budget=0.5),
+        eq.individual(table, vary="place", features=("place", "sex"), budget=0.5, rng=1),
     ]
     return tuple(found)
 
@@ -141,6 +142,62 @@ def test_a_small_remainder_takes_the_smallest_sibling_with_it() -> None:
     sizes = {key(a="x"): 100, key(a="y"): 50, key(a="z"): 4}
     assert small(sizes, 154, 10) == {key(a="z"), key(a="y")}
     assert small({**sizes, key(a="w"): 7}, 161, 10) == {key(a="z"), key(a="w")}
+
+
+def test_the_parts_of_a_hidden_group_do_not_add_up_to_it() -> None:
+    sizes = {
+        key(a="x"): 100, key(a="y"): 50, key(a="z"): 4,
+        key(a="y", b="1"): 30, key(a="y", b="2"): 20,
+    }  # fmt: skip
+    assert small(sizes, 154, 10) == {key(a="z"), key(a="y"), key(a="y", b="2")}
+
+
+def test_exactly_the_limit_is_enough_for_a_group_and_for_a_remainder() -> None:
+    sizes = {key(a="x"): 100, key(a="y"): 10}
+    assert small(sizes, 110, 10) == set()
+    assert small(sizes, 120, 10) == set()
+    assert small(sizes, 119, 10) == {key(a="y")}
+    assert small(sizes, 110, 11) == {key(a="x"), key(a="y")}
+
+
+def test_ranges_apart_by_exactly_the_limit_are_kept() -> None:
+    counts = {(1.0, 1.0): 10, (2.0, 2.0): 10, (1.0, 2.0): 20}
+    assert far_apart(counts, 20, 10) == set(counts)
+    assert far_apart(counts, 20, 11) == {(1.0, 2.0)}
+    # ten people beside the ranges may be told from everybody, nine may not
+    assert far_apart(counts, 30, 10) == set(counts)
+    assert far_apart(counts, 29, 10) == {(1.0, 1.0)}
+
+
+def test_half_lines_give_the_whole_line() -> None:
+    counts = {(1.0, 1.0): 20, (1.0, 2.0): 40, (2.0, 3.0): 23, (3.0, 3.0): 3}
+    # first two points and last two points share one, so the last point holds three rows
+    assert far_apart(counts, None, 10) == {(1.0, 1.0)}
+
+
+def test_a_tilt_is_as_small_as_the_rows_it_is_worth() -> None:
+    found = eq.shift(trail(), eq.gap("accuracy"), over="sex", resamples=20, rng=1)
+    first, second = (dataclasses.replace(found.rows[0], effective=x) for x in (9.9, 10.0))
+    second = dataclasses.replace(second, where={"sex": "other"})
+    (kept,) = suppressed([dataclasses.replace(found, rows=(first, second))], 10)
+    assert kept.finding.rows == (second,)
+
+
+def test_people_with_another_label_are_other_people(findings: tuple[eq.Finding, ...]) -> None:
+    individual: Any = findings[9]
+    many, few = (
+        dataclasses.replace(individual.rows[0], label=label, n=n) for label, n in ((0, 99), (1, 4))
+    )
+    made = dataclasses.replace(individual, rows=(many, few), cells=())
+    (kept,) = suppressed([made], 10)
+    assert kept.finding.rows == (many,)
+    assert kept.removed == 1
+
+
+def test_what_counts_could_be_read_from_is_not_kept(findings: tuple[eq.Finding, ...]) -> None:
+    assert findings[6].region is not None  # type: ignore[attr-defined]
+    (kept,) = suppressed([findings[6]], 10)
+    assert kept.finding.region is None  # type: ignore[attr-defined]
 
 
 def test_a_hidden_parent_is_not_the_sum_of_what_is_shown() -> None:

@@ -41,6 +41,9 @@ def test_a_password_that_was_used_is_taken_out_of_any_text() -> None:
     secrets.remember_url("postgres://u:p%40ss-word@h/d")
     for text in ("p%40ss-word", "p@ss-word"):
         assert secrets.scrub(f"invalid token {text} here") == "invalid token *** here"
+    secrets.remember("a b/c-d")
+    for text in ("a b/c-d", "a%20b%2Fc-d"):
+        assert secrets.scrub(f"invalid token {text} here") == "invalid token *** here"
     # too short to be told from ordinary text, and then only hidden in its place
     secrets.remember("in")
     assert secrets.scrub("within limits") == "within limits"

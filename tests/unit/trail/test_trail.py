@@ -1,5 +1,6 @@
 """Reading and re-reading a trail."""
 
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -7,7 +8,7 @@ import polars as pl
 import pytest
 
 import equipoise as eq
-from equipoise.trail.engine import engine_errors
+from equipoise.trail.engine import engine_errors, fetch
 
 TABLE = pl.DataFrame({"y": [1, 0], "p": [1, 1], "g": ["a", "b"], "x": [1.5, None]})
 
@@ -61,3 +62,28 @@ def test_every_role_is_listed() -> None:
     assert list(roles) == [("label", "y"), ("weight", "x"), ("cluster", "g")]
     assert "cluster" in roles
     assert "score" not in roles
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_signs_of_a_glob_in_a_file_name_are_just_signs(tmp_path: Path, suffix: str) -> None:
+    for name, group in (("d[1]", "a"), ("d1", "b")):
+        table = pl.DataFrame({"y": [0, 1], "g": [group, group]})
+        path = str(tmp_path / f"{name}.{suffix}")
+        table.write_csv(path) if suffix == "csv" else table.write_parquet(path)
+    trail = eq.read(tmp_path / f"d[1].{suffix}", label="y")
+    assert fetch(trail.frame.select("g"), "d")["g"].tolist() == ["a", "a"]
+
+
+def test_folders_named_by_a_value_are_a_column_if_all_of_them_are_read(tmp_path: Path) -> None:
+    for year in (2020, 2021):
+        (tmp_path / f"year={year}").mkdir()
+        pl.DataFrame({"y": [0, 1]}).write_parquet(tmp_path / f"year={year}" / "d.parquet")
+    assert eq.read(tmp_path, label="y").attributes == ("year",)
+    assert eq.read(tmp_path / "year=2020" / "d.parquet", label="y").attributes == ()
+
+
+def test_true_is_no_number() -> None:
+    with pytest.raises(eq.TrailError, match="positive=True fits neither"):
+        eq.read(TABLE, label="y", prediction="p", positive=True)
+    truths = TABLE.with_columns(y=pl.col("y") == 1)
+    assert eq.read(truths, label="y", prediction="p", positive=True).positive == {"label": True}

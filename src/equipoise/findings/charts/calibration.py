@@ -3,7 +3,18 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from equipoise.findings.charts.style import ALERT, CALM, INK, ROW, UNSURE, WIDTH, data, styled
+from equipoise.findings.charts.style import (
+    ALERT,
+    CALM,
+    INK,
+    ROW,
+    UNSURE,
+    WIDTH,
+    data,
+    rules,
+    something,
+    styled,
+)
 
 Records = Sequence[Mapping[str, Any]]
 
@@ -25,7 +36,7 @@ def control_chart(
     import altair as alt
 
     name, end = best or (None, 0.0)
-    values = [{**record, "found it": record["model"] == name} for record in records]
+    values = [{**record, "found it": record["model"] == name} for record in something(records)]
     lines = (
         alt.Chart(data(values))
         .mark_line(interpolate="step-after")
@@ -44,8 +55,7 @@ def control_chart(
     )
     layers = [lines, *_diamond(values, end)]
     if critical is not None:
-        rule = alt.Chart(data([{"at": critical}])).mark_rule(strokeDash=[4, 3], color=INK)
-        layers.append(rule.encode(y="at:Q"))
+        layers.append(rules("y", [critical]))
     return styled(alt.layer(*layers).properties(width=WIDTH, height=280), title, subtitle)
 
 
@@ -84,6 +94,7 @@ def calibration_curves(records: Records, tolerance: float, *, title: str, subtit
     """
     import altair as alt
 
+    # The band spans what was predicted: beyond it there is nothing to compare.
     ends = [float(record["predicted"]) for record in records] or [0.0, 1.0]
     low, high = min(ends), max(ends)
     band = [{"x": x, "low": x - tolerance, "high": x + tolerance, "at": x} for x in (low, high)]

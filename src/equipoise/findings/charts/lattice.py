@@ -1,25 +1,27 @@
 """Lattice: groups by how many attributes they combine, flagged ones filled in."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from equipoise.findings.charts.style import ALERT, INK, data, styled
+from equipoise.findings.charts.style import ALERT, INK, data, something, styled
 
 _BOX_WIDTH, _BOX_HEIGHT, _GAP = 190, 38, 60
+#: Boxes that fit into a picture; the table has the others.
+_MOST = 60
 
 
-def lattice(rows: Sequence[Any], *, title: str, subtitle: str, most: int = 60) -> Any:
-    """Boxes joined from each group to the groups that refine it by one more attribute."""
+def lattice(rows: Sequence[Any], *, said: Callable[[float], str], title: str, subtitle: str) -> Any:
+    """Boxes joined from each group to the groups that refine it by one more attribute.
+
+    ``said`` puts a disparity into words.
+    """
     import altair as alt
 
-    chosen = _relevant(rows)[:most]
-    boxes = _place(chosen)
+    chosen = _relevant(something(rows))[:_MOST]
+    boxes = _place(chosen, said)
     lines = _links(chosen, boxes)
-    widest = max(
-        sum(box["layer"] == layer for box in boxes) for layer in {b["layer"] for b in boxes}
-    )
-    width = max(widest, 2) * (_BOX_WIDTH + 12)
-    height = (max(box["layer"] for box in boxes) + 1) * (_BOX_HEIGHT + _GAP)
+    width = _width([sum(box["layer"] == i for box in boxes) for i in range(len(boxes))])
+    height = max(box["bottom"] for box in boxes) + _BOX_HEIGHT / 2
     x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, width]))
     y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[height, 0]))
     links = alt.Chart(data(lines)).mark_rule(color="#c4c4c4").encode(x=x, y=y, x2="x2:Q", y2="y2:Q")
@@ -33,7 +35,7 @@ def lattice(rows: Sequence[Any], *, title: str, subtitle: str, most: int = 60) -
         color=fill,
     )
     ink = alt.condition("datum.flagged", alt.value("white"), alt.value(INK))
-    names = base.mark_text(fontSize=10, dy=-6, limit=_BOX_WIDTH - 8).encode(
+    names = base.mark_text(fontSize=10, dy=-6, limit=_BOX_WIDTH - 20).encode(
         x=x, y=y, text="group:N", color=ink
     )
     values = base.mark_text(fontSize=10, dy=8).encode(x=x, y=y, text="text:N", color=ink)
@@ -43,6 +45,8 @@ def lattice(rows: Sequence[Any], *, title: str, subtitle: str, most: int = 60) -
 
 def _relevant(rows: Sequence[Any]) -> list[Any]:
     """All groups if there are few; otherwise the flagged ones and the groups they refine."""
+    # More boxes than this cannot be read. Broader groups stay with the flagged ones that refine
+    # them, since they tell whether a flag is news or follows from them.
     if len(rows) <= 30:
         return list(rows)
     flagged = [row for row in rows if row.flagged]
@@ -54,27 +58,31 @@ def _refines(fine: Any, broad: Any) -> bool:
     return broad.where.items() <= fine.where.items() and len(broad.where) < len(fine.where)
 
 
-def _place(rows: Sequence[Any]) -> list[dict[str, Any]]:
+def _place(rows: Sequence[Any], said: Callable[[float], str]) -> list[dict[str, Any]]:
     layers: dict[int, list[Any]] = {}
     for row in rows:
         layers.setdefault(len(row.where), []).append(row)
-    widest = max(len(layer) for layer in layers.values())
-    width = max(widest, 2) * (_BOX_WIDTH + 12)
+    width = _width([len(layer) for layer in layers.values()])
     boxes = []
     for depth, (_, layer) in enumerate(sorted(layers.items())):
         step = width / len(layer)
         for i, row in enumerate(layer):
             x, y = (i + 0.5) * step, _BOX_HEIGHT + depth * (_BOX_HEIGHT + _GAP)
-            boxes.append(_box(row, x, y, depth))
+            shown = "" if row.disparity is None else f"{said(row.disparity)}, n = {row.n:,}"
+            boxes.append(_box(row, shown, x, y, depth))
     return boxes
 
 
-def _box(row: Any, x: float, y: float, layer: int) -> dict[str, Any]:
-    shown = "" if row.disparity is None else f"{row.disparity:+.3f}, n = {row.n:,}"
+def _width(sizes: Sequence[int]) -> int:
+    """Room for the layer with the most boxes."""
+    return max(2, *sizes) * (_BOX_WIDTH + 12)
+
+
+def _box(row: Any, text: str, x: float, y: float, layer: int) -> dict[str, Any]:
     return {
         "group": row.group,
         "n": row.n,
-        "text": shown,
+        "text": text,
         "flagged": row.flagged,
         "x": x,
         "y": y,

@@ -1,17 +1,11 @@
-"""Spreads: uncorrected beside corrected intervals, by measure, metric and attribute."""
+"""Spreads: uncorrected beside corrected intervals by measure, and differences of spreads."""
 
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from equipoise._validate import listing
-from equipoise.errors import OptionError
-from equipoise.findings.charts.style import CALM, UNSURE, data, styled
-from equipoise.findings.words import percent
-
-if TYPE_CHECKING:
-    from equipoise.findings.summary import Summary
+from equipoise.findings.charts.style import CALM, UNSURE, data, rules, something, styled
 
 _SERIES = {"uncorrected": UNSURE, "corrected": CALM}
 _WIDTH, _LINE = 420, 34
@@ -21,10 +15,8 @@ _WIDTH, _LINE = 420, 34
 class Span:
     """One interval of the chart."""
 
-    panel: str
-    """The panel it stands in; each panel has a scale of its own."""
-    line: str
-    """The line of the panel."""
+    measure: str
+    """The measure; each has a panel with a scale of its own."""
     series: str
     """Uncorrected or corrected."""
     centre: float | None
@@ -35,80 +27,60 @@ class Span:
 
 
 def spans(bars: Sequence[Span], *, title: str, subtitle: Sequence[str]) -> Any:
-    """One panel after another, each with a line for every attribute and two intervals on it."""
+    """A panel for each measure, with both its intervals."""
+    import altair as alt
+
+    panels: dict[str, list[Span]] = {}
+    for bar in something(bars):
+        panels.setdefault(bar.measure, []).append(bar)
+    drawn = alt.vconcat(*(_panel(name, own) for name, own in panels.items()), spacing=14)
+    wrapped = [
+        line for text in subtitle for line in textwrap.wrap(text, 100, break_on_hyphens=False)
+    ]
+    return styled(drawn, title, wrapped)
+
+
+def _panel(measure: str, bars: Sequence[Span]) -> Any:
+    """One measure, on a scale of its own, with the layers for which it has numbers."""
     import altair as alt
 
     records = [_record(bar, bars) for bar in bars]
-    lines = list(dict.fromkeys(bar.line for bar in bars))
-    panels = list(dict.fromkeys(bar.panel for bar in bars))
+    beside = alt.Axis(
+        labels=False,
+        ticks=False,
+        domain=False,
+        titleAngle=0,
+        titleAlign="right",
+        titleFontWeight="normal",
+    )
     base = alt.Chart().encode(
-        y=alt.Y("line:N", sort=lines, title=None, axis=_axis(alt, len(lines))),
+        y=alt.Y("measure:N", title=measure, axis=beside),
         yOffset=alt.YOffset("series:N", sort=list(_SERIES)),
         color=alt.Color(
             "series:N",
             sort=list(_SERIES),
             scale=alt.Scale(domain=list(_SERIES), range=list(_SERIES.values())),
         ),
-        tooltip=["panel:N", "line:N", "series:N", "estimate:Q", "lower:Q", "upper:Q", "note:N"],
+        tooltip=["measure:N", "series:N", "estimate:Q", "lower:Q", "upper:Q", "note:N"],
     )
     ends = alt.X("lower:Q", title=None, axis=alt.Axis(tickCount=6), scale=alt.Scale(zero=False))
-    bars_drawn = base.mark_rule(strokeWidth=3).encode(x=ends, x2="drawn:Q")
-    points = base.mark_point(filled=True, size=50, opacity=1).encode(x="estimate:Q")
-    # An arrow head says that the interval goes on.
-    arrows = base.mark_point(shape="triangle-right", filled=True, size=90, opacity=1)
     even = alt.Chart().mark_rule(strokeDash=[4, 3], color="#777777").encode(x="least:Q")
-    panel = alt.layer(
-        even, bars_drawn, points, arrows.encode(x="open:Q"), data=data(records)
-    ).properties(width=_WIDTH, height=_LINE * len(lines))
-    header = alt.Header(title=None, labelAngle=0, labelAlign="left", labelAnchor="middle")
-    faceted = panel.facet(row=alt.Row("panel:N", sort=panels, header=header), spacing=14)
-    wrapped = [
-        line for text in subtitle for line in textwrap.wrap(text, 100, break_on_hyphens=False)
-    ]
-    return styled(faceted.resolve_scale(x="independent"), title, wrapped)  # type: ignore[arg-type]
-
-
-def beside(summaries: Sequence["Summary"], measure: str = "standard deviation") -> Any:
-    """Several summaries in one picture: a panel for each metric, a line for each attribute.
-
-    Parameters
-    ----------
-    summaries
-        Findings of `equipoise.summarize`.
-    measure
-        Which measure to draw; the standard deviation reads in the metric's own unit.
-    """
-    if not summaries:
-        raise OptionError("beside needs at least one summary.")
-    bars = []
-    for summary in summaries:
-        row = summary.sd if measure == "standard deviation" else summary.row(measure)
-        if row is None:
-            known = [r.measure for r in summary.rows]
-            raise OptionError(
-                f"The summary of {summary.metric} across {summary.by} has no {measure!r}. "
-                f"It has: {listing(known)}."
-            )
-        bars += summary.bars(row, panel=summary.metric)
-    levels = sorted({percent(summary.level, 0) for summary in summaries})
-    notes = dict.fromkeys(note for summary in summaries for note in summary.excluded_note())
-    return spans(
-        bars,
-        title=f"Spread between groups: {measure}",
-        subtitle=[f"{', '.join(levels)} intervals; dashed: all groups equal", *notes],
-    )
-
-
-def _axis(alt: Any, lines: int) -> Any:
-    # A single line needs no name on every panel: the title has it.
-    return alt.Axis(labels=lines > 1, ticks=lines > 1, domain=lines > 1)
+    layers = [even, base.mark_rule(strokeWidth=3).encode(x=ends, x2="drawn:Q")]
+    # A layer without a single number has no extent, of which the page would complain.
+    if any(record["estimate"] is not None for record in records):
+        points = base.mark_point(filled=True, size=50, opacity=1)
+        layers.append(points.encode(x="estimate:Q"))
+    if any(record["open"] is not None for record in records):
+        # An arrow head says that the interval goes on.
+        arrows = base.mark_point(shape="triangle-right", filled=True, size=90, opacity=1)
+        layers.append(arrows.encode(x="open:Q"))
+    return alt.layer(*layers, data=data(records)).properties(width=_WIDTH, height=_LINE)
 
 
 def _record(bar: Span, bars: Sequence[Span]) -> dict[str, Any]:
-    known = [x for b in bars if b.panel == bar.panel for x in (b.centre, b.upper) if x is not None]
+    known = [x for each in bars for x in (each.centre, each.upper) if x is not None]
     return {
-        "panel": bar.panel,
-        "line": bar.line,
+        "measure": bar.measure,
         "series": bar.series,
         "estimate": bar.centre,
         "lower": bar.lower,
@@ -138,7 +110,7 @@ def differences(rows: Sequence[Any], *, title: str, subtitle: str) -> Any:
             "upper": row.upper,
             "larger": f"larger for {row.larger}" if row.larger else "not told apart",
         }
-        for row in rows
+        for row in something(rows)
     ]
     names = list(dict.fromkeys(record["larger"] for record in records))
     colours = [UNSURE if name == "not told apart" else CALM for name in names]
@@ -150,8 +122,7 @@ def differences(rows: Sequence[Any], *, title: str, subtitle: str) -> Any:
     ends = alt.X("lower:Q", title="difference of variances")
     drawn = base.mark_rule(strokeWidth=3).encode(x=ends, x2="upper:Q")
     points = base.mark_point(filled=True, size=50, opacity=1).encode(x="difference:Q")
-    zero = alt.Chart(data([{"at": 0}])).mark_rule(strokeDash=[4, 3], color="#777777")
-    layered = (zero.encode(x="at:Q") + drawn + points).properties(
-        width=_WIDTH, height=_LINE * max(len(records), 1)
+    layered = (rules("x", [0]) + drawn + points).properties(
+        width=_WIDTH, height=_LINE * len(records)
     )
     return styled(layered, title, subtitle)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from equipoise.findings.charts.style import ALERT, CALM, INK, data, styled
+from equipoise.findings.charts.style import ALERT, CALM, INK, WIDTH, data, rules, styled
 
 
 def heat_map(records: Sequence[Mapping[str, Any]], *, title: str, subtitle: str) -> Any:
@@ -21,11 +21,12 @@ def heat_map(records: Sequence[Mapping[str, Any]], *, title: str, subtitle: str)
     largest = max([abs(float(record["change"])) for record in records] or [1.0]) or 1.0
     scale = alt.Scale(domain=[-largest, 0, largest], range=[CALM, "#f7f7f7", ALERT])
     cells = base.mark_rect().encode(color=alt.Color("change:Q", scale=scale, legend=None))
-    # dark type on light cells, light type on dark ones
-    dark = f"abs(datum.change) > {0.45 * largest}"
+    # On light paper the type is dark throughout. On dark paper, where the strongest cells are the
+    # bright ones, light type is hard to read on them: a page swaps these two inks for its own.
+    strong = f"abs(datum.change) > {0.55 * largest}"
     texts = base.mark_text().encode(
         text=alt.Text("change:Q", format="+,.0f"),
-        color=alt.condition(dark, alt.value("white"), alt.value(INK)),
+        color=alt.condition(strong, alt.value("#000000"), alt.value(INK)),
     )
     panel = alt.layer(cells, texts, data=data([dict(record) for record in records]))
     header = alt.Header(title=None, labelFontSize=12)
@@ -60,6 +61,6 @@ def trade_off(
     points = base.mark_point(filled=True, opacity=1).encode(
         size=alt.condition(alt.datum.chosen == "chosen", alt.value(160), alt.value(40))
     )
-    rule = alt.Chart(data([{"at": tolerance}])).mark_rule(strokeDash=[4, 3], color="#777777")
-    layered = (base.mark_line() + points + rule.encode(y="at:Q")).properties(width=520, height=300)
+    drawn = base.mark_line() + points + rules("y", [tolerance])
+    layered = drawn.properties(width=WIDTH, height=300)
     return styled(layered, title, subtitle)

@@ -31,6 +31,7 @@ def width_curve(
         .mark_line(point=True)
         .encode(
             x=alt.X("width:Q", title=f"width of the range of {attribute}"),
+            # The shape of the curve matters here, not its height above nothing.
             y=alt.Y("value:Q", title=axis, scale=alt.Scale(zero=False)),
             color=colour,
             strokeDash=dash,

@@ -1,4 +1,30 @@
-"""Bootstrap over groups: engines, targets, simultaneous bounds, certificates and p-values."""
+"""Bootstrap over groups: engines, targets, simultaneous bounds, certificates and p-values.
+
+An `Audit` holds what is resampled; everything else reads off its resamples.
+
+>>> import numpy as np
+>>> from equipoise.methods.nulls import Above
+>>> cells = unweighted_moments(np.array([400.0, 600.0]), np.array([100.0, 300.0]))
+>>> each_cell = lambda x: x
+>>> audit = Audit(
+...     engine=BinaryEngine(cells),
+...     groups=estimate_gaps(cells, Overall(), each_cell),
+...     target=Overall(),
+...     sums=each_cell,
+...     resamples=200,
+...     seed=np.random.SeedSequence(1),
+... )
+>>> run = bound_extremes(audit, Scaling())
+>>> found = simultaneous_bounds(audit.groups, run, Scaling(), level=0.9, side=Side.BOTH)
+>>> bool(found.upper[0] < 0 < found.lower[1])
+True
+>>> combine(certify(audit, Scaling(), aim=Aim.ABOVE, limit=0.0), 0.9).tolist()
+[False, True]
+>>> (algorithm_4(audit, Above(limit=0.0)).p < 0.01).tolist()
+[False, True]
+>>> (bootstrap_t(audit, Above(limit=0.0)).p < 0.01).tolist()
+[False, True]
+"""
 
 from equipoise.methods.bootstrap.bounds import (
     Bounds,

@@ -44,6 +44,7 @@ def critical_value(extremes: Extremes, *, level: float, side: Side) -> float:
         return quantile(extremes.highest, level)
     if side is Side.UPPER:
         return quantile(-extremes.lowest, level)
+    # The quantile of the larger of the two, not two quantiles at half the error each.
     return quantile(np.maximum(extremes.highest, -extremes.lowest), level)
 
 
@@ -59,23 +60,9 @@ def simultaneous_bounds(
 
     ``groups`` may be others than those of the run, as long as each belongs to the collection whose
     extremes are handed in (and ``scaling`` is the one they were computed with).
-
-    >>> from equipoise.methods.bootstrap import *
-    >>> cells = unweighted_moments(np.array([400.0, 600.0]), np.array([100.0, 300.0]))
-    >>> sums = lambda x: x
-    >>> audit = Audit(
-    ...     engine=BinaryEngine(cells),
-    ...     groups=estimate_gaps(cells, Overall(), sums),
-    ...     target=Overall(),
-    ...     sums=sums,
-    ...     resamples=200,
-    ...     seed=np.random.SeedSequence(1),
-    ... )
-    >>> run = bound_extremes(audit, Scaling())
-    >>> b = simultaneous_bounds(audit.groups, run, Scaling(), level=0.9, side=Side.BOTH)
-    >>> bool(b.upper[0] < 0 < b.lower[1])
-    True
     """
+    # Cherian and Candès, Algorithm 2: the process was multiplied by p̂ and by p*, so that small
+    # groups cannot rule its maximum, and the bound divides by p̂² in turn.
     critical = critical_value(extremes, level=level, side=side)
     width = critical * half_width_factors(groups, scaling)
     blank = np.where(np.isnan(width), np.nan, 0.0)

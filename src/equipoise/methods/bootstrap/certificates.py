@@ -75,20 +75,6 @@ def certify(
 
     Stepping down drops certified groups and takes the quantile over the rest, again and again: the
     same familywise error, never fewer certificates. It is done in one pass for every level.
-
-    >>> from equipoise.methods.bootstrap import *
-    >>> cells = unweighted_moments(np.array([400.0, 600.0]), np.array([100.0, 300.0]))
-    >>> sums = lambda x: x
-    >>> audit = Audit(
-    ...     engine=BinaryEngine(cells),
-    ...     groups=estimate_gaps(cells, Overall(), sums),
-    ...     target=Overall(),
-    ...     sums=sums,
-    ...     resamples=200,
-    ...     seed=np.random.SeedSequence(1),
-    ... )
-    >>> combine(certify(audit, Scaling(), aim=Aim.ABOVE, limit=0.0), 0.9).tolist()
-    [False, True]
     """
     inner = studentized and isinstance(scaling, Scaling)
     runs = [
@@ -116,6 +102,7 @@ def combine(results: tuple[Certificates, ...], level: float) -> BoolArray:
 
 def _sides(aim: Aim, limit: float) -> list[tuple[float, bool]]:
     if aim is Aim.WITHIN:
+        # An intersection–union test: each side is tested at the full level, since both must reject.
         return [(-limit, True), (limit, False)]
     return [(limit, aim is Aim.ABOVE)]
 

@@ -43,6 +43,7 @@ def cluster_t(
     """
     error, met = _jackknife(clusters, moments, target, sums)
     testable = groups.usable & (met >= FEWEST) & (np.nan_to_num(error) > 0)
+    # Clusters that the group does not meet say nothing about its spread.
     degrees = np.maximum(met - 1.0, 1.0)
 
     def tails(limit: float) -> tuple[FloatArray, FloatArray]:
@@ -68,6 +69,8 @@ def _jackknife(
         gaps.append(quotient(now.total, now.weight) - target.estimate(here, now))
         met += np.sum(sums(left[0]) > 0, axis=0)
     found = np.concatenate(gaps) if gaps else np.zeros((0, met.size))
+    # For a mean, leaving out cluster i of m moves it by (x̄ − xᵢ)/(m − 1); times (m − 1)/m the
+    # squares then add up to s²/m.
     about = np.sum((found - found.mean(axis=0)) ** 2, axis=0) if number else np.zeros_like(met)
     return np.sqrt(about * max(number - 1, 0) / max(number, 1)), met
 

@@ -142,6 +142,7 @@ def _row_columns(rows: RowData) -> list[FloatArray]:
 
 
 def _as_totals(sums: FloatArray, psi: FloatArray | None) -> Totals:
+    # Without weights w² = w: the same arrays serve twice, and are summed once.
     second = sums[3:] if sums.shape[0] == 5 else sums[:2]
     return Totals(
         weight=sums[0],
@@ -196,6 +197,7 @@ class _Factor:
         self._v = (m.weight, m.total)
         length = float((self._a1**2 + self._a2**2).sum())
         n = max(float(m.rows.sum()), 1.0)
+        # The smaller root of 2β − β²|a|² = 1/n. By Cauchy–Schwarz |a|² ≤ n, up to rounding.
         self._beta = (1 - np.sqrt(max(0.0, 1 - length / n))) / length if length > 0 else 0.0
 
     def draw(self, rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:

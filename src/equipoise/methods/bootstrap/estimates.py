@@ -119,6 +119,7 @@ def _assemble(
     c: _Compared, *, estimate: FloatArray, sensitivity: FloatArray, unit: FloatArray
 ) -> GroupEstimates:
     n, spread = float(c.moments.rows.sum()), overall_spread(c.moments)
+    # The delta method; for a ratio r = μ/θ, θ times its error is that of μ − rθ.
     variance = c.own + sensitivity**2 * c.other - 2 * sensitivity * c.both
     return GroupEstimates(
         rows=c.rows,

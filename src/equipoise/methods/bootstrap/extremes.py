@@ -34,20 +34,6 @@ def bound_extremes(
 
     With ``studentized`` they are those of p*²(ε* − ε̂)/ŝ*, every resample in units of its own
     spread, which needs an engine that draws second moments.
-
-    >>> from equipoise.methods.bootstrap import *
-    >>> cells = unweighted_moments(np.array([400.0, 600.0]), np.array([100.0, 300.0]))
-    >>> sums = lambda x: x
-    >>> audit = Audit(
-    ...     engine=BinaryEngine(cells),
-    ...     groups=estimate_gaps(cells, Overall(), sums),
-    ...     target=Overall(),
-    ...     sums=sums,
-    ...     resamples=200,
-    ...     seed=np.random.SeedSequence(1),
-    ... )
-    >>> bound_extremes(audit, Scaling()).highest.shape
-    (200,)
     """
     scale = scaling.factors(audit.groups)
     live = np.flatnonzero(audit.groups.usable & ~np.isnan(scale))

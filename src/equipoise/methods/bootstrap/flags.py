@@ -37,21 +37,6 @@ def algorithm_4(audit: Audit, null: Null) -> BootstrapPValues:
     The factor is 1/Φ⁻¹(3/4), which makes the scale consistent for the standard error, and each
     p-value is written from its own null. The scale shrinks exactly when a small group's estimate is
     extreme, so these p-values are far too small below some hundred rows.
-
-    >>> from equipoise.methods.bootstrap import *
-    >>> cells = unweighted_moments(np.array([400.0, 600.0]), np.array([100.0, 300.0]))
-    >>> sums = lambda x: x
-    >>> audit = Audit(
-    ...     engine=BinaryEngine(cells),
-    ...     groups=estimate_gaps(cells, Overall(), sums),
-    ...     target=Overall(),
-    ...     sums=sums,
-    ...     resamples=200,
-    ...     seed=np.random.SeedSequence(1),
-    ... )
-    >>> from equipoise.methods.nulls import Above
-    >>> (algorithm_4(audit, Above(limit=0.0)).p < 0.01).tolist()
-    [False, True]
     """
     groups = audit.groups
     size = audit.resamples * groups.share.size
@@ -63,6 +48,7 @@ def algorithm_4(audit: Audit, null: Null) -> BootstrapPValues:
         block = np.abs(_disparity_change(audit, cells, now))
         stored[done : done + block.shape[0]] = block
         done += block.shape[0]
+    # Line 9 of Algorithm 4 prints 1/Φ(3/4); the median of |Z| is Φ⁻¹(3/4).
     spread = column_medians(stored) / float(ndtri(0.75)) / groups.unit
     # one row says nothing about spread, whatever the target's own spread is
     several = groups.usable & (groups.status != Status.SINGLE)
@@ -96,25 +82,11 @@ def bootstrap_t(audit: Audit, null: Null) -> BootstrapPValues:
 
     Every resample estimates its own standard error, so an exact engine is needed. A resample in
     which a group has no standard error counts as at least as extreme as the data.
-
-    >>> from equipoise.methods.bootstrap import *
-    >>> cells = unweighted_moments(np.array([400.0, 600.0]), np.array([100.0, 300.0]))
-    >>> sums = lambda x: x
-    >>> audit = Audit(
-    ...     engine=BinaryEngine(cells),
-    ...     groups=estimate_gaps(cells, Overall(), sums),
-    ...     target=Overall(),
-    ...     sums=sums,
-    ...     resamples=200,
-    ...     seed=np.random.SeedSequence(1),
-    ... )
-    >>> from equipoise.methods.nulls import Above
-    >>> (bootstrap_t(audit, Above(limit=0.0)).p < 0.01).tolist()
-    [False, True]
     """
     groups, spread = audit.groups, audit.groups.standard_error
     testable = groups.usable & (np.nan_to_num(spread) > 0)
     seen = {x: quotient(groups.estimate - x, spread) for x in null.limits}
+    # One, not zero: the data count among their own resamples, so that no p-value is zero.
     reached = {x: np.ones((2, spread.size)) for x in null.limits}
     for cells in audit.blocks():
         again = _studentised(audit, cells)

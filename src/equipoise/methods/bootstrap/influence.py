@@ -33,6 +33,7 @@ class InfluenceDraw:
 
 def _solve(m: CellMoments, psi: InfluenceSums) -> tuple[FloatArray, FloatArray]:
     """Coefficients of the least-squares fit of ψ on (w, wL), cell by cell."""
+    # Normal equations of ψ = b₁ w + b₂ w L: two unknowns in each cell, so solved by hand.
     det = m.weight2 * m.square2 - m.total2**2
     flat = det <= 1e-12 * m.weight2 * m.square2
     safe = np.where(flat, 1.0, det)

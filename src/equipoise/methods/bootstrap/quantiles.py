@@ -21,10 +21,10 @@ def quantile(values: FloatArray, q: float) -> float:
 def rank(size: int, q: float) -> int:
     """Index of that quantile among the sorted values.
 
-    >>> rank(500, 0.9)
-    449
+    >>> rank(500, 0.9), rank(100, 0.55)
+    (449, 54)
     """
-    # 0.9 × 500 must be 450, not a hair above it
+    # 0.55 × 100 must be 55, not the hair above it that floating point makes of it
     return min(size - 1, max(0, math.ceil(q * size - 1e-9) - 1))
 
 

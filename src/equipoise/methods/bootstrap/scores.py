@@ -33,6 +33,8 @@ def score_p_values(
     pooled = estimate_gaps(pooled_moments(moments), target, sums)
     overall = float(moments.total.sum() / max(moments.weight.sum(), 1.0))
     common = float(_variance(np.array(overall)))
+    # With one rate everywhere the standard error is that rate's √(μ(1 − μ)) times a factor that
+    # depends on weights and overlaps alone; the factor serves every null.
     per_unit = np.nan_to_num(pooled.standard_error) / np.sqrt(max(common, 1e-300))
     seen = np.nan_to_num(groups.standard_error)
 

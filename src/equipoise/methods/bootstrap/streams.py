@@ -48,6 +48,7 @@ def resampled(
 
     Each call with the same seed yields the same resamples: the seed is copied, not consumed.
     """
+    # A block is a part of a chunk, and only chunks own a stream: memory never changes a number.
     rows = max(1, min(CHUNK, BLOCK_NUMBERS // max(groups, 1))) if block is None else block
     chunks = -(-resamples // CHUNK)
     done = 0

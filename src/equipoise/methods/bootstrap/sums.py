@@ -91,6 +91,7 @@ def second(w2: FloatArray, s2: FloatArray, q2: FloatArray, mean: FloatArray) -> 
     >>> float(second(np.array(2.0), np.array(1.0), np.array(1.0), np.array(0.5)))
     0.5
     """
+    # Expanded, so that sums of cells will do; rounding may leave a hair below zero.
     return np.maximum(q2 - 2 * mean * s2 + mean * mean * w2, 0.0)
 
 

@@ -42,6 +42,7 @@ class Binned:
                 beyond = np.divide(
                     sums, spread[end], out=np.zeros_like(sums), where=spread[end] > 0
                 )
+                # what lies within the tolerance is no excess, and starts from zero
                 np.maximum(worst, sign * beyond, out=worst)
         return worst
 

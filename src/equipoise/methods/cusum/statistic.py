@@ -145,6 +145,7 @@ def _path(
     ends = np.flatnonzero(np.diff(np.abs(weight), append=-1.0))
     variance = np.cumsum(null.variance[place] * weight**2)[ends]
     shared = np.cumsum(null.variance[place] * noise[order])[ends]
+    # Sums over a handful of rows are too skewed to be measured in standard deviations.
     usable = (ends + 1 > prevalence * n) & ((variance > 0) | (scale is Scale.RAW))
     ends, variance, shared = ends[usable], variance[usable], shared[usable]
     # weights that are nothing but noise double the variance of the sum, and no more

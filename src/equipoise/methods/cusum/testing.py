@@ -89,6 +89,7 @@ def run_test(
         if progress is not None:
             progress(done)
     values = np.concatenate(lines, axis=1)
+    # Each statistic becomes its own p-value first, so that scales of different statistics compare.
     shares = np.stack([_reached(line) for line in values])
     smallest = shares.min(axis=0)
     chosen = int(np.argmin(shares[:, 0]))

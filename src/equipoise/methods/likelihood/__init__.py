@@ -1,15 +1,11 @@
-"""Empirical likelihood: means, contrasts, joint tests, and bounds that hold for all groups."""
+"""Empirical likelihood: means, joint tests and regions, and bounds that hold for all groups."""
 
 from equipoise.methods.likelihood.band import Parts, band, bartlett, defined, parts_of
-from equipoise.methods.likelihood.contrasts import ProfileRatio, TwoSamples, profile_ratio
 from equipoise.methods.likelihood.euclid import normal_critical, student_interval, student_roots
 from equipoise.methods.likelihood.intervals import (
     mean_interval,
     mean_p_values,
     mean_roots,
-    profile_interval,
-    profile_p_values,
-    profile_roots,
 )
 from equipoise.methods.likelihood.joint import (
     JointRatio,
@@ -61,10 +57,8 @@ __all__ = [
     "MeanRatio",
     "Moments",
     "Parts",
-    "ProfileRatio",
     "Scores",
     "Segments",
-    "TwoSamples",
     "adjustment",
     "affordable",
     "affordable_draws",
@@ -91,10 +85,6 @@ __all__ = [
     "own_segments",
     "part_roots",
     "parts_of",
-    "profile_interval",
-    "profile_p_values",
-    "profile_ratio",
-    "profile_roots",
     "ratio_draws",
     "segments",
     "standard_errors",

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from equipoise.methods.arrays import BoolArray, FloatArray, GroupSums
+from equipoise.methods.nulls.profile import tilted_rates
 
 Against = Literal["known", "overall", "reference", "complement"]
 MAX_STEPS = 120
@@ -41,6 +42,16 @@ class Parts:
     """The target, where it is known."""
     relative: bool = False
     """Whether the disparity is a ratio rather than a difference."""
+
+    @property
+    def mixed(self) -> bool:
+        """Whether group or target is made of several parts, so that their shares count too."""
+        return self.against in ("overall", "reference")
+
+    @property
+    def curved(self) -> bool:
+        """Whether the disparity is not linear in the rates at known shares."""
+        return self.relative or self.mixed
 
     def some(self, chosen: BoolArray) -> "Parts":
         """The parts of some of the groups."""
@@ -122,6 +133,7 @@ def bartlett(parts: Parts) -> FloatArray:
     n = (parts.rows * group).sum(axis=0)
     # half a row of either kind keeps the rate away from the ends, where the factor has no limit
     rate = ((parts.ones * group).sum(axis=0) + 0.5) / (n + 1)
+    # That of one binomial, 1 + (1 − pq)/(6 n pq): the target's rows are as a rule many more.
     variance = rate * (1 - rate)
     return np.asarray(1 + (1 - variance) / (6 * np.maximum(n, 1.0) * variance))
 
@@ -177,15 +189,111 @@ class State:
         return self.ratio if relative else np.asarray(self.mean - self.theta)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """Rates and shares along one multiplier per group, the derivatives being held fixed."""
+
+    parts: Parts
+    """The parts of the groups."""
+    by_rate: FloatArray
+    """Derivatives of the disparity in the rates, against the direction that is sought."""
+    by_share: FloatArray
+    """The same in the shares."""
+    shares: FloatArray
+    """The shares at which they were taken."""
+
+    @property
+    def mean(self) -> FloatArray:
+        """The observed rates."""
+        return self.parts.ones / np.maximum(self.parts.rows, 1.0)
+
+    @property
+    def variance(self) -> FloatArray:
+        """Roughly that of the disparity; pulled-in rates keep it above zero."""
+        n = np.maximum(self.parts.rows, 1.0)
+        pulled = (self.parts.ones + 0.5) / (n + 1)
+        return np.asarray((self.by_rate**2 * pulled * (1 - pulled) / n).sum(axis=0))
+
+    @property
+    def end(self) -> FloatArray:
+        """A multiplier at which every rate is at the end of its range."""
+        steepest = np.maximum(np.abs(self.by_rate).max(axis=0), 1e-12)
+        return np.asarray(1e9 * (1 + self.parts.rows.sum(axis=0)) / steepest)
+
+    def some(self, chosen: BoolArray) -> "Line":
+        """The lines of some of the groups."""
+        return Line(
+            parts=self.parts.some(chosen),
+            by_rate=self.by_rate[:, chosen],
+            by_share=self.by_share[:, chosen],
+            shares=self.shares[:, chosen],
+        )
+
+    def at(self, multiplier: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Rates and shares at a multiplier."""
+        n = np.maximum(self.parts.rows, 1.0)
+        rates, _ = tilted_rates(multiplier * self.by_rate / n, self.mean)
+        return rates, self._shares(multiplier) if self.parts.mixed else self.shares
+
+    def lost(self, multiplier: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Likelihood ratio statistic at a multiplier, and its derivative in the multiplier."""
+        a, d, parts, mean = self.by_rate, self.by_share, self.parts, self.mean
+        n = np.maximum(parts.rows, 1.0)
+        rates, root = tilted_rates(multiplier * a / n, mean)
+        k, rest = parts.ones, parts.rows - parts.ones
+        with np.errstate(divide="ignore"):
+            lost = xlogy(k, mean) - xlogy(k, rates) + xlogy(rest, 1 - mean) - xlogy(rest, 1 - rates)
+        bend = np.divide(
+            a * a * rates * (1 - rates), n * root, out=np.zeros_like(a), where=root > 0
+        )
+        value, fall = lost.sum(axis=0), bend.sum(axis=0)
+        if parts.mixed:
+            # the shares are a multinomial of their own, with its own likelihood ratio
+            shares, total = self._shares(multiplier), parts.rows.sum(axis=0)
+            apart = xlogy(parts.rows, parts.rows / total) - xlogy(parts.rows, shares)
+            value = value + apart.sum(0)
+            spread = (shares * (d - (d * shares).sum(axis=0)) ** 2).sum(axis=0)
+            fall = fall + spread / total
+        return 2 * np.maximum(value, 0.0), 2 * multiplier * fall
+
+    def _shares(self, multiplier: FloatArray) -> FloatArray:
+        total = self.parts.rows.sum(axis=0)
+        centred = self.by_share - (self.by_share * self.shares).sum(axis=0)
+        # held away from zero: a renewal that overshoots is put right by the next
+        weight = np.maximum(1 + multiplier * centred / total, 0.05)
+        shares = self.parts.rows / total / weight
+        return np.asarray(shares / shares.sum(axis=0))
+
+
+def line_from(
+    parts: Parts, rates: FloatArray, shares: FloatArray, sign: float | FloatArray
+) -> Line:
+    """The line along which the disparity changes fastest, in the direction of ``sign``."""
+    state, some = State(parts, rates, shares), parts.rows > 0
+    a = np.where(some, np.nan_to_num(state.by_rate, posinf=1e12), 0.0) * -sign
+    d = np.where(some, np.nan_to_num(state.by_share, posinf=1e12), 0.0) * -sign
+    # coefficients that cancel leave dust, which a huge multiplier would blow up
+    return Line(parts=parts, by_rate=np.where(np.abs(a) > 1e-12, a, 0.0), by_share=d, shares=shares)
+
+
+def starting(parts: Parts) -> tuple[FloatArray, FloatArray]:
+    """Rates and shares to start from."""
+    n = np.maximum(parts.rows, 1.0)
+    # a target of zero has no ratio; starting from slightly pulled-in rates gives it one
+    rates = (parts.ones + 0.5) / (n + 1) if parts.relative else parts.ones / n
+    return rates, parts.rows / parts.rows.sum(axis=0)
+
+
 def _extreme(parts: Parts, critical: FloatArray, sign: float) -> FloatArray:
+    """The furthest disparity in one direction whose signed root does not exceed the cut."""
     found = np.full(parts.rows.shape[1], np.nan)
     todo = np.arange(found.size)
-    rates, shares, guess = starting(parts)
-    for _ in range(ROUNDS if curved(parts) else 1):
-        mean = parts.ones / np.maximum(parts.rows, 1.0)
-        a, d = derivatives(parts, rates, shares, sign)
-        guess = _multiplier(a, d, parts, mean, shares, critical, guess)
-        rates, shares = moved(guess, a, d, parts, mean, shares)
+    rates, shares = starting(parts)
+    guess: FloatArray | None = None
+    for _ in range(ROUNDS if parts.curved else 1):
+        line = line_from(parts, rates, shares, sign)
+        guess = _multiplier(line, critical, guess)
+        rates, shares = line.at(guess)
         new = State(parts, rates, shares).disparity(parts.relative)
         with np.errstate(invalid="ignore"):
             moving = ~(np.abs(new - found[todo]) <= 1e-9 * (1 + np.abs(new)))
@@ -201,104 +309,18 @@ def _extreme(parts: Parts, critical: FloatArray, sign: float) -> FloatArray:
     return found
 
 
-def starting(parts: Parts) -> tuple[FloatArray, FloatArray, FloatArray | None]:
-    """Rates and shares to start from."""
-    n = np.maximum(parts.rows, 1.0)
-    # a target of zero has no ratio; starting from slightly pulled-in rates gives it one
-    rates = (parts.ones + 0.5) / (n + 1) if parts.relative else parts.ones / n
-    return rates, parts.rows / parts.rows.sum(axis=0), None
-
-
-def derivatives(
-    parts: Parts, rates: FloatArray, shares: FloatArray, sign: float | FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Derivatives of the disparity in rates and shares, against the direction of ``sign``."""
-    state, some = State(parts, rates, shares), parts.rows > 0
-    a = np.where(some, np.nan_to_num(state.by_rate, posinf=1e12), 0.0) * -sign
-    d = np.where(some, np.nan_to_num(state.by_share, posinf=1e12), 0.0) * -sign
-    return np.where(np.abs(a) > 1e-12, a, 0.0), d
-
-
-def curved(parts: Parts) -> bool:
-    """Whether the disparity is not linear in the rates at known shares."""
-    return parts.relative or parts.against in ("overall", "reference")
-
-
-def moved(
-    multiplier: FloatArray,
-    a: FloatArray,
-    d: FloatArray,
-    parts: Parts,
-    mean: FloatArray,
-    now: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
-    """Rates and shares at a multiplier."""
-    rates, _ = tilted(multiplier * a / np.maximum(parts.rows, 1.0), mean)
-    if not curved(parts) or parts.against in ("known", "complement"):
-        return rates, now
-    return rates, _tilted_shares(multiplier, d, parts, now)
-
-
-def _tilted_shares(
-    multiplier: FloatArray, d: FloatArray, parts: Parts, now: FloatArray
-) -> FloatArray:
-    total = parts.rows.sum(axis=0)
-    centred = d - (d * now).sum(axis=0)
-    # held away from zero: a renewal that overshoots is put right by the next
-    weight = np.maximum(1 + multiplier * centred / total, 0.05)
-    shares = parts.rows / total / weight
-    return np.asarray(shares / shares.sum(axis=0))
-
-
-def lost_at(
-    multiplier: FloatArray,
-    a: FloatArray,
-    d: FloatArray,
-    parts: Parts,
-    mean: FloatArray,
-    now: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
-    """Likelihood ratio statistic at a multiplier, and its derivative in the multiplier."""
-    n = np.maximum(parts.rows, 1.0)
-    rates, root = tilted(multiplier * a / n, mean)
-    k, rest = parts.ones, parts.rows - parts.ones
-    with np.errstate(divide="ignore"):
-        lost = xlogy(k, mean) - xlogy(k, rates) + xlogy(rest, 1 - mean) - xlogy(rest, 1 - rates)
-    bend = np.divide(a * a * rates * (1 - rates), n * root, out=np.zeros_like(a), where=root > 0)
-    value, fall = lost.sum(axis=0), bend.sum(axis=0)
-    if parts.against in ("overall", "reference"):
-        shares = _tilted_shares(multiplier, d, parts, now)
-        total = parts.rows.sum(axis=0)
-        value = value + (xlogy(parts.rows, parts.rows / total) - xlogy(parts.rows, shares)).sum(0)
-        spread = (shares * (d - (d * shares).sum(axis=0)) ** 2).sum(axis=0)
-        fall = fall + spread / total
-    return 2 * np.maximum(value, 0.0), 2 * multiplier * fall
-
-
-def _multiplier(
-    a: FloatArray,
-    d: FloatArray,
-    parts: Parts,
-    mean: FloatArray,
-    now: FloatArray,
-    critical: FloatArray,
-    guess: FloatArray | None,
-) -> FloatArray:
+def _multiplier(line: Line, critical: FloatArray, guess: FloatArray | None) -> FloatArray:
     """The multiplier at which √(likelihood ratio) reaches the critical value.
 
     Where it never does, the rates are at the end of their range, at a huge multiplier.
     """
-    n = np.maximum(parts.rows, 1.0)
-    pulled = (parts.ones + 0.5) / (n + 1)
-    error = np.sqrt((a * a * pulled * (1 - pulled) / n).sum(axis=0))
-    at = critical / np.maximum(error, 1e-12) if guess is None else guess
-    low, high = np.zeros_like(at), np.full_like(at, np.inf)
-    most = 1e9 * (1 + parts.rows.sum(axis=0)) / np.maximum(np.abs(a).max(axis=0), 1e-12)
+    at = critical / np.maximum(np.sqrt(line.variance), 1e-12) if guess is None else guess
+    low, high, most = np.zeros_like(at), np.full_like(at, np.inf), line.end
     out, todo = at.copy(), np.arange(at.size)
     # a likelihood ratio of n rows carries rounding errors of n times the machine's
-    close = 1e-10 + 1e-15 * parts.rows.sum(axis=0)
+    close = 1e-10 + 1e-15 * line.parts.rows.sum(axis=0)
     for _ in range(MAX_STEPS):
-        lost, slope = lost_at(at, a, d, parts, mean, now)
+        lost, slope = line.lost(at)
         root = np.sqrt(lost)
         over = root > critical
         low, high = np.where(over, low, at), np.where(over, at, high)
@@ -314,23 +336,5 @@ def _multiplier(
         if int(open_.sum()) < 0.7 * at.size:
             # most groups need few steps: the rest go on alone
             todo, at, low, high, most = (x[open_] for x in (todo, at, low, high, most))
-            critical, close = critical[open_], close[open_]
-            parts, a, d = parts.some(open_), a[:, open_], d[:, open_]
-            mean, now = mean[:, open_], now[:, open_]
+            critical, close, line = critical[open_], close[open_], line.some(open_)
     return out
-
-
-def tilted(s: FloatArray, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Rate with μ̂ − μ = s μ (1 − μ), and the root D in its formula: dμ/ds = −μ(1 − μ)/D.
-
-    >>> tilted(np.array([0.0, 1.0]), np.array([0.25, 0.25]))[0].round(4).tolist()
-    [0.25, 0.134]
-    """
-    one = 1 + s
-    root = np.sqrt(np.maximum((1 - s) ** 2 + 4 * s * (1 - mean), 0.0))
-    positive = one >= 0
-    # two forms of the same root, each used where it does not cancel
-    bottom = np.where(positive, one + root, 1.0)
-    stable = np.divide(2 * mean, bottom, out=np.zeros_like(root), where=bottom > 0)
-    other = np.divide(one - root, 2 * s, out=np.zeros_like(root), where=~positive)
-    return np.clip(np.where(positive, stable, other), 0.0, 1.0), root

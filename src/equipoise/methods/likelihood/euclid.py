@@ -20,6 +20,7 @@ def student_roots(gap: FloatArray, error: FloatArray, degrees: FloatArray) -> Fl
     usable = (error > 0) & (degrees >= 1)
     z = np.divide(gap, error, out=np.full_like(gap, np.nan), where=usable)
     student = usable & np.isfinite(degrees)
+    # Through the smaller tail: a normal score of 1 − 10⁻¹⁷ would be infinite.
     tail = stdtr(np.where(student, degrees, 1.0), -np.abs(np.where(student, z, 0.0)))
     return np.where(student, np.copysign(-ndtri(np.maximum(tail, 1e-300)), z), z)
 

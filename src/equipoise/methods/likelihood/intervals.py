@@ -5,8 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from equipoise.methods.arrays import BoolArray, FloatArray
-from equipoise.methods.likelihood.contrasts import ProfileRatio, TwoSamples, profile_ratio
-from equipoise.methods.likelihood.mean import MeanRatio, Segments, mean_ratio
+from equipoise.methods.likelihood.mean import MeanRatio, Segments, largest_adjusted, mean_ratio
 from equipoise.methods.nulls.hypotheses import Null, normal_tails
 
 MAX_STEPS = 80
@@ -63,55 +62,6 @@ def mean_interval(
     return low, high
 
 
-def profile_roots(both: TwoSamples, value: FloatArray) -> FloatArray:
-    """Signed roots of the profile likelihood ratio of a disparity against an estimated target.
-
-    >>> from equipoise.methods.likelihood import TwoSamples, segments
-    >>> a, b = segments([np.array([0.0, 1.0, 2.0])]), segments([np.array([1.0, 2.0, 3.0])])
-    >>> profile_roots(TwoSamples(group=a, other=b), np.array([0.0])).round(3).tolist()
-    [-1.588]
-    """
-    found = profile_ratio(both, value).statistic
-    return np.copysign(np.sqrt(found), both.estimate - value)
-
-
-def profile_p_values(both: TwoSamples, null: Null) -> FloatArray:
-    """p-values of disparities against an estimated target; NaN where a part does not vary."""
-    zero = np.zeros(both.group.start.size)
-    return null.p_value(lambda limit: normal_tails(profile_roots(both, zero + limit)))
-
-
-def profile_interval(
-    both: TwoSamples, critical: float | FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """All disparities whose signed profile root is at most ``critical`` in size.
-
-    >>> from equipoise.methods.likelihood import TwoSamples, segments
-    >>> a, b = segments([np.array([0.0, 1.0, 2.0])]), segments([np.array([1.0, 2.0, 3.0])])
-    >>> [float(x[0].round(3)) for x in profile_interval(TwoSamples(group=a, other=b), 1.96)]
-    [-2.196, 0.196]
-    """
-    cut = np.broadcast_to(np.asarray(critical, dtype=np.float64), both.group.start.shape)
-    centre, error = both.estimate, _two_errors(both)
-    usable = both.group.varies & both.other.varies
-    ends = []
-    for sign in (-1.0, 1.0):
-        found = _reach(
-            lambda distance, sign=sign: profile_ratio(both, centre + sign * distance),  # type: ignore[misc]
-            cut,
-            np.where(usable, cut * error, 1.0),
-        )
-        ends.append(np.where(usable, centre + sign * found, np.nan))
-    return ends[0], ends[1]
-
-
-def _two_errors(both: TwoSamples) -> FloatArray:
-    variance = np.zeros(both.group.start.size)
-    for s in (both.group, both.other):
-        variance += s.sums((s.value - s.spread(s.mean)) ** 2) / s.rows**2
-    return np.sqrt(variance)
-
-
 def _subset(groups: Segments, chosen: BoolArray) -> Segments:
     sizes = np.diff(groups.start, append=groups.value.size)
     keep = np.repeat(chosen, sizes)
@@ -161,12 +111,10 @@ def _adjusted_end(groups: Segments, cut: FloatArray, a: FloatArray, sign: float)
         return found
 
     end = _reach(at, cut, cut * error)
-    return np.where(_most(n, a) > cut**2, mean + sign * end, sign * np.inf)
+    return np.where(largest_adjusted(n, a) > cut**2, mean + sign * end, sign * np.inf)
 
 
-def _reach(
-    at: Callable[[FloatArray], MeanRatio | ProfileRatio], cut: FloatArray, start: FloatArray
-) -> FloatArray:
+def _reach(at: Callable[[FloatArray], MeanRatio], cut: FloatArray, start: FloatArray) -> FloatArray:
     """The distance at which the signed root reaches its cut, by Newton kept inside a bracket."""
     here, low, high = start, np.zeros_like(start), np.full_like(start, np.inf)
     for _ in range(MAX_STEPS):
@@ -183,8 +131,3 @@ def _reach(
         middle = np.where(np.isinf(high), 2 * here, (low + high) / 2)
         here = np.where((step > low) & (step < np.minimum(high, 4 * here)), step, middle)
     return here
-
-
-def _most(n: FloatArray, a: FloatArray) -> FloatArray:
-    """Largest value of the adjusted statistic, approached far away from the data."""
-    return -2 * (n * np.log((n + 1) * a / (n * (1 + a))) + np.log((n + 1) / (1 + a)))

@@ -69,6 +69,8 @@ def joint_euclidean(gap: FloatArray, covariance: FloatArray) -> JointRatio:
     values, vectors = np.linalg.eigh(
         covariance[np.ix_(used, used)] / np.outer(error, error)[np.ix_(used, used)]
     )
+    # Groups such as men, women and everybody make the covariance singular: the statistic lives on
+    # its range, and its degrees of freedom are the rank.
     real = values > TOLERANCE * max(float(values.max(initial=0.0)), 1.0)
     turned = vectors[:, real].T @ z
     statistic = float((turned**2 / values[real]).sum())

@@ -103,6 +103,7 @@ def standard_errors(rows: FloatArray, sums: GroupSums, against: Comparison) -> F
     if against.kind == "known":
         return np.sqrt(own)
     if against.kind == "overall":
+        # Var(X̄_G − cX̄) = 1/n_G + c²/n − 2c/n, since the group's rows are among all n.
         variance = own + (c * c - 2 * c) * _over(1.0, np.full_like(n, total))
     elif against.kind == "complement":
         variance = np.where(n < total, own + c * c * _over(1.0, total - n), 0.0)

@@ -91,9 +91,20 @@ def adjustment(groups: Segments, small: float = SMALL) -> FloatArray:
     """
     n = groups.rows
     worth = n if groups.worth is None else groups.worth
+    # Chen, Variyath and Abraham (2008) recommend a = max(1, log(n)/2).
     size = np.maximum(1.0, np.log(np.maximum(worth, 1.0)) / 2)
     # many pseudo-values may rest on few rows of a group: the correction is the group's
     return np.where(worth < small, size * n / np.maximum(worth, 1.0), 0.0)
+
+
+def largest_adjusted(n: FloatArray, a: FloatArray) -> FloatArray:
+    """Largest value of the adjusted statistic, approached far away from the data.
+
+    >>> largest_adjusted(np.array([3.0]), np.array([1.0])).round(3).tolist()
+    [1.046]
+    """
+    # all n values alike, as they are seen from far away: one multiplier in closed form
+    return -2 * (n * np.log((n + 1) * a / (n * (1 + a))) + np.log((n + 1) / (1 + a)))
 
 
 def mean_ratio(
@@ -195,6 +206,7 @@ def _pseudo(z: FloatArray, floor: FloatArray) -> tuple[FloatArray, FloatArray, F
         return np.log(z), inverse, inverse * inverse
     safe = np.maximum(z, floor)
     ratio = z / floor
+    # Owen (2001): below 1/n the parabola with the same value and the same two derivatives.
     log = np.where(z >= floor, np.log(safe), np.log(floor) - 1.5 + 2 * ratio - ratio * ratio / 2)
     first = np.where(z >= floor, 1 / safe, (2 - ratio) / floor)
     return log, first, 1 / (safe * safe)

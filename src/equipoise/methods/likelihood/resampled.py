@@ -14,7 +14,7 @@ from scipy.special import chdtrc, chdtri
 from equipoise.methods.arrays import BoolArray, FloatArray
 from equipoise.methods.bootstrap.streams import CHUNK
 from equipoise.methods.likelihood.joint import independent_columns, joint_ratio
-from equipoise.methods.likelihood.mean import SMALL, Segments, mean_ratio
+from equipoise.methods.likelihood.mean import SMALL, Segments, largest_adjusted, mean_ratio
 
 MOST_DRAWS, MOST_SOLVES, LEAST_DRAWS = 999, 399, 99
 VALUES = 2e7
@@ -40,6 +40,7 @@ class Calibration:
         >>> flat.p(380.5), round(flat.p(600.0), 4)
         (0.05, 0.0006)
         """
+        # Draws end somewhere: beyond their 1 % point the tail of χ², stretched to meet it, goes on.
         top = self._top
         if statistic > top and np.isfinite(top):
             return float(chdtrc(self.rank, statistic * chdtri(self.rank, _TAIL) / top))
@@ -133,9 +134,7 @@ def _small_sums(
 
 def _constant(groups: Segments, a: FloatArray) -> FloatArray:
     """The adjusted statistic of rows all alike: the same at every value but their own."""
-    n = groups.rows
-    safe = np.maximum(a, 1e-300)
-    most = -2 * (n * np.log((n + 1) * safe / (n * (1 + safe))) + np.log((n + 1) / (1 + safe)))
+    most = largest_adjusted(groups.rows, np.maximum(a, 1e-300))
     return np.where(a > 0, most, np.inf)
 
 

@@ -9,14 +9,12 @@ import numpy as np
 from equipoise.methods.arrays import FloatArray
 from equipoise.methods.likelihood.band import (
     ROUNDS,
+    Line,
     Parts,
     State,
     bartlett,
-    curved,
     defined,
-    derivatives,
-    lost_at,
-    moved,
+    line_from,
     starting,
 )
 
@@ -44,41 +42,29 @@ def part_roots(parts: Parts, limit: float, *, calibrated: bool = True) -> FloatA
 
 def _roots(parts: Parts, limit: float) -> FloatArray:
     mean = parts.ones / np.maximum(parts.rows, 1.0)
-    rates, shares, _ = starting(parts)
+    rates, shares = starting(parts)
     gap = limit - State(parts, mean, shares).disparity(parts.relative)
     sign = np.where(gap > 0, 1.0, -1.0)
-    before, at = np.full(gap.shape, np.inf), np.zeros_like(gap)
-    for _ in range(ROUNDS if curved(parts) else 1):
-        a, d = derivatives(parts, rates, shares, sign)
-        at = _multiplier(parts, a, d, mean, shares, limit, sign, np.abs(gap))
-        lost, _slope = lost_at(at, a, d, parts, mean, shares)
-        rates, shares = moved(at, a, d, parts, mean, shares)
+    before = np.full(gap.shape, np.inf)
+    for _ in range(ROUNDS if parts.curved else 1):
+        line = line_from(parts, rates, shares, sign)
+        at = _multiplier(line, limit, sign, np.abs(gap))
+        lost, _slope = line.lost(at)
+        rates, shares = line.at(at)
         if bool((np.abs(lost - before) <= 1e-9 * (1 + lost)).all()):
             break
         before = lost
     return np.copysign(np.sqrt(np.where(gap == 0, 0.0, lost)), -gap)
 
 
-def _multiplier(
-    parts: Parts,
-    a: FloatArray,
-    d: FloatArray,
-    mean: FloatArray,
-    now: FloatArray,
-    limit: float,
-    sign: FloatArray,
-    gap: FloatArray,
-) -> FloatArray:
+def _multiplier(line: Line, limit: float, sign: FloatArray, gap: FloatArray) -> FloatArray:
     """The multiplier at which the disparity reaches the limit, or a huge one if it never does."""
-    n = np.maximum(parts.rows, 1.0)
-    pulled = (parts.ones + 0.5) / (n + 1)
-    bend = np.maximum((a * a * pulled * (1 - pulled) / n).sum(axis=0), 1e-12)
-    most = 1e9 * (1 + parts.rows.sum(axis=0)) / np.maximum(np.abs(a).max(axis=0), 1e-12)
-    at = np.minimum(gap / bend + 1e-9, most)
+    parts, most = line.parts, line.end
+    at = np.minimum(gap / np.maximum(line.variance, 1e-12) + 1e-9, most)
     low, high = np.zeros_like(at), np.full_like(at, np.inf)
     low_miss, high_miss = -gap, np.full_like(at, np.nan)
     for _ in range(MAX_STEPS):
-        rates, shares = moved(at, a, d, parts, mean, now)
+        rates, shares = line.at(at)
         miss = sign * (State(parts, rates, shares).disparity(parts.relative) - limit)
         over = miss > 0
         low, low_miss = np.where(over, low, at), np.where(over, low_miss, miss)
@@ -89,9 +75,9 @@ def _multiplier(
         open_ = np.isinf(high)
         top, top_miss = np.where(open_, at, high), np.where(open_, 1.0, high_miss)
         width = top - low
-        line = low - low_miss * width / np.maximum(top_miss - low_miss, 1e-300)
-        # a straight line that hugs one end leaves the other where it is: keep off the ends
-        inner = np.clip(line, low + 0.02 * width, top - 0.02 * width)
+        chord = low - low_miss * width / np.maximum(top_miss - low_miss, 1e-300)
+        # a chord that hugs one end leaves the other where it is: keep off the ends
+        inner = np.clip(chord, low + 0.02 * width, top - 0.02 * width)
         step = np.where(open_, np.minimum(4 * at, most), inner)
         at = np.where(done, at, step)
     return np.asarray(at)

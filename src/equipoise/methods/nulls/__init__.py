@@ -26,6 +26,7 @@ from equipoise.methods.nulls.profile import (
     profile_root,
     restricted_score,
     score_test,
+    tilted_rates,
 )
 from equipoise.methods.nulls.reachable import Reachable, smallest_reachable
 
@@ -58,4 +59,5 @@ __all__ = [
     "score_test",
     "signed_root",
     "smallest_reachable",
+    "tilted_rates",
 ]

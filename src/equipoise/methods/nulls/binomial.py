@@ -55,6 +55,7 @@ def likelihood_bartlett(
     >>> float(likelihood_bartlett(np.array([9.0]), np.array([9.0]), np.array([0.5]))[0][0]) > 0.0002
     True
     """
+    # The mean of a binomial likelihood ratio is 1 + (1 − pq)/(6 n pq) to order 1/n.
     variance = rate * (1 - rate)
     inner = variance > 0
     excess = np.divide(1 - variance, 6 * n * variance, out=np.zeros_like(rate), where=inner)
@@ -125,6 +126,8 @@ def exact_outside(
     """
     some = n > 0
     size, count = np.where(some, n, 1.0), np.where(some, k, 0.0)
+    # Each end is tested at the end of the range that is hardest to reject; two such tests at α/2
+    # keep α whatever the width.
     up = _at_least(count, size, np.clip(target + high, 0.0, 1.0))
     down = _at_most(count, size, np.clip(target + low, 0.0, 1.0))
     return np.where(some, np.minimum(1.0, 2 * np.minimum(up, down)), np.nan)

@@ -66,6 +66,7 @@ def against_overall(
     """
     n, k = sums(rows), sums(ones)
     whole = max(float(rows.sum()), 1.0)
+    # θ = pμ(G) + (1 − p)μ(rest), so the group's own rows count on both sides of the difference.
     p = n / whole
     factors = [1 - scale * p, -scale * (1 - p)]
     return _contrast([n, whole - n], [k, ones.sum() - k], factors, n, n < 0)

@@ -15,7 +15,7 @@ MAX_STEPS = 200
 """Far more than Newton needs; halving alone would be done by then."""
 
 
-def constrained_rates(contrast: Contrast, value: FloatArray) -> FloatArray:
+def constrained_rates(contrast: Contrast, value: float | FloatArray) -> FloatArray:
     """Most likely rates under Σ a·μ = value, shape ``(parts, G)``.
 
     A value that no rates can reach is moved to the nearest one that they can. Two groups with 2 of
@@ -24,7 +24,7 @@ def constrained_rates(contrast: Contrast, value: FloatArray) -> FloatArray:
     >>> from equipoise.methods.nulls import against_complement
     >>> both = np.array([4.0, 4.0]), np.array([2.0, 0.0])
     >>> c = against_complement(*both, lambda x: x)
-    >>> constrained_rates(c, np.zeros(2))[:, 0].round(9).tolist()
+    >>> constrained_rates(c, 0.0)[:, 0].round(9).tolist()
     [0.25, 0.25]
     """
     n = np.maximum(contrast.rows, 1.0)
@@ -33,24 +33,25 @@ def constrained_rates(contrast: Contrast, value: FloatArray) -> FloatArray:
     aim = np.clip(value, lowest, highest)
     # at the ends of the reachable range every rate sits in a corner and no multiplier is finite
     inner = np.where((aim > lowest) & (aim < highest), aim, (lowest + highest) / 2)
-    rates, _ = _rates(_multiplier(a / n, a, mean, inner), a / n, mean)
+    rates, _ = tilted_rates(_multiplier(a / n, a, mean, inner) * (a / n), mean)
     rates = np.where(aim <= lowest, np.where(a < 0, 1.0, np.where(a > 0, 0.0, mean)), rates)
     high_end = (aim >= highest) & (highest > lowest)
     return np.where(high_end, np.where(a > 0, 1.0, np.where(a < 0, 0.0, mean)), rates)
 
 
-def _rates(
-    multiplier: FloatArray, slope: FloatArray, mean: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Rates at a multiplier, and the root D in their formula: dμ/ds = −μ(1 − μ)/D."""
-    s = multiplier * slope
+def tilted_rates(s: FloatArray, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Rate with μ̂ − μ = s μ (1 − μ), and the root D in its formula: dμ/ds = −μ(1 − μ)/D.
+
+    >>> tilted_rates(np.array([0.0, 1.0]), np.array([0.25, 0.25]))[0].round(4).tolist()
+    [0.25, 0.134]
+    """
     one = 1 + s
     root = np.sqrt(np.maximum((1 - s) ** 2 + 4 * s * (1 - mean), 0.0))
     # two forms of the same root, each used where it does not cancel
     positive = one >= 0
     bottom = np.where(positive, one + root, 1.0)
-    stable = np.divide(2 * mean, bottom, out=np.zeros_like(s), where=bottom > 0)
-    other = np.divide(one - root, 2 * s, out=np.zeros_like(s), where=~positive)
+    stable = np.divide(2 * mean, bottom, out=np.zeros_like(root), where=bottom > 0)
+    other = np.divide(one - root, 2 * s, out=np.zeros_like(root), where=~positive)
     return np.clip(np.where(positive, stable, other), 0.0, 1.0), root
 
 
@@ -59,7 +60,7 @@ def _multiplier(slope: FloatArray, a: FloatArray, mean: FloatArray, aim: FloatAr
     at = np.where((low < 0) & (high > 0), 0.0, (low + high) / 2)
     scale = np.abs(a).sum(axis=0)
     for _ in range(MAX_STEPS):
-        rates, root = _rates(at, slope, mean)
+        rates, root = tilted_rates(at * slope, mean)
         miss = (a * rates).sum(axis=0) - aim
         # the contrast falls as the multiplier grows
         low, high = np.where(miss > 0, at, low), np.where(miss > 0, high, at)
@@ -86,8 +87,8 @@ def _bracket(
     wide = np.clip(2 * step, 1.0, 1e18)
     low, high = -wide, wide
     for _ in range(64):
-        above = (a * _rates(high, slope, mean)[0]).sum(axis=0) > aim
-        below = (a * _rates(low, slope, mean)[0]).sum(axis=0) < aim
+        above = (a * tilted_rates(high * slope, mean)[0]).sum(axis=0) > aim
+        below = (a * tilted_rates(low * slope, mean)[0]).sum(axis=0) < aim
         if not bool((above | below).any()):
             break
         low, high = np.where(below, low * 4, low), np.where(above, high * 4, high)
@@ -103,7 +104,7 @@ def profile_root(contrast: Contrast, limit: float) -> FloatArray:
     [1.858, -1.858]
     """
     n = np.maximum(contrast.rows, 1.0)
-    rates = constrained_rates(contrast, np.full(contrast.status.shape, limit))
+    rates = constrained_rates(contrast, limit)
     lost = np.where(contrast.rows > 0, deviance(contrast.ones, n, rates), 0.0).sum(axis=0)
     return _directed(contrast, limit, np.sqrt(2 * lost))
 
@@ -117,7 +118,7 @@ def restricted_score(contrast: Contrast, limit: float) -> FloatArray:
     [1.633, -1.633]
     """
     n = np.maximum(contrast.rows, 1.0)
-    rates = constrained_rates(contrast, np.full(contrast.status.shape, limit))
+    rates = constrained_rates(contrast, limit)
     error = np.sqrt((contrast.coefficient**2 * rates * (1 - rates) / n).sum(axis=0))
     gap = np.abs(contrast.estimate - limit)
     far = np.where(gap > 0, np.inf, 0.0)
@@ -178,7 +179,7 @@ def careful_likelihood(contrast: Contrast, null: Null) -> FloatArray:
 
 def _own_tails(contrast: Contrast, limit: float) -> tuple[FloatArray, FloatArray]:
     """Mid-p tails of the group's own count, at its most likely rate under ε = limit."""
-    rates = constrained_rates(contrast, np.full(contrast.status.shape, limit))
+    rates = constrained_rates(contrast, limit)
     # the last part is the one outside the group
     rows, ones = contrast.rows[:-1], contrast.ones[:-1]
     size = np.maximum(rows.sum(axis=0), 1.0)

@@ -39,6 +39,7 @@ def smallest_reachable(
         return known_target(k, n, target, null, tails)
 
     full, none = p(n), p(np.zeros_like(n))
+    # Given n, all ones is the strongest evidence upward and all zeros downward.
     up = full if not isinstance(null, Below) else np.full(n.shape, np.nan)
     down = none if not isinstance(null, Above) else np.full(n.shape, np.nan)
     first = _first(lambda k: p(k) <= alpha, _top(n, target, null), n, up <= alpha)

@@ -4,8 +4,6 @@ Drawing whole rows makes a group's size random. A group that draws no row at all
 independent draw of its own size instead, which happens only to groups of a few rows.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -113,7 +111,8 @@ def compare_attributes(
     q = total if square is None else square
     samples = [_grouped(label, n, total, q, binary) for label in (first, second)]
     joint, *spare = rng.spawn(3)
-    cells = _cell_draws(np.asarray(n), total, q, binary, resamples, joint)
+    rates = _drawn_rates(np.asarray(n), total, (first, second)) if binary else None
+    cells = _cell_draws(np.asarray(n), total, q, rates, resamples, joint)
     twice = [
         _double_corrected(_regroup(cells, label, sample), sample, stream)
         for label, sample, stream in zip((first, second), samples, spare, strict=True)
@@ -176,7 +175,8 @@ def compare_models(
         for m in range(values.shape[1])
     ]
     joint, *spare = rng.spawn(1 + len(samples))
-    drawn = _outcome_draws(count[usable], resamples, joint)
+    shares = _drawn_shares(count[usable], value, counts_for, binary)
+    drawn = _outcome_draws(count[usable].sum(axis=1), shares, resamples, joint)
     twice = [
         _double_corrected(_model_sums(drawn, value[:, m], counts_for[:, m]), samples[m], spare[m])
         for m in range(len(samples))
@@ -188,6 +188,7 @@ def compare_models(
 def contrast(first: GroupSample, second: GroupSample, gaps: FloatArray, level: float) -> Contrast:
     """Put the centred deviations of jointly resampled ``gaps`` around the unbiased difference."""
     tail = (1 - level) / 2
+    # Centred, so that what bias the resamples have left does not move the interval.
     low, high = np.quantile(gaps - gaps.mean(), [tail, 1 - tail])
     one, two = sample_variance(first), sample_variance(second)
     return Contrast(
@@ -216,7 +217,7 @@ def _cell_draws(
     n: IntArray,
     total: FloatArray,
     square: FloatArray,
-    binary: bool,
+    rates: FloatArray | None,
     resamples: int,
     rng: np.random.Generator,
 ) -> _Sums:
@@ -227,9 +228,9 @@ def _cell_draws(
 
     def chunk(count: int, stream: np.random.Generator) -> tuple[FloatArray, ...]:
         size = stream.multinomial(rows, n / rows, size=count).T.astype(np.float64)
-        if binary:
+        if rates is not None:
             # A multinomial over cell × {0, 1} is a multinomial over cells, then a binomial in each.
-            hits = stream.binomial(size.astype(np.int64), np.clip(mean, 0, 1)[:, None])
+            hits = stream.binomial(size.astype(np.int64), rates[:, None])
             return size, hits.astype(np.float64), hits.astype(np.float64)
         noise = stream.standard_normal(size.shape)
         drawn = size * mean[:, None] + np.sqrt(size * spread[:, None]) * noise
@@ -238,6 +239,20 @@ def _cell_draws(
 
     size, drawn, inner = in_chunks(chunk, resamples, rng)
     return _Sums(size=size, total=drawn, square=inner)
+
+
+def _drawn_rates(n: IntArray, total: FloatArray, labels: tuple[IntArray, ...]) -> FloatArray:
+    """Rates of the cells to draw from: those seen, but none of zero or one for a whole group.
+
+    A group whose outcomes are all alike would be drawn alike every time, as if its rate were known.
+    Half a row of each outcome, added to the group, lets it vary.
+    """
+    rates = np.clip(total / np.maximum(n, 1), 0.0, 1.0)
+    for label in labels:
+        size, ones = (np.bincount(label, weights=x)[label] for x in (n, total))
+        alike = (ones <= 0) | (ones >= size)
+        rates = np.where(alike, (ones + 0.5) / (size + 1), rates)
+    return rates
 
 
 def _regroup(cells: _Sums, label: IntArray, sample: GroupSample) -> _Sums:
@@ -256,9 +271,30 @@ def _model_sample(
     return sample_from_sums(size, total, square, binary=binary)
 
 
-def _outcome_draws(count: IntArray, resamples: int, rng: np.random.Generator) -> FloatArray:
-    size = count.sum(axis=1)
-    share = count / size[:, None]
+def _drawn_shares(
+    count: IntArray, value: FloatArray, counts_for: FloatArray, binary: bool
+) -> FloatArray:
+    """Shares of the joint outcomes to draw from; half a row of each where a model's are all alike.
+
+    Which joint outcome an unseen value comes with is taken from all groups together.
+    """
+    filled = count.astype(np.float64)
+    for m in range(value.shape[1] if binary else 0):
+        for unseen in (0.0, 1.0):
+            there = (counts_for[:, m] > 0) & (value[:, m] == unseen)
+            alike = ~count[:, there].any(axis=1)
+            if there.any() and alike.any():
+                own = count[alike] * counts_for[:, m]
+                filled[alike] += 0.5 * own / own.sum(axis=1, keepdims=True)
+                common = np.maximum(count.sum(axis=0), 1e-9) * there
+                filled[alike] += 0.5 * common / common.sum()
+    return np.asarray(filled / filled.sum(axis=1, keepdims=True))
+
+
+def _outcome_draws(
+    size: IntArray, share: FloatArray, resamples: int, rng: np.random.Generator
+) -> FloatArray:
+    """Rows of each joint outcome per group, shape (resamples, groups, outcomes)."""
 
     def chunk(number: int, stream: np.random.Generator) -> tuple[FloatArray, ...]:
         drawn = stream.multinomial(size, share, size=(number, size.size))

@@ -1,7 +1,5 @@
 """Comparing models on the same rows when the metric is a real number: paired resampled rows."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from equipoise.methods.arrays import FloatArray, IntArray

@@ -4,8 +4,6 @@ Every function splits the resamples into chunks of fixed length and gives each c
 its own, so the answer depends neither on memory blocks nor on threads.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ that are. The true extreme belongs to some fixed pair, so the largest of the pai
 limits is an upper limit for it. And if every pair's lower limit holds at once, so does the largest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -6,8 +6,6 @@ the profile-likelihood interval. It finds by itself that a small group may be fa
 through the observed means would. With many groups it is too wide.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from equipoise.methods.arrays import FloatArray

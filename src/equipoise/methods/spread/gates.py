@@ -4,8 +4,6 @@ The limits behind these intervals are approximate in groups of a few rows. So a 
 value under equality only where simulated data from equal groups seldom look as unequal.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from equipoise.methods.arrays import FloatArray

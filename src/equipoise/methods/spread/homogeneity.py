@@ -1,7 +1,5 @@
 """Tests of "all groups have the same mean"."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,8 +5,6 @@ and moves them apart. At the start of the path this is a Monte-Carlo test of hom
 lower end leaves zero exactly when that test rejects.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -140,6 +138,7 @@ def invert_path(
 
     null = drawn(0.0)
     hits = np.sum(null >= observed - 1e-12 * abs(observed))
+    # The data count among their own draws, so that the test keeps its level at any number of them.
     p_zero = float((1 + hits) / (resamples + 1))
     reach = float(np.std(sample.mean, ddof=1))
     near = _crossing(drawn, null, observed, 1 - tail, reach) if p_zero <= tail else 0.0

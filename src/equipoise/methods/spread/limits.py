@@ -1,7 +1,5 @@
 """Limits for single group means, and the critical values that make many of them hold at once."""
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 
@@ -34,6 +32,7 @@ def mean_limits(sample: GroupSample, z: float) -> tuple[FloatArray, FloatArray]:
     if sample.binary:
         y, n = sample.mean, sample.size.astype(np.float64)
         return 1 - _rate_upper(1 - y, n, z), _rate_upper(y, n, z)
+    # the t quantile with the tail of z, so that one critical value serves groups of any size
     t = -stdtrit(sample.size - 1.0, ndtr(-z))
     half = t * np.sqrt(stable_variance(sample))
     return sample.mean - half, sample.mean + half

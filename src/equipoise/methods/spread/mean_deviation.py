@@ -7,8 +7,6 @@ Averaging over all splits has the closed form below: it is zero on average where
 and loses nothing where the groups are far apart.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Between-group variance as meta-analysis estimates it, for groups drawn from a superpopulation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -64,6 +62,7 @@ def dersimonian_laird(sample: GroupSample) -> float:
     """
     noise = _noise(sample)
     weight = 1 / noise
+    # E Q = K − 1 + τ² (Σw − Σw²/Σw), solved for τ²
     scale = weight.sum() - (weight**2).sum() / weight.sum()
     q = cochran_q(sample.mean, noise, 0.0)
     return max(0.0, (q - (sample.groups - 1)) / float(scale))

@@ -1,7 +1,5 @@
 """The six meta-metrics: one number for how far apart the group means are."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 import numpy as np

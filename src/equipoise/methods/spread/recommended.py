@@ -1,7 +1,5 @@
 """The recommended interval for smooth meta-metrics: between-group variance and entropy index."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from equipoise.methods.arrays import FloatArray

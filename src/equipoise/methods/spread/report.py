@@ -1,7 +1,5 @@
 """Everything about the between-group variance in one result."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

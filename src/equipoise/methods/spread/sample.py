@@ -1,7 +1,5 @@
 """What the summaries need of each group: its size, its mean and its rows' variance."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

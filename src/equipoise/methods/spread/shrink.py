@@ -5,8 +5,6 @@ So the shrinkage is averaged over a grid of between-group standard deviations, e
 well it explains the data; the intervals then do not collapse when the estimate is zero.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,6 +82,7 @@ def shrink(sample: GroupSample, *, level: float = 0.95) -> Shrunken:
     likelihood, mean, variance, weight = (_beta if sample.binary else _normal)(sample, noise, grid)
     share = np.exp(likelihood - logsumexp(likelihood))
     value = share @ mean
+    # The variance of a mixture: within the grid points, and between them.
     spread = share @ (variance + mean**2) - value**2
     lower, upper = (_beta_ends if sample.binary else _normal_ends)(value, spread, level)
     return Shrunken(

@@ -1,7 +1,5 @@
 """One meta-metric with its bias, its corrected value, and an interval that may reach zero."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """The between-group variance: plain, corrected, and corrected twice inside the bootstrap."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,6 +63,7 @@ def double_factor(size: IntArray, *, unbiased: bool, drawn: FloatArray | None = 
     """
     n = np.asarray(size, dtype=np.float64)
     m = n if drawn is None else drawn
+    # Lum, Zhang and Bower: σ²* = 2Y(1 − Y)/n − Y(1 − Y)/n², here with m rows drawn from n.
     total = 1 / n + (1 - 1 / n) / m
     return np.asarray(total / ((1 - 1 / n) * (1 - 1 / m)) if unbiased else total)
 

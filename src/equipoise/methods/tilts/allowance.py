@@ -16,7 +16,8 @@ from equipoise.methods.arrays import FloatArray
 from equipoise.methods.tilts.draws import Deviations
 from equipoise.methods.tilts.sample import TiltMoments, TiltSample
 
-#: 1 + 2√x + 2x at x = log(2·10⁶): the tail of the squared norm of a normal vector.
+#: 1 + 2√x + 2x at x = log(2·10⁶): the tail of the squared norm of a normal vector (Laurent and
+#: Massart 2000, Lemma 1), in units of its mean; two such norms together make one in a million.
 _TAIL = 37.7
 
 

@@ -118,6 +118,7 @@ def _on_the_ball(
 ) -> FloatArray:
     if outside is None:
         return found
+    # The allowance knows sizes alone, so it widens both ends alike.
     x, y = outside.terms(moments, drawn, reach)
     ends = widened(np.abs(found), outside, x[:, None], y[:, None], floor)
     return np.asarray(ends * np.array([-1.0, 1.0]))

@@ -147,5 +147,6 @@ def _covariance(sample: TiltSample) -> FloatArray:
 def _root(covariance: FloatArray) -> FloatArray:
     """R with R Rᵀ the covariance, the directions without variance left out."""
     size, axes = np.linalg.eigh(covariance)
+    # Directions that do not vary, as that of a constant feature, are left with rounding alone.
     kept = size > 1e-15 * max(float(size[-1]), 0.0)
     return np.asarray(axes[:, kept] * np.sqrt(size[kept]))

@@ -77,6 +77,7 @@ def factor_kernel(
     left, trace = whole.copy(), float(whole.sum())
     columns = np.zeros((min(most, 32), n))
     pivots: list[int] = []
+    # The pivot with the largest rest each time: greedy, and near the best that so many columns do.
     while len(pivots) < most and left.sum() > tolerance * trace:
         pivot, rank = int(np.argmax(left)), len(pivots)
         if left[pivot] <= 1e-14 * whole.max():
@@ -118,6 +119,7 @@ def check_positive(kernel: Kernel, points: FloatArray) -> None:
         raise NotPositiveError("it gives values that are not finite numbers")
     if np.abs(matrix - matrix.T).max() > _ROUNDING * size:
         raise NotPositiveError("it is not symmetric: k(x, y) differs from k(y, x)")
+    # Rounding errors of n × n values add up to n times that of one in an eigenvalue.
     lowest = float(np.linalg.eigvalsh((matrix + matrix.T) / 2)[0])
     if lowest < -_ROUNDING * size * len(chosen):
         raise NotPositiveError(

@@ -35,6 +35,7 @@ def rescaled_extremes(
     """
     first = (drawn.cross - drawn.target[:, None] * moments.mean) @ grid.axes
     second = drawn.mean @ grid.axes
+    # Linear in ν, and the scale does not depend on it: the maximum is at an end of the range.
     ends = [_ends(grid, first - value * second) for value in dict.fromkeys(reach)]
     low = np.max([end[0] for end in ends], axis=0)
     high = np.max([end[1] for end in ends], axis=0)
@@ -46,6 +47,7 @@ def _ends(grid: ScaleGrid, w: FloatArray) -> tuple[FloatArray, FloatArray]:
     wm = grid.with_mean(w)
     mm = grid.with_mean(grid.mean)
     ww = np.maximum(grid.inner((w * w) @ grid.inverse, wm, wm), 0.0)
+    # xyᵀ + yxᵀ has the eigenvalues x·y ± |x||y|: the two ranks need no eigenvalue routine.
     size = np.sqrt(mm * grid.shrink * ww)
     lean = wm * grid.shrink
     # Rounding may leave a hair below zero, where the supremum is zero.

@@ -24,7 +24,7 @@ from equipoise.methods.transport.limits import (
     PointLimit,
     UnseenLimit,
 )
-from equipoise.methods.transport.metric import fair_costs, fair_neighbours, sensitive_directions
+from equipoise.methods.transport.metric import fair_costs, sensitive_directions
 from equipoise.methods.transport.moves import (
     Classes,
     Moves,
@@ -65,7 +65,6 @@ __all__ = [
     "default_rows",
     "directional_draws",
     "fair_costs",
-    "fair_neighbours",
     "from_matrix",
     "from_neighbours",
     "infer",

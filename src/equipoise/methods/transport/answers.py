@@ -1,7 +1,5 @@
 """The methods behind ``infer``: which one applies, and what each says of the sampling error."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from enum import StrEnum
@@ -115,6 +113,7 @@ def make_case(
     if resamples < FEWEST_DRAWS:
         raise ValueError(f"at least {FEWEST_DRAWS} resamples are needed; got {resamples}")
     n = int(whole.sum())
+    # √log n grows, so that no optimal price is missed, and slower than √n, so that others drop out.
     near = math.sqrt(math.log(max(n, 20))) if kappa is None else kappa
     if not (math.isfinite(near) and near >= 0):
         raise ValueError(f"kappa must be finite and not negative; got {near:g}")

@@ -1,7 +1,5 @@
 """What the numbers handed in must satisfy; each message says what was expected and what came."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ Every function splits its draws into chunks of fixed length and gives each chunk
 own, so that the answer depends neither on memory blocks nor on threads.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -112,6 +110,7 @@ def numerical_draws(
     """
     n = int(counts.sum())
     weights, limit = counts / n, 20 * resamples if tries is None else tries
+    # It must vanish more slowly than 1/√n for the quotient to find the derivative.
     length = n**-0.25 if step is None else step
     centre, kept, tried, have = float(problem.values(weights)), [np.empty(0)], 0, 0
     for size, stream in _chunks(limit, rng):

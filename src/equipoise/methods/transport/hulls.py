@@ -5,8 +5,6 @@ The hull's segments, over all cells and from steep to flat, are the items of a f
 so the transport problem needs no solver.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,7 +52,7 @@ class Hulls:
         """Number of cells."""
         return int(self.base_gain.size)
 
-    def chosen(self, keep: BoolArray) -> Hulls:
+    def chosen(self, keep: BoolArray) -> "Hulls":
         """The same hulls with some segments only."""
         return Hulls(
             base_gain=self.base_gain,
@@ -77,7 +75,7 @@ class _Points:
     cost: FloatArray
     gain: FloatArray
 
-    def chosen(self, keep: AnyArray) -> _Points:
+    def chosen(self, keep: AnyArray) -> "_Points":
         return _Points(
             row=self.row[keep],
             target=self.target[keep],
@@ -160,6 +158,7 @@ def _segments(points: _Points, cells: int) -> Hulls:
     begin = np.flatnonzero(~opens[1:])
     width = points.cost[begin + 1] - points.cost[begin]
     slope = (points.gain[begin + 1] - points.gain[begin]) / width
+    # A fractional knapsack: whatever the weights of the cells, the steepest segments go first.
     order = np.argsort(-slope, kind="stable")
     begin = begin[order]
     return Hulls(

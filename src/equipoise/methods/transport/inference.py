@@ -1,7 +1,5 @@
 """Confidence intervals and tests for the audit value, with the method used and the reason."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,10 +1,8 @@
-"""Confidence bounds and p-values from five kinds of knowledge about the sampling error.
+"""Confidence bounds and p-values from what is known about the sampling error.
 
 Each kind answers the same four questions: a lower and an upper confidence bound at error rate
 ``alpha``, and the p-values of "the audit value is at most δ" and "… is at least δ".
 """
-
-from __future__ import annotations
 
 import math
 from dataclasses import dataclass
@@ -202,6 +200,7 @@ class BetaLimit:
         n, width = self.n, self._width()
         mean = (n * self.mean + row) / (n + 1)
         spread = n * (self.variance + (row - self.mean) ** 2 / (n + 1)) / (n + 1)
+        # A beta of size n + 1, as Clopper and Pearson's, has variance μ(1 − μ)/(n + 2).
         return (mean - self.low) / width, spread / width**2 / (n + 2)
 
     def _value(self, share: float) -> float:
@@ -286,6 +285,7 @@ class DrawnLimit:
 
     def upper(self, alpha: float) -> float:
         """The value minus the lower quantile of the draws, which is usually negative."""
+        # (4.1) of Xue, Yurochkin and Sun has a plus; the proof of their Theorem 4.3 has this.
         return self.value - quantile(self.draws, alpha) / math.sqrt(self.n)
 
     def p_above(self, delta: float) -> float:
@@ -297,6 +297,7 @@ class DrawnLimit:
         return self._share(self.draws <= math.sqrt(self.n) * (self.value - delta))
 
     def _share(self, extreme: BoolArray) -> float:
+        # The sample counts among its own draws, so that no p-value is zero.
         return float((1 + np.count_nonzero(extreme)) / (1 + self.draws.size))
 
 

@@ -4,15 +4,11 @@ The directions are those in which the sensitive attributes can be read off the f
 projected out, and what distance is left is the difference that may matter.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 
 from equipoise.methods.arrays import FloatArray, IntArray
-from equipoise.methods.transport.moves import Neighbours, from_matrix, from_neighbours
-
-_BLOCK = 1 << 21
+from equipoise.methods.transport.moves import Neighbours, from_matrix
 
 
 def sensitive_directions(
@@ -80,41 +76,6 @@ def fair_costs(
     costs = _distances(points, points) ** _power(power)
     costs[labels[:, None] != labels] = np.inf
     return from_matrix(costs)
-
-
-def fair_neighbours(
-    features: npt.ArrayLike,
-    directions: FloatArray,
-    *,
-    within: float,
-    power: float = 2.0,
-    classes: npt.ArrayLike | None = None,
-) -> Neighbours:
-    """Moves between cells at most ``within`` apart; all others are forbidden.
-
-    Only the pairs kept are ever held, so thousands of cells are no trouble. The arguments are those
-    of :func:`fair_costs`.
-
-    Examples
-    --------
-    >>> x = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
-    >>> near = fair_neighbours(x, np.array([[1.0], [0.0]]), within=0.5)
-    >>> near.source.tolist(), near.target.tolist()
-    ([0, 2], [2, 0])
-    """
-    if not within >= 0:
-        raise ValueError(f"the radius must be zero or positive; got {within:g}")
-    points, labels = _projected(features, directions), _labels(features, classes)
-    size, found = max(1, _BLOCK // len(points)), []
-    for begin in range(0, len(points), size):
-        block = slice(begin, begin + size)
-        far = _distances(points[block], points)
-        near = (far <= within) & (labels[block, None] == labels)
-        source, target = np.nonzero(near)
-        found.append((source + begin, target, far[near] ** _power(power)))
-    source, target, cost = (np.concatenate(column) for column in zip(*found, strict=True))
-    other = source != target
-    return from_neighbours(source[other], target[other], cost[other], cells=len(points))
 
 
 def _table(values: npt.ArrayLike, name: str) -> FloatArray:

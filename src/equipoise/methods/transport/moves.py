@@ -4,8 +4,6 @@ Three ways to say it. Staying is always possible and free; a pair that is not me
 cost is infinite, is forbidden. Costs need not be symmetric.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@ At a distribution f the dual is to minimise budget × ν + f · gradient(ν) ove
 form an interval; the value is differentiable in f exactly when the gradient is constant along it.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

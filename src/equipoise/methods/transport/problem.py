@@ -1,7 +1,5 @@
 """The audit value of many distributions at once: one weighted cumulative sum each."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,6 +87,7 @@ class Problem:
             raise ValueError(f"expected {self.cells} weights per row; got shape {array.shape}")
         rows = array.reshape(-1, self.cells)
         if self.linear:
+            # At budget zero only free moves are made; at one that never binds, budget has no price.
             found = rows @ self.gradient(np.inf if self.budget == 0 else 0.0)
         else:
             found = self._knapsacks(rows)

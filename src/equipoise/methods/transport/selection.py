@@ -1,7 +1,5 @@
 """Choosing among models under a fairness constraint."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,6 +60,7 @@ def select_model(
         raise ValueError(f"a tolerance is zero or positive; got {delta:g}")
     error, bound, value = table
     candidates = bound <= delta
+    # lexsort sorts by its last key first
     order = np.lexsort((value, error))
     passing = order[candidates[order]]
     return Selection(

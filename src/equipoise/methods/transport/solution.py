@@ -1,7 +1,5 @@
 """The solved problem: value, plan, price, and who moves where."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,7 +32,7 @@ class Plan:
     mass: FloatArray
     gain: FloatArray
 
-    def moves(self) -> Plan:
+    def moves(self) -> "Plan":
         """The entries that change cell."""
         keep = self.source != self.target
         return Plan(

@@ -195,7 +195,7 @@ function answerOf(asked, choice, level) {
 // --- words ------------------------------------------------------------------------------------
 
 function amountText(asked, value) {
-  const sign = value < 0 ? "−" : "+";
+  const sign = value < 0 ? "-" : "+";
   if (asked.relative) return value.toFixed(2);
   const size = Math.abs(value);
   return asked.share ? `${sign}${(100 * size).toFixed(1)} points` : `${sign}${Number(size.toPrecision(4))}`;

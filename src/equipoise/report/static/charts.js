@@ -4,6 +4,7 @@ const DARK = {
   "#3b6ea5": "#7db4ee", "#b2432f": "#f08f78", "#8a8a8a": "#a9aeb6", "#333333": "#e8eaed",
   "#777777": "#a0a6b0", "#e6e6e6": "#343a44", "#c4c4c4": "#5b626d", "#f4f4f4": "#2a2f38",
   "#f7f7f7": "#2a2f38", "#555555": "#b4bac4", "white": "#15181d",
+  "#000000": "#15181d",
 };
 const INKS = {
   light: { ink: "#1c2026", soft: "#4d5560", line: "#c9ced6", grid: "#e6e6e6" },
@@ -11,11 +12,14 @@ const INKS = {
 };
 
 // These hold data and names, one of which might be spelled like a colour.
-const NO_COLOURS = new Set(["datasets", "values", "domain", "sort", "field", "title"]);
+const NO_COLOURS = new Set(["datasets", "values", "domain", "sort", "field"]);
+// These hold words, or an object that holds them beside the colours they are set in.
+const WORDS = new Set(["title", "text", "subtitle"]);
 
 // The same chart with every colour of the light palette replaced by its dark partner.
 function darkened(value, name) {
   if (NO_COLOURS.has(name)) return value;
+  if (WORDS.has(name) && (typeof value === "string" || Array.isArray(value))) return value;
   if (typeof value === "string") return DARK[value] ?? value;
   if (Array.isArray(value)) return value.map((item) => darkened(item));
   if (value === null || typeof value !== "object") return value;
@@ -45,10 +49,15 @@ function merged(base, over) {
 
 // On a narrow screen the names give way to the marks; wide pictures are scrolled instead.
 function fitted(spec, room) {
-  if (room >= 700 || !spec.layer || !(spec.width <= 600)) return spec;
+  if (room >= 700) return spec;
   const names = Math.min(150, room / 2);
   const config = merged(spec.config ?? {}, { axis: { labelLimit: names }, legend: { columns: 1 } });
-  return { ...spec, width: Math.max(140, room - names - 30), config };
+  return { ...narrowed(spec, Math.max(140, room - names - 30)), config };
+}
+
+function narrowed(view, width) {
+  if (view.vconcat) return { ...view, vconcat: view.vconcat.map((part) => narrowed(part, width)) };
+  return view.layer && view.width <= 600 ? { ...view, width } : view;
 }
 
 function themed(spec, mode) {

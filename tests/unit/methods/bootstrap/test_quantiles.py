@@ -15,6 +15,11 @@ def test_quantile_is_the_smallest_value_with_enough_below(size: int, q: float) -
     assert np.mean(x < found) < q
 
 
+def test_a_share_that_rounding_lifts_above_a_whole_number_is_that_number() -> None:
+    assert 0.55 * 100 > 55
+    assert quantile(np.arange(1.0, 101.0), 0.55) == 55
+
+
 def test_column_medians_leave_blanks_out() -> None:
     rng = np.random.default_rng(1)
     x = rng.normal(size=(41, 2500))

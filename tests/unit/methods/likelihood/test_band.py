@@ -205,6 +205,12 @@ def test_the_factor_is_the_mean_of_the_ratio_up_to_the_square_of_one_over_n() ->
         assert abs(mean - float(bartlett(parts)[0])) < 4 / n**2
 
 
+def test_the_factor_of_a_group_without_ones_is_that_of_half_a_row() -> None:
+    none = Parts(rows=np.array([[10.0]]), ones=np.array([[0.0]]), against="known")
+    variance = 0.5 / 11 * (1 - 0.5 / 11)
+    assert bartlett(none)[0] == pytest.approx(1 + (1 - variance) / (60 * variance))
+
+
 @pytest.mark.parametrize("against", ["known", "overall", "complement", "reference"])
 @pytest.mark.parametrize("critical", [0.5, 2.0, 4.0])
 def test_a_bound_at_a_critical_value_has_that_signed_root(against: str, critical: float) -> None:

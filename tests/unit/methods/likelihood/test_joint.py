@@ -1,17 +1,11 @@
 """Joint tests: decoupled groups, dependent groups, degenerate input."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
 from equipoise.methods.likelihood import (
-    Calibration,
     Scores,
-    Segments,
-    disjoint_draws,
     euclidean_at,
-    euclidean_draws,
     euclidean_ends,
     joint_disjoint,
     joint_euclidean,
@@ -20,7 +14,6 @@ from equipoise.methods.likelihood import (
     moments_of,
     normal_critical,
     null_weights,
-    ratio_draws,
     segments,
     student_interval,
     student_roots,
@@ -186,52 +179,3 @@ def test_likelihood_at_takes_groups_apart_where_it_can() -> None:
     }
     assert made[True].statistic == pytest.approx(made[False].statistic, abs=1e-7)
     assert made[True].rank == made[False].rank == 3
-
-
-def test_calibration_is_the_share_of_draws_and_falls_all_the_way() -> None:
-    made = Calibration(draws=np.sort(np.random.default_rng(3).chisquare(4, 399) * 1.2), rank=4)
-    p = [made.p(t) for t in np.linspace(0, 80, 300)]
-    assert p[0] == 1.0
-    assert all(a >= b for a, b in pairwise(p))
-    assert 0 < p[-1] < 1e-10
-    for level in (0.8, 0.9, 0.95, 0.999):
-        cut = made.critical(level)
-        assert made.p(cut * (1 + 1e-9)) <= 1 - level + 1e-9
-        assert made.p(cut * 0.999) > 1 - level - 1e-9
-
-
-def test_resampled_statistics_repeat_and_match_a_naive_loop() -> None:
-    rng = np.random.default_rng(5)
-    g = rng.exponential(size=(50, 2)) - 1
-    g = g - g.mean(axis=0)
-    seed = np.random.SeedSequence(4)
-    made = euclidean_draws(g, np.ones(50), draws=32, seed=seed)
-    again = euclidean_draws(g, np.ones(50), draws=32, seed=seed)
-    assert np.array_equal(made.draws, again.draws)
-    stream = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(0,)))
-    naive = []
-    for picked in stream.integers(0, 50, size=(32, 50)):
-        rows = g[picked]
-        mean, spread = rows.mean(axis=0), np.cov(rows.T, bias=True)
-        naive.append(50 * mean @ np.linalg.solve(spread, mean))
-    assert np.allclose(made.draws, np.sort(naive), rtol=1e-6)
-    likely = ratio_draws(g, np.ones(50), draws=32, seed=seed)
-    assert likely.rank == 2
-    assert np.isfinite(likely.draws).all()
-
-
-def test_calibration_brings_the_joint_test_of_skewed_groups_to_its_level() -> None:
-    """Five groups of 60 squared normals, 400 worlds at 5 %: 7 to 34 rejections (1e-3)."""
-    rng, rejected, plain = np.random.default_rng(20260104), 0, 0
-    start = np.arange(0, 300, 60)
-    for world in range(400):
-        groups = Segments(value=rng.normal(size=300) ** 2, start=start)
-        adjust = np.full(5, np.log(60) / 2)
-        found = joint_disjoint(groups, np.ones(5), adjust)
-        centred = Segments(value=groups.value - groups.spread(groups.mean), start=start)
-        seed = np.random.SeedSequence([1, world])
-        made = disjoint_draws(centred, adjust, draws=99, seed=seed)
-        rejected += made.p(found.statistic) <= 0.05
-        plain += joint_disjoint(groups, np.ones(5)).p <= 0.05
-    assert 7 <= rejected <= 34
-    assert plain > 34

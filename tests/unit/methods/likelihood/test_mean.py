@@ -90,6 +90,14 @@ def test_two_or_three_rows_exclude_nothing() -> None:
     assert (p > 0.1).all()
 
 
+def test_the_added_point_of_pseudo_values_is_that_of_the_rows_they_rest_on() -> None:
+    few = Segments(
+        value=np.arange(100.0), start=np.zeros(1, dtype=np.int64), worth=np.array([25.0])
+    )
+    # a weight of 25 rows' point, spread over 100 values
+    assert adjustment(few)[0] == pytest.approx(np.log(25) / 2 * 100 / 25)
+
+
 def test_values_that_do_not_vary_say_nothing() -> None:
     groups = segments([np.ones(5), np.arange(5.0)])
     assert np.isnan(mean_ratio(groups, np.zeros(2)).statistic[0])

@@ -143,3 +143,10 @@ def test_reachable_is_the_best_of_all_outcomes(tails: RateTails, null: Null) -> 
         above, below = found.disparity_above[j], found.disparity_below[j]
         assert np.isnan(above) if up.size == 0 else above == pytest.approx(up.min())
         assert np.isnan(below) if down.size == 0 else below == pytest.approx(down.max())
+
+
+def test_a_p_value_equal_to_the_level_is_reached() -> None:
+    # two or three of three have a chance of exactly one half
+    found = smallest_reachable(np.array([3.0]), np.array([0.5]), Above(limit=0.0), exact, alpha=0.5)
+    assert found.smallest_p.tolist() == [0.125]
+    assert found.disparity_above[0] == pytest.approx(2 / 3 - 0.5)

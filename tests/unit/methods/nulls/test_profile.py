@@ -26,6 +26,7 @@ from equipoise.methods.nulls import (
     against_complement,
     against_overall,
     against_reference,
+    careful_likelihood,
     constrained_rates,
     known_target,
     mid_p,
@@ -212,3 +213,23 @@ def test_a_planted_gap_is_found() -> None:
     for test in (profile_likelihood, score_test):
         p = benjamini_hochberg(test(against_overall(rows, ones, identity), Above(limit=0.05)))
         assert (p <= 0.05).tolist() == [True] + [False] * 9
+
+
+@pytest.mark.parametrize(
+    "null",
+    [Above(limit=0.05), Below(limit=-0.02), Outside(low=0, high=0), Outside(low=-0.1, high=0.1)],
+)
+def test_the_careful_p_value_is_never_below_that_of_the_likelihood(null: Null) -> None:
+    rng = np.random.default_rng(5)
+    rows = rng.integers(1, 40, 30).astype(float)
+    ones = rng.binomial(rows.astype(int), 0.3).astype(np.float64)
+    contrast = against_complement(rows, ones, lambda x: x)
+    assert np.all(careful_likelihood(contrast, null) >= profile_likelihood(contrast, null))
+
+
+def test_the_careful_p_value_counts_the_outcomes_of_two_rows() -> None:
+    contrast = against_complement(np.array([2.0, 500.0]), np.array([2.0, 250.0]), lambda x: x)
+    # under equality the rates are pooled; two-sided mid-p of 2 of 2 is then twice rate² / 2
+    found = careful_likelihood(contrast, Outside(low=0.0, high=0.0))[0]
+    assert found == pytest.approx((252 / 502) ** 2)
+    assert found > 2 * profile_likelihood(contrast, Outside(low=0.0, high=0.0))[0]

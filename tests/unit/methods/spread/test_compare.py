@@ -1,3 +1,5 @@
+"""Comparing spreads: joint resamples, and error rates."""
+
 import numpy as np
 import pytest
 
@@ -28,6 +30,30 @@ def test_attribute_differences_cover_the_truth() -> None:
         c = compare_attributes(n, total, None, first, second, binary=True, rng=rng, resamples=200)
         hits += bool(c.lower <= truth <= c.upper)
     assert 222 <= hits <= 249  # binomial(250, 0.95), false alarm below 1e-3
+
+
+def test_a_tiny_group_whose_outcomes_are_all_alike_is_not_taken_for_known() -> None:
+    rng = np.random.default_rng(32)
+    first, second = np.divmod(np.arange(8), 2)
+    share = np.outer([0.6, 0.37, 0.026, 0.004], [0.5, 0.5]).ravel()
+    hits = 0
+    for _ in range(200):
+        n = rng.multinomial(2000, share)
+        total = rng.binomial(n, 0.05).astype(float)
+        c = compare_attributes(n, total, None, first, second, binary=True, rng=rng, resamples=200)
+        hits += bool(c.lower <= 0 <= c.upper)
+    assert hits >= 178  # binomial(200, 0.95), false alarm below 1e-3; drawn as seen it is near 145
+
+
+def test_models_whose_outcomes_are_all_alike_in_a_group_still_vary_there() -> None:
+    def width(group: list[int]) -> float:
+        count = np.array([group, [400, 100, 100, 400]])
+        rng = np.random.default_rng(1)
+        c = compare_models(count, OUTCOMES, binary=True, rng=rng)[0, 1]
+        return c.upper - c.lower
+
+    # eight people say less than eight hundred, also when all of them agree
+    assert width([8, 0, 0, 0]) > 3 * width([800, 0, 0, 0])
 
 
 def test_an_attribute_does_not_differ_from_itself() -> None:

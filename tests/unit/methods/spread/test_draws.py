@@ -1,3 +1,5 @@
+"""Resampled groups: moments, streams, chunks."""
+
 import numpy as np
 import pytest
 

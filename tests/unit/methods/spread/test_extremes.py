@@ -1,3 +1,5 @@
+"""Intervals of the largest differences: tables, degenerate groups, coverage."""
+
 from collections.abc import Callable
 
 import numpy as np

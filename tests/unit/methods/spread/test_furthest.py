@@ -1,3 +1,5 @@
+"""The furthest means within reach: nothing in the region differs more."""
+
 import numpy as np
 import pytest
 

@@ -1,3 +1,5 @@
+"""Tests of equality: never too small where nothing differs."""
+
 import numpy as np
 import pytest
 

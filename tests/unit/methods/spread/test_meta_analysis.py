@@ -1,3 +1,5 @@
+"""Estimates of meta-analysis: against their equations and each other."""
+
 import numpy as np
 import pytest
 from scipy.optimize import brentq, minimize_scalar

@@ -1,3 +1,5 @@
+"""The six meta-metrics against their definitions."""
+
 import numpy as np
 import pytest
 

@@ -1,3 +1,5 @@
+"""Groups as the summaries take them: sizes, variances, exclusions."""
+
 import numpy as np
 import pytest
 
@@ -73,3 +75,13 @@ def test_bad_input_is_refused_in_words(n: list[int], total: list[float], text: s
 def test_real_metric_without_squares_is_refused() -> None:
     with pytest.raises(ValueError, match="sums of its squares"):
         sample_from_sums(np.array([5, 5]), np.array([1.0, 2.0]), binary=False)
+
+
+def test_an_effective_size_is_rounded_down() -> None:
+    weight = np.array([3.7, 5.0, 2.99])
+    # (Σw)²/Σw² is 3.7, 5 and 2.99; equal weights must not lose a row to rounding
+    found = sample_from_weighted_sums(weight, weight / 2, None, weight, binary=True)
+    assert found.size.tolist() == [3, 5, 2]
+    thirds = np.full(2, 1 / 3)
+    same = sample_from_weighted_sums(7 * thirds, 3 * thirds, None, 7 * thirds**2, binary=True)
+    assert same.size.tolist() == [7, 7]

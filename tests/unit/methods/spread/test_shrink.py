@@ -1,3 +1,5 @@
+"""Shrunken estimates: toward the mean, the small groups most."""
+
 import numpy as np
 import pytest
 

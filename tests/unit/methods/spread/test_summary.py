@@ -1,3 +1,5 @@
+"""Summaries of a spread: bias, intervals, outcomes, coverage."""
+
 import numpy as np
 import pytest
 

@@ -1,3 +1,5 @@
+"""Corrected variances: unbiased by enumeration and by simulation."""
+
 import numpy as np
 import pytest
 

@@ -1,3 +1,5 @@
+"""What a factor leaves out of the kernel never exceeds the allowance made for it."""
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,9 @@ from equipoise.methods.tilts import (
     TiltSample,
     audit_tilts,
     factor_kernel,
+    moments_of,
 )
+from equipoise.methods.tilts.allowance import outside_of
 
 
 @pytest.mark.parametrize("method", list(Method))
@@ -53,6 +57,22 @@ def test_what_is_left_out_never_exceeds_the_allowance(
         assert np.all(truth <= bounded * (1 + 1e-3) + 1e-12)
         if method is not Method.RESCALED:
             assert np.all(inside <= truth * (1 + 1e-3) + 1e-12)
+
+
+def test_the_deviations_allowed_for_are_exceeded_once_in_a_million() -> None:
+    n, left = 50, 0.02
+    sample = TiltSample(
+        features=np.ones((n, 1)),
+        values=np.zeros(n),
+        influence=np.zeros(n),
+        counts=np.ones(n),
+        left=np.full(n, left),
+    )
+    found = outside_of(sample, moments_of(sample))
+    assert found is not None
+    x = np.log(2e6)
+    assert found.moved**2 == pytest.approx((1 + 2 * np.sqrt(x) + 2 * x) * left / n, rel=0.01)
+    assert found.mean**2 == pytest.approx(left)
 
 
 def test_nothing_left_out_adds_nothing() -> None:

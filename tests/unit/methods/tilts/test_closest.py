@@ -1,3 +1,5 @@
+"""The closest non-negative tilt: against a general solver, and never negative."""
+
 from typing import Any
 
 import numpy as np

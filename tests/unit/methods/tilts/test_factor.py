@@ -1,3 +1,5 @@
+"""Factors of kernel matrices: exact on their pivots, and honest about what is left."""
+
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel

@@ -1,3 +1,5 @@
+"""The tilt process: closed forms against brute force, engines against each other."""
+
 import numpy as np
 import pytest
 

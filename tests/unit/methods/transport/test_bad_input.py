@@ -1,10 +1,11 @@
+"""What the transport problem refuses, and in which words."""
+
 import numpy as np
 import pytest
 
 from equipoise.methods.transport import (
     Method,
     fair_costs,
-    fair_neighbours,
     from_matrix,
     from_neighbours,
     infer,
@@ -140,8 +141,6 @@ def test_fair_metric() -> None:
         fair_costs(x, np.ones((2, 1)), power=0)
     with pytest.raises(ValueError, match="class label"):
         fair_costs(x, np.ones((2, 1)), classes=[1])
-    with pytest.raises(ValueError, match="radius"):
-        fair_neighbours(x, np.ones((2, 1)), within=-1)
 
 
 def test_selection() -> None:

@@ -1,3 +1,5 @@
+"""Draws of the sampling error: against naive loops and known derivatives."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,3 +1,5 @@
+"""Intervals and tests of the audit value: exact cases, choices of method, coverage."""
+
 import numpy as np
 import pytest
 from scipy.special import bdtr, ndtri

@@ -1,9 +1,10 @@
+"""Fair distances, and the choice of a model under a tolerance."""
+
 import numpy as np
 import pytest
 
 from equipoise.methods.transport import (
     fair_costs,
-    fair_neighbours,
     prepare,
     select_model,
     sensitive_directions,
@@ -49,22 +50,14 @@ def test_counts_are_repeated_rows() -> None:
     assert one.T @ one == pytest.approx(np.eye(2), abs=1e-12)
 
 
-def test_neighbours_equal_the_dense_costs_within_the_radius(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("equipoise.methods.transport.metric._BLOCK", 70)
-    rng = np.random.default_rng(4)
+def test_moves_stay_within_classes() -> None:
+    rng = np.random.default_rng(3)
     x, span = rng.normal(size=(30, 3)), rng.normal(size=(3, 1))
     classes = rng.integers(0, 2, 30)
-    dense = fair_costs(x, span, classes=classes)
-    near = fair_neighbours(x, span, within=1.2, classes=classes)
-    keep = dense.cost <= 1.2**2
-    assert 0 < keep.sum() < keep.size
-    assert np.array_equal(near.source, dense.source[keep])
-    assert np.array_equal(near.target, dense.target[keep])
-    assert near.cost == pytest.approx(dense.cost[keep])
-    assert np.all(classes[dense.source] == classes[dense.target])
-    problem = prepare(near, rng.random(30), budget=0.1)
+    moves = fair_costs(x, span, classes=classes)
+    assert np.all(classes[moves.source] == classes[moves.target])
+    assert moves.source.size == sum(n * (n - 1) for n in np.bincount(classes))
+    problem = prepare(moves, rng.random(30), budget=0.1)
     assert 0 < solve(problem, np.ones(30)).value < 1
 
 

@@ -1,3 +1,5 @@
+"""Audit value, plan and price: against linear programming, and their laws."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,0 +1,1 @@
+"""Behind the audits of comparable people: `individual`, `select_fair`."""

@@ -1,0 +1,1 @@
+"""Behind `shift`: rows with their covariates, and the kernel that spans the tilts."""

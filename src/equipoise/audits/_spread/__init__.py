@@ -1,0 +1,1 @@
+"""Behind the audits of how far groups are apart: `summarize`, `compare`."""

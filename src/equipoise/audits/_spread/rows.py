@@ -1,0 +1,182 @@
+"""The rows of a summary: mathematics put into the form of a finding."""
+
+import math
+
+import numpy as np
+
+from equipoise.audits._fields import finite
+from equipoise.audits._spread.partition import Partition
+from equipoise.cells import Cells
+from equipoise.findings.summary import MeasuredSpread, SummarizedGroup, VarianceDetails
+from equipoise.methods import spread
+from equipoise.methods.spread import Meta
+from equipoise.methods.spread.limits import mean_limits, one_sided_z
+from equipoise.methods.spread.metrics import needs_positive
+
+
+def measured_row(
+    sample: spread.GroupSample,
+    kind: Meta,
+    draws: spread.Draws,
+    report: spread.VarianceReport | None,
+    level: float,
+    alpha: float,
+    rng: np.random.Generator,
+) -> MeasuredSpread:
+    """One measure with its bias, interval and p-value."""
+    if needs_positive(kind) and np.any(sample.mean < 0):
+        return _missing(kind, "needs group means that are not negative")
+    if kind is Meta.VARIANCE and report is not None:
+        return _variance_row(report)
+    found = spread.summarize_spread(sample, kind, rng=rng, level=level, alpha=alpha, draws=draws)
+    tail = (1 - level) / 2
+    # Without interpolation, so that infinite resamples stay what they are.
+    plain = np.quantile(
+        spread.meta_metric(kind, draws.mean, alpha=alpha),
+        [tail, 1 - tail],
+        method="inverted_cdf",
+    )
+    ends = found.interval
+    open_end = ends is not None and not math.isfinite(ends.upper)
+    notes = [] if found.outcome is spread.Outcome.ESTIMATED else [str(found.outcome)]
+    return MeasuredSpread(
+        measure=kind.value,
+        value=finite(found.plugin),
+        bias=found.bias,
+        corrected=found.corrected,
+        corrected_raw=found.corrected_raw,
+        lower=None if ends is None else finite(ends.lower),
+        upper=None if ends is None else finite(ends.upper),
+        p=found.p_zero,
+        plain_lower=finite(plain[0]),
+        plain_upper=finite(plain[1]),
+        note="; ".join([*notes, *(["no upper limit"] if open_end else [])]),
+    )
+
+
+def _missing(kind: Meta, note: str) -> MeasuredSpread:
+    return MeasuredSpread(
+        measure=kind.value,
+        value=None,
+        bias=None,
+        corrected=None,
+        corrected_raw=None,
+        lower=None,
+        upper=None,
+        p=None,
+        note=note,
+    )
+
+
+def _variance_row(report: spread.VarianceReport) -> MeasuredSpread:
+    return MeasuredSpread(
+        measure=Meta.VARIANCE.value,
+        value=report.plugin,
+        bias=report.bias,
+        corrected=report.corrected,
+        corrected_raw=report.corrected_raw,
+        lower=report.interval.lower,
+        upper=report.interval.upper,
+        p=report.p_zero,
+        plain_lower=report.uncorrected.lower,
+        plain_upper=report.uncorrected.upper,
+    )
+
+
+def sd_row(report: spread.VarianceReport) -> MeasuredSpread:
+    """The variance as a standard deviation, in the metric's own unit."""
+    value = math.sqrt(report.plugin)
+    raw = math.copysign(math.sqrt(abs(report.corrected_raw)), report.corrected_raw)
+    return MeasuredSpread(
+        measure="standard deviation",
+        value=value,
+        bias=value - raw,
+        corrected=report.sd,
+        corrected_raw=raw,
+        lower=report.sd_interval.lower,
+        upper=report.sd_interval.upper,
+        p=report.p_zero,
+        plain_lower=math.sqrt(report.uncorrected.lower),
+        plain_upper=math.sqrt(report.uncorrected.upper),
+    )
+
+
+def variance_details(report: spread.VarianceReport) -> VarianceDetails:
+    """Every estimate and interval of the variance."""
+
+    def ends(found: spread.Interval) -> tuple[float, float]:
+        return found.lower, found.upper
+
+    double = report.double_corrected
+    return VarianceDetails(
+        plugin=report.plugin,
+        published=report.published,
+        corrected=report.corrected,
+        corrected_raw=report.corrected_raw,
+        recommended=ends(report.interval),
+        p=report.p_zero,
+        double_corrected=ends(double),
+        double_corrected_raw=(double.raw_lower, double.raw_upper),
+        single_corrected=ends(report.single_corrected),
+        uncorrected=ends(report.uncorrected),
+        centred=ends(report.centred),
+        q_profile=ends(report.q_profile),
+        dersimonian_laird=report.dersimonian_laird,
+        paule_mandel=report.paule_mandel,
+        restricted_likelihood=report.restricted_likelihood,
+        chi_square=report.chi_square.statistic,
+        chi_square_df=report.chi_square.df or 0,
+        chi_square_p=report.chi_square.p,
+        monte_carlo=report.monte_carlo.statistic,
+        monte_carlo_p=report.monte_carlo.p,
+    )
+
+
+def summarized_groups(
+    cells: Cells, partition: Partition, sample: spread.GroupSample, level: float
+) -> tuple[SummarizedGroup, ...]:
+    """Every group with its own and its shrunken estimate, those left out included."""
+    n = np.rint(partition.sums(cells.rows)).astype(np.int64).tolist()
+    labels, wheres = partition.collection.labels(), partition.collection.wheres()
+    low, high = mean_limits(sample, one_sided_z((1 - level) / 2))
+    pulled = spread.shrink(sample, level=level)
+    made: dict[int, SummarizedGroup] = {}
+    for position, i in enumerate(sample.kept.tolist()):
+        made[i] = SummarizedGroup(
+            group=labels[i],
+            where=wheres[i],
+            n=n[i],
+            size=int(sample.size[position]),
+            value=float(sample.mean[position]),
+            lower=float(low[position]),
+            upper=float(high[position]),
+            shrunken=float(pulled.value[position]),
+            shrunken_lower=float(pulled.lower[position]),
+            shrunken_upper=float(pulled.upper[position]),
+            own=float(pulled.weight[position]),
+        )
+    means = _group_values(cells, partition)
+    for i in sample.excluded.tolist():
+        made[i] = SummarizedGroup(
+            group=labels[i],
+            where=wheres[i],
+            n=n[i],
+            size=min(n[i], 1),
+            value=means[i],
+            note=exclusion_note(n[i]),
+        )
+    return tuple(made[i] for i in range(len(labels)))
+
+
+def exclusion_note(n: int) -> str:
+    """Why a group takes no part, in words."""
+    if n == 0:
+        return "no row on which the metric counts"
+    if n == 1:
+        return str(spread.Exclusion.SINGLE)
+    return "weights so unequal that it counts as fewer than two rows"
+
+
+def _group_values(cells: Cells, partition: Partition) -> list[float | None]:
+    pairs = zip(partition.sums(cells.total), partition.sums(cells.weight), strict=True)
+    return [float(total / weight) if weight > 0 else None for total, weight in pairs]
