@@ -110,6 +110,13 @@ def whole(what: str, value: object, least: int = 1, most: int = MOST) -> int:
     return int(value)
 
 
+def yes_or_no(what: str, value: object) -> bool:
+    """True or False; a text such as "no" would otherwise count as true."""
+    if not isinstance(value, bool):
+        raise OptionError(f"{what} must be True or False; got {value!r}.")
+    return value
+
+
 def known_keywords(function: Callable[P, R]) -> Callable[P, R]:
     """Decorator: a misspelt or missing argument becomes an `OptionError` that says what exists."""
     signature = inspect.signature(function)

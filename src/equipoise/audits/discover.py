@@ -22,6 +22,7 @@ from equipoise.claims.groups import Masks
 from equipoise.claims.metric import Metric, as_metric
 from equipoise.claims.target import Reference, Target, as_target, overall
 from equipoise.errors import ClaimError, OptionError
+from equipoise.findings.finding import Provenance
 from equipoise.findings.flags import Flags
 from equipoise.methods import bootstrap
 from equipoise.methods.arrays import FloatArray, IntArray
@@ -101,7 +102,7 @@ def discover(
         resamples=None,
     )
     measured, compared = as_metric(metric), _compared(target)
-    _check_trail(trail, measured)
+    looked_at = _looked_at(trail, measured)
     seed = seed_of(rng)
     rows = pull_features(trail, measured, features, sample=sample, seed=seed.sequence)
     rows = draw_sample(rows, sample, seed.sequence)
@@ -109,7 +110,11 @@ def discover(
     tree = _grow(rows, first, depth, leaf_rows, seed.sequence)
     bench = _bench(trail, measured, compared, rows, rows.count - first, tree)
     found = flag_bench(bench, options, seed, progress)
-    return dataclasses.replace(found, guarantee=f"{found.guarantee}. {_how(rows, first)}")
+    return dataclasses.replace(
+        found,
+        guarantee=f"{found.guarantee}. {_how(rows, first)}",
+        provenance=_provenance(found.provenance, looked_at, rows),
+    )
 
 
 def _compared(target: Any) -> Target:
@@ -122,14 +127,25 @@ def _compared(target: Any) -> Target:
     return compared
 
 
-def _check_trail(trail: Trail, metric: Metric) -> None:
-    """Refuse rows that no audit could use, before a tree is grown on them."""
-    gather(expect_trail(trail), [Gap(metric=metric)])
+def _looked_at(trail: Trail, metric: Metric) -> Cells:
+    """All rows counted; those that no audit could use are refused before a tree is grown on them."""
+    (cells,) = gather(expect_trail(trail), [Gap(metric=metric)])
     if trail.roles.cluster is not None:
         raise OptionError(
             "discover splits the rows at random and takes them for independent, which rows of one "
             "cluster are not. Read the trail without cluster=, or name the groups and use flag."
         )
+    return cells
+
+
+def _provenance(tested: Provenance, looked_at: Cells, rows: FeatureRows) -> Provenance:
+    """Where the rows come from: the tested ones are counted, all of the table were looked at."""
+    return dataclasses.replace(
+        tested,
+        scanned=looked_at.scanned,
+        excluded={**looked_at.excluded, **rows.missing},
+        ineligible=looked_at.ineligible,
+    )
 
 
 def _split(rows: FeatureRows, share: float, seed: np.random.SeedSequence) -> IntArray:

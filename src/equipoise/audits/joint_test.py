@@ -7,7 +7,7 @@ import numpy as np
 
 from equipoise._codec import to_plain
 from equipoise._rng import Rng, seed_of
-from equipoise._validate import fraction, known_keywords, known_name, modest
+from equipoise._validate import fraction, known_keywords, known_name, modest, yes_or_no
 from equipoise.audits._fields import finite, independent, provenance_of
 from equipoise.audits._groups.bench import Bench, group_fields, groups_only, set_up, status_note
 from equipoise.audits._groups.joint import (
@@ -72,6 +72,7 @@ def joint_test(
     'Model unfairness certified'
     """
     fraction("level", level)
+    yes_or_no("intervals", intervals)
     asked = as_claim(claim)
     chosen = as_method(method, (Likelihood, Euclidean), "joint_test")
     if isinstance(asked, Ratio):

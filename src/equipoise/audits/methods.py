@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from equipoise._codec import from_plain, kind
-from equipoise._validate import known_name, listing, real, whole
+from equipoise._validate import known_name, listing, real, whole, yes_or_no
 from equipoise.errors import OptionError
 from equipoise.methods import bootstrap
 
@@ -56,6 +56,8 @@ class _Resampling:
     def __post_init__(self) -> None:
         _check_resampling(self.resamples, self.engine)
         _check_scale(self.floor, self.shrink)
+        yes_or_no("scaled", self.scaled)
+        yes_or_no("studentized", self.studentized)
 
     def settled(self, has_spread: bool) -> Self:
         """The options as they apply with an engine that draws a spread, or does not."""
@@ -98,6 +100,10 @@ class Certificates(_Resampling):
 
     step_down: bool = True
     """Drop certified groups and look again at the rest: the same error rate, more certificates."""
+
+    def __post_init__(self) -> None:
+        _Resampling.__post_init__(self)
+        yes_or_no("step_down", self.step_down)
 
 
 @kind("all_ranges")
@@ -177,6 +183,7 @@ class Band:
     """Whether the likelihood ratio of small groups is divided by its mean to order 1/n."""
 
     def __post_init__(self) -> None:
+        yes_or_no("calibrated", self.calibrated)
         if self.draws is not None:
             whole("draws", self.draws, least=20)
 

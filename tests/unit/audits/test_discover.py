@@ -77,3 +77,14 @@ def test_rows_that_weigh_more_decide_which_groups_are_found() -> None:
         trail = eq.read(frame, prediction="y", weight=weight)
         made = eq.discover(trail, "selection_rate", features=["age", "city"], depth=1, rng=3)
         assert all(row.group.startswith(name) for row in made.rows)
+
+
+def test_all_rows_are_accounted_for() -> None:
+    data = table().with_columns(
+        age=pl.when(pl.int_range(pl.len()) < 40).then(None).otherwise(pl.col("age")),
+        y=pl.when(pl.int_range(pl.len()) >= 2990).then(None).otherwise(pl.col("y")),
+    )
+    where = found(data).provenance
+    assert where.scanned == 3000
+    assert where.excluded == {"missing prediction": 10, "missing age": 40}
+    assert 0 < where.counted < 2950

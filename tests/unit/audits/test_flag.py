@@ -233,3 +233,16 @@ def test_json_comes_back_equal_and_the_lattice_is_drawn() -> None:
 def test_what_is_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises((eq.OptionError, TypeError), match=words):
         flag_(TRAIL, CLAIM, **options)
+
+
+def test_what_is_out_of_reach_of_stepped_maxima_is_said_only_where_it_is_certain() -> None:
+    # Ten copies of one attribute: maxima of groups all alike reach far beyond Holm's step.
+    group = pl.Series("g0", ["a"] * 6 + ["b"] * 60)
+    data = pl.DataFrame({"y": [1] * 6 + [0] * 60, **{f"g{i}": group for i in range(10)}})
+    trail = eq.read(data, prediction="y")
+    claim = eq.gap("selection_rate", across=[f"g{i}" for i in range(10)], target=0.5)
+    for control, certain in (("holm", True), ("max-t", False)):
+        rows = flag_(trail, claim, control=control, rng=1).rows
+        small = [row for row in rows if row.n == 6]
+        assert small
+        assert all(("whatever the outcome" in row.note) == certain for row in small)

@@ -33,6 +33,10 @@ def test_options_settle_by_what_the_engine_draws(name: str) -> None:
         (lambda: eq.Bootstrap(shrink=-1.0), "shrink"),
         (lambda: eq.UnderNull(test="wald"), "test"),  # type: ignore[arg-type]
         (lambda: eq.BootstrapT(min_rows=0), "min_rows"),
+        (lambda: eq.Bootstrap(scaled="no"), "scaled"),  # type: ignore[arg-type]
+        (lambda: eq.Certificates(studentized=0), "studentized"),  # type: ignore[arg-type]
+        (lambda: eq.Certificates(step_down="no"), "step_down"),  # type: ignore[arg-type]
+        (lambda: eq.Band(calibrated="no"), "calibrated"),  # type: ignore[arg-type]
     ],
 )
 def test_impossible_options_are_refused(make: Any, words: str) -> None:

@@ -177,6 +177,8 @@ def _rows(
     tested_groups = max(int((~np.isnan(p)).sum()), 1)
     threshold = options.fdr * _step(options.control, int(flagged.sum()), tested_groups)
     reach = None if tested.reach is None else tested.reach(threshold)
+    # Holm's step is a guide to the maxima of dependent groups; beyond the rate itself none can go.
+    never = options.fdr if options.control == "max-t" else threshold
     return tuple(
         FlaggedGroup(
             **fields,
@@ -184,7 +186,7 @@ def _rows(
             p_adjusted=finite(adjusted[i]),
             flagged=bool(flagged[i]),
             note=_note(bench, i, bool(np.isnan(tested.p[i])), bool(small[i]))
-            or _out_of_reach(reach, i, threshold),
+            or _out_of_reach(reach, i, never),
             reachable=None if bench.relative else _reachable(reach, i),
         )
         for i, fields in enumerate(group_fields(bench))
