@@ -17,6 +17,8 @@ from equipoise.findings.verdict import Verdict
 
 #: Rows of a finding that are printed; the report has all of them.
 ROWS = 12
+#: Sentences that are printed: bounds say guarantee, verdict, and the furthest on either side.
+SENTENCES = 4
 
 _SIGNS = {
     Verdict.SHOWN: ("✓ shown", "green"),
@@ -71,7 +73,7 @@ def _show_entry(out: Console, entry: Entry) -> None:
     out.print()
     heading = Text(printable(entry.name), style="bold") + Text(f"  {sign}", style=style)
     out.print(heading + Text(f"  ({entry.asked})", style="dim"))
-    for sentence in finding.sentences()[:3]:
+    for sentence in finding.sentences()[:SENTENCES]:
         out.print(Padding(Text(printable(sentence)), (0, 0, 0, 2)))
     rows = telling(finding)
     if rows:
