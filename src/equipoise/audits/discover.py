@@ -128,7 +128,7 @@ def _compared(target: Any) -> Target:
 
 
 def _looked_at(trail: Trail, metric: Metric) -> Cells:
-    """All rows counted; those that no audit could use are refused before a tree is grown on them."""
+    """All rows counted; unusable ones are refused before a tree is grown on them."""
     (cells,) = gather(expect_trail(trail), [Gap(metric=metric)])
     if trail.roles.cluster is not None:
         raise OptionError(

@@ -246,3 +246,13 @@ def test_what_is_out_of_reach_of_stepped_maxima_is_said_only_where_it_is_certain
         small = [row for row in rows if row.n == 6]
         assert small
         assert all(("whatever the outcome" in row.note) == certain for row in small)
+
+
+def test_a_lattice_of_many_groups_is_no_wider_than_a_page() -> None:
+    names = [f"town {i}" for i in range(40)]
+    data = pl.DataFrame({"town": names * 20, "y": [0, 1] * 400})
+    flags = flag_(eq.read(data, prediction="y"), eq.gap("selection_rate", across="town"))
+    drawn = flags.plot().to_dict()
+    assert drawn["width"] < 850
+    boxes = max(drawn["datasets"].values(), key=len)
+    assert len({(box["x"], box["y"]) for box in boxes}) == 40

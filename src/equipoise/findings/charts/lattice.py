@@ -5,7 +5,9 @@ from typing import Any
 
 from equipoise.findings.charts.style import ALERT, INK, data, something, styled
 
-_BOX_WIDTH, _BOX_HEIGHT, _GAP = 190, 38, 60
+_BOX_WIDTH, _BOX_HEIGHT, _BETWEEN, _GAP = 190, 38, 12, 60
+#: Boxes side by side; a printed page is no wider.
+_ACROSS = 4
 #: Boxes that fit into a picture; the table has the others.
 _MOST = 60
 
@@ -20,7 +22,7 @@ def lattice(rows: Sequence[Any], *, said: Callable[[float], str], title: str, su
     chosen = _relevant(something(rows))[:_MOST]
     boxes = _place(chosen, said)
     lines = _links(chosen, boxes)
-    width = _width([sum(box["layer"] == i for box in boxes) for i in range(len(boxes))])
+    width = max(box["right"] for box in boxes) + _BETWEEN / 2
     height = max(box["bottom"] for box in boxes) + _BOX_HEIGHT / 2
     x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, width]))
     y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[height, 0]))
@@ -62,23 +64,21 @@ def _place(rows: Sequence[Any], said: Callable[[float], str]) -> list[dict[str, 
     layers: dict[int, list[Any]] = {}
     for row in rows:
         layers.setdefault(len(row.where), []).append(row)
-    width = _width([len(layer) for layer in layers.values()])
-    boxes = []
-    for depth, (_, layer) in enumerate(sorted(layers.items())):
-        step = width / len(layer)
-        for i, row in enumerate(layer):
-            x, y = (i + 0.5) * step, _BOX_HEIGHT + depth * (_BOX_HEIGHT + _GAP)
-            shown = "" if row.disparity is None else f"{said(row.disparity)}, n = {row.n:,}"
-            boxes.append(_box(row, shown, x, y, depth))
+    across = min(_ACROSS, max(2, *map(len, layers.values())))
+    boxes, y = [], float(_BOX_HEIGHT)
+    for _, layer in sorted(layers.items()):
+        for start in range(0, len(layer), across):
+            line = layer[start : start + across]
+            step = across * (_BOX_WIDTH + _BETWEEN) / len(line)
+            for i, row in enumerate(line):
+                shown = "" if row.disparity is None else f"{said(row.disparity)}, n = {row.n:,}"
+                boxes.append(_box(row, shown, (i + 0.5) * step, y))
+            y += _BOX_HEIGHT + _BETWEEN
+        y += _GAP - _BETWEEN
     return boxes
 
 
-def _width(sizes: Sequence[int]) -> int:
-    """Room for the layer with the most boxes."""
-    return max(2, *sizes) * (_BOX_WIDTH + 12)
-
-
-def _box(row: Any, text: str, x: float, y: float, layer: int) -> dict[str, Any]:
+def _box(row: Any, text: str, x: float, y: float) -> dict[str, Any]:
     return {
         "group": row.group,
         "n": row.n,
@@ -90,7 +90,6 @@ def _box(row: Any, text: str, x: float, y: float, layer: int) -> dict[str, Any]:
         "right": x + _BOX_WIDTH / 2,
         "top": y - _BOX_HEIGHT / 2,
         "bottom": y + _BOX_HEIGHT / 2,
-        "layer": layer,
     }
 
 
