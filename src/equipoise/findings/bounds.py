@@ -125,6 +125,7 @@ class Bounds(Finding):
         return [
             (None, None)
             if row.reach is None or row.disparity is None
+            # (8) of Cherian and Candès, with ŝ/p̂² for the reach.
             else (row.disparity - critical * row.reach, row.disparity + critical * row.reach)
             for row in self.rows
         ]

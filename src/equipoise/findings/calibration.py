@@ -260,6 +260,7 @@ class Calibration(Finding):
         )
 
     def _importance_sentence(self) -> list[str]:
+        # A column whose permutation raises the statistic tells nobody apart.
         top = [line.column for line in self.importance if line.drop > 0][:3]
         return [f"It is told apart mostly by {', '.join(top)}."] if top else []
 

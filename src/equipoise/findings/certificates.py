@@ -66,6 +66,7 @@ class CertificateList(Finding):
     def verdict(self) -> Verdict:
         """Shown if every group is certified; certificates cannot show the opposite."""
         every = all(row.certified for row in self.rows)
+        # Of no groups at all everything would be true.
         return Verdict.SHOWN if every and self.rows else Verdict.UNDETERMINED
 
     @property

@@ -86,6 +86,7 @@ class Evidence:
     @property
     def seal(self) -> str:
         """Digest of everything in the evidence, which shows any later change."""
+        # Sorted keys: the same content has one text only, in whatever order a file lists it.
         plain = json.dumps(self._content(), sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(plain.encode()).hexdigest()
 

@@ -130,6 +130,7 @@ class FairChoice(Finding):
         )
 
     def _cost_sentence(self) -> list[str]:
+        # Equal errors are settled as in the choice itself, by the smaller audit value.
         best = min(self.rows, key=lambda row: (row.error, row.value))
         row = None if self.chosen is None else self.row(self.chosen)
         if row is None or best.error == row.error:

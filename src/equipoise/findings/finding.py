@@ -120,6 +120,7 @@ class Finding:
 
     def to_json(self, indent: int | None = None) -> str:
         """The finding as JSON text, which `equipoise.findings.from_json` reads back."""
+        # Python would write NaN, which is no JSON and which others could not read.
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, indent=indent)
 
     def to_frame(self, backend: str | None = None) -> Any:

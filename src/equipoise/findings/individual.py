@@ -171,6 +171,7 @@ class Individual(Finding):
             column = f"{name}: {_level(name, cell.where[name])}" if name else "everyone"
             change[cell.label, column, row] += cell.after - cell.n
         return [
+            # Those who leave and arrive cancel but for rounding, which a chart would colour.
             {"panel": f"label {a}", "column": b, "row": c, "change": round(change[a, b, c], 9)}
             for a, b, c in sorted(change, key=lambda key: key[0])
         ]

@@ -94,6 +94,7 @@ class JointTest(Finding):
 
         A test that does not reject has not shown that a model is fair.
         """
+        # Lines 6 and 8 of Algorithm 1 of the paper on empirical likelihood.
         return f"Model {'un' if self.rejected else ''}fairness certified"
 
     @property
@@ -126,6 +127,8 @@ class JointTest(Finding):
         if self.region is None:
             raise OptionError("This finding is too large to keep its region; use joint_test(at=…).")
         named = {place[name]: float(value) for name, value in disparities.items()}
+        # The cut-off stays that of all groups, (3.6) of the paper on empirical likelihood: fewer
+        # values ask for a shadow of the region, not for a smaller one.
         return region_statistic(self.region, named) <= self.critical
 
     def ask(self, group: Mapping[str, Any] | str | None = None, /, **where: Any) -> JointlyTested:

@@ -18,6 +18,7 @@ def clamp(bound: float | None, limits: Ends) -> float | None:
     >>> clamp(-1.3, (-1.0, 1.0)), clamp(math.inf, (None, None))
     (-1.0, None)
     """
+    # A bound at infinity excludes nothing, and JSON has no such number.
     if bound is None or not math.isfinite(bound):
         return None
     low, high = limits
@@ -63,6 +64,7 @@ def tolerated(tolerance: float, side: Side, relative: bool) -> Ends:
         return tolerance, None
     if side == "upper":
         return None, tolerance
+    # A ratio turned over is the same comparison seen from the other side.
     return (tolerance, 1 / tolerance) if relative else (-tolerance, tolerance)
 
 

@@ -85,7 +85,8 @@ class RangeCertificates(Finding):
             self.weights[stop] - self.weights[start]
         )
         rows = self.sizes[stop] - self.sizes[start]
-        # Running sums answer for any of the ranges at once, however many there are.
+        # (10) of Cherian and Candès is linear in the group, so running sums answer for any of the
+        # ranges, however many there are.
         risen = (sums[stop] - sums[start] for sums in self.evidence)
         return CertifiedRange(
             group=f"{self.attribute} {low:g}" + (f" to {high:g}" if high > low else ""),

@@ -67,8 +67,10 @@ def region_statistic(region: Mapping[str, Any], values: Mapping[int, float]) -> 
     if region["kind"] != "likelihood":
         raise EquipoiseError(f"{region['kind']!r} is not a kind of region.")
     scores = likelihood.Scores(**arrays("zero", "slope", "count"), support=True)
+    # A constraint left out is profiled: its disparity takes the most likely value.
     return likelihood.likelihood_at(scores.some(chosen), at).statistic
 
 
 def _number(x: float) -> float | None:
+    # NaN compares as false, and so becomes None as well.
     return x if abs(x) < float("inf") else None

@@ -255,6 +255,7 @@ class Shift(Finding):
             return dataclasses.replace(row, lower=None, upper=None, note=self.reason)
         # What the kept sections leave out of a tilt varies too, and the allowance bounds that.
         critical = self.critical + (0.0 if row.inside else self.allowance or 0.0)
+        # (15) of Cherian and Candès, times the scale of the tilt where there is one.
         half = critical * row.reach
         lower = clamp(row.disparity - half, self.limits) if self.side != "upper" else None
         upper = clamp(row.disparity + half, self.limits) if self.side != "lower" else None

@@ -55,6 +55,7 @@ class Question:
         if self.on_rows is not None:
             return None
         everyone = basis.mean
+        # The kernel's distance between two populations is that of their mean features.
         before = float(np.linalg.norm(everyone - self.wanted))
         mean = float(everyone @ found.coordinates)
         after = float(np.linalg.norm(basis.once @ found.coordinates / mean - self.wanted))
@@ -99,6 +100,7 @@ def _kept_sections(finding: Shift, weights: FloatArray) -> Sections:
             "weights. Pass at=… for sections elsewhere."
         )
     coordinates = finding.basis.corner.T @ weights
+    # These are non-negative everywhere; other mixtures are checked only where there are points.
     surely = weights.min() >= 0 and all(part.form in NON_NEGATIVE for part in finding.kernel)
     if not surely:
         rows = finding.basis.corner if finding.space is None else finding.space.features

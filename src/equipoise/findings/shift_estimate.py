@@ -53,11 +53,14 @@ def estimate(
     if mean <= 0 or square <= 0:
         return None
     floor = finding.floor
+    # Unscaled bounds hold on the unit ball: a tilt of another norm is brought there first.
     scale = size if floor is None else float(tilts.scale_of(mean, square, size, floor))
     return Estimate(
+        # The metric was centred before averaging; here its mean comes back.
         disparity=cross / mean + finding.mean - finding.target,
         # A tilt counts with average one, so its scale is divided by the mean it has instead.
         reach=scale / mean**2,
+        # n_eff of Appendix D of Cherian and Candès.
         effective=finding.n * mean**2 / square,
     )
 
@@ -74,6 +77,7 @@ def closest(finding: Shift, question: Question, penalty: float | None) -> tilts.
         raise OptionError(
             f"No non-negative tilt comes near {question.label}: it lies where no row is."
         )
+    # The choice costs no confidence, since the bounds of all tilts hold at once.
     return min(usable, key=lambda found: _cost(finding, question, found))
 
 

@@ -72,4 +72,5 @@ def critical_values(draws: Any, whole: Any, level: float, side: Side) -> tuple[f
     critical = tilts.critical_value(np.array(draws), level, side)
     if not len(whole):
         return critical, 0.0
+    # Every draw on the whole ball is at least that on the span, but for rounding.
     return critical, max(tilts.critical_value(np.array(whole), level, side) - critical, 0.0)

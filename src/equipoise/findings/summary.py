@@ -176,6 +176,7 @@ class Summary(Finding):
         tail = (1 - self.level) / 2
         if self.variance is not None:
             return self.variance.recommended[0] > 0 or self.variance.monte_carlo_p <= tail
+        # Where every rate is 0 or 1 no variance is estimated, but extremes have likelihood limits.
         row = self.row("max-min difference")
         return row is not None and row.p is not None and row.p <= tail
 

@@ -14,6 +14,7 @@ def benjamini_hochberg(p: FloatArray) -> FloatArray:
     >>> benjamini_hochberg(np.array([0.01, 0.04, np.nan, 0.03])).tolist()
     [0.03, 0.04, nan, 0.04]
     """
+    # Under positive dependence on the true nulls: Benjamini and Yekutieli 2001, Theorem 1.2.
     return _step_up(p, 1.0)
 
 
@@ -24,7 +25,7 @@ def benjamini_yekutieli(p: FloatArray) -> FloatArray:
     [0.03, 0.75]
     """
     tested = int(np.sum(~np.isnan(p)))
-    # The price of any dependence is 1 + 1/2 + … + 1/m (Benjamini and Yekutieli 2001, Theorem 1.3).
+    # The price of any dependence is 1 + 1/2 + … + 1/m (Benjamini and Yekutieli 2001).
     return _step_up(p, float(np.sum(1 / np.arange(1, tested + 1))))
 
 
@@ -36,6 +37,7 @@ def holm(p: FloatArray) -> FloatArray:
     """
     order, out = _ordered(p), np.full(p.shape, np.nan)
     left = np.arange(order.size, 0, -1)
+    # Step-down, hence the running maximum: once one null is kept, so are all with larger p-values.
     out[order] = np.minimum(np.maximum.accumulate(p[order] * left), 1.0)
     return out
 
@@ -44,6 +46,8 @@ def _step_up(p: FloatArray, factor: float) -> FloatArray:
     order, out = _ordered(p), np.full(p.shape, np.nan)
     m = order.size
     scaled = p[order] * (factor * m / np.arange(1, m + 1))
+    # Step-up, hence from the largest down: all are rejected up to the last that passes, also those
+    # that did not pass themselves.
     out[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
     return out
 
@@ -93,6 +97,7 @@ class StepDown:
 
     def shares_above(self) -> FloatArray:
         """Smallest α at which each group is rejected: share of resamples strictly above."""
+        # Without the 1 of `p_values`: certificates compare with t*, a quantile of resamples alone.
         return self._place(self._above / max(self._draws, 1))
 
     def p_values(self) -> FloatArray:

@@ -33,6 +33,7 @@ def wilson(successes: FloatArray, n: FloatArray, level: float) -> tuple[FloatArr
     >>> low.round(4).tolist(), high.round(4).tolist()
     ([0.4902], [0.9433])
     """
+    # All rates p with (p̂ − p)² ≤ z² p(1 − p)/n, a quadratic in p: the error is the one under p.
     z2 = float(ndtri((1 + level) / 2)) ** 2
     share = successes / n
     centre = (share + z2 / (2 * n)) / (1 + z2 / n)

@@ -42,9 +42,12 @@ def critical_value(extremes: Extremes, *, level: float, side: Side) -> float:
         return float("nan")
     if side is Side.LOWER:
         return quantile(extremes.highest, level)
+    # Cherian and Candès, Appendix B.3, use the quantile of the maximum here too, since the limit is
+    # symmetric. A skewed metric in a small sample is not, so the minimum has its own.
     if side is Side.UPPER:
         return quantile(-extremes.lowest, level)
-    # The quantile of the larger of the two, not two quantiles at half the error each.
+    # Appendix B.3, the absolute process: the quantile of the larger of the two, not two quantiles
+    # at half the error each.
     return quantile(np.maximum(extremes.highest, -extremes.lowest), level)
 
 
@@ -61,7 +64,7 @@ def simultaneous_bounds(
     ``groups`` may be others than those of the run, as long as each belongs to the collection whose
     extremes are handed in (and ``scaling`` is the one they were computed with).
     """
-    # Cherian and Candès, Algorithm 2: the process was multiplied by p̂ and by p*, so that small
+    # Cherian and Candès, (7) and (8): the process was multiplied by p̂ and by p*, so that small
     # groups cannot rule its maximum, and the bound divides by p̂² in turn.
     critical = critical_value(extremes, level=level, side=side)
     width = critical * half_width_factors(groups, scaling)
@@ -75,5 +78,6 @@ def half_width_factors(groups: GroupEstimates, scaling: Scaling | Unscaled) -> F
     """ŝ / p̂² in units of the estimate: the half-width per unit of the critical value."""
     usable = groups.usable
     share = np.where(usable, groups.share, 1.0)
+    # The process of a ratio μ/θ is that of μ − rθ, in units of the metric; hence the last divisor.
     factor = scaling.factors(groups) / share**2 / groups.unit
     return np.where(usable, factor, np.nan)

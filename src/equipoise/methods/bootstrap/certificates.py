@@ -85,6 +85,7 @@ def certify(
         if inner and isinstance(scaling, Scaling):
             shared = studentized_deviations(audit, cells, scaling)
             for run in runs:
+                # The sides scale their deviations in place, each in its own way.
                 run.add(shared.copy())
         else:
             for run in runs:
@@ -125,6 +126,7 @@ class _OneSided:
         self.live = np.flatnonzero(able)
         self.limit, self._upward = limit, upward
         sign = 1.0 if upward else -1.0
+        # (10) of Cherian and Candès, over Algorithm 7's scale: certified where it reaches t*.
         values = certificate_values(groups, limit)[self.live] * sign / scale[self.live]
         self._statistic = values * groups.share[self.live] if studentized else values
         # studentized resamples come divided by their own scale
@@ -163,5 +165,6 @@ class _OneSided:
 
 def _shares_above(maxima: FloatArray, statistic: FloatArray) -> FloatArray:
     ordered = np.sort(maxima)
+    # A statistic equal to t* certifies, so only maxima strictly above it speak against.
     above = maxima.size - np.searchsorted(ordered, statistic, side="right")
     return np.asarray(above / max(maxima.size, 1), dtype=np.float64)

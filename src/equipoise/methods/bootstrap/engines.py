@@ -233,10 +233,12 @@ class ClusterEngine:
         sums = np.zeros((2, size, self._cells))
         psi = None if d.influence is None else np.zeros(size)
         for b in range(size if m else 0):
+            # As many clusters as there are; their rows vary in number, as from sample to sample.
             times = np.bincount(rng.integers(0, m, size=m), minlength=m).astype(np.float64)
             drawn = times[d.cluster]
             sums[0, b] = np.bincount(d.cell, drawn * d.weight, minlength=self._cells)
             sums[1, b] = np.bincount(d.cell, drawn * d.total, minlength=self._cells)
             if psi is not None and d.influence is not None:
+                # Line 6 of Algorithm 8 of Cherian and Candès, a cluster counting as a row.
                 psi[b] = float(((times - 1) * d.influence).sum()) / self._rows
         return Totals(weight=sums[0], total=sums[1], influence=psi)

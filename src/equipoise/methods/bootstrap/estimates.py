@@ -119,7 +119,8 @@ def _assemble(
     c: _Compared, *, estimate: FloatArray, sensitivity: FloatArray, unit: FloatArray
 ) -> GroupEstimates:
     n, spread = float(c.moments.rows.sum()), overall_spread(c.moments)
-    # The delta method; for a ratio r = μ/θ, θ times its error is that of μ − rθ.
+    # The delta method; for a ratio r = μ/θ, θ times its error is that of μ − rθ. Times n p̂ it is
+    # σ̂² of line 7 of Algorithm 2 of Cherian and Candès, in which the sensitivity is one.
     variance = c.own + sensitivity**2 * c.other - 2 * sensitivity * c.both
     return GroupEstimates(
         rows=c.rows,
@@ -130,6 +131,7 @@ def _assemble(
         sensitivity=sensitivity,
         unit=unit,
         variance=np.maximum(variance, 0.0) * n * c.share,
+        # A ratio to a target that is not positive has no unit; the product carries its NaN along.
         status=_status(c.rows, unit * c.theta, spread, c.from_target),
         sample=n,
         spread=spread,
@@ -158,6 +160,7 @@ def overall_spread(m: CellMoments) -> float:
     mean = np.asarray(m.total.sum() / weight)
     about = float(second(w2, s2, q2, mean))
     real = about > ROUNDING * float(q2)
+    # √n times the standard error of the weighted mean, which for equal weights is sd(L) itself.
     return float(np.sqrt(about * float(m.rows.sum()))) / weight if real else 0.0
 
 
@@ -167,6 +170,7 @@ def _status(
     status = from_target.astype(np.int64)
     if spread == 0:
         status[:] = Status.CONSTANT
+    # Later lines overrule earlier ones: an empty group is empty whatever its target is.
     status[(np.rint(rows) == 1) & (status == Status.OK)] = Status.SINGLE
     status[np.isnan(theta)] = Status.NO_TARGET
     status[rows == 0] = Status.EMPTY

@@ -54,5 +54,6 @@ def bound_process(
     """The process of the bounds for the groups ``live``, from a block of resampled totals."""
     if studentized and isinstance(scaling, Scaling):
         return lambda cells: columns(studentized_deviations(audit, cells, scaling), live)
+    # Line 10 of Algorithm 2 of Cherian and Candès: p* is in the deviations, p̂ and 1/ŝ are here.
     factor = audit.groups.share[live] / scaling.factors(audit.groups)[live]
     return lambda cells: columns(bound_deviations(audit, cells), live) * factor

@@ -48,7 +48,8 @@ def algorithm_4(audit: Audit, null: Null) -> BootstrapPValues:
         block = np.abs(_disparity_change(audit, cells, now))
         stored[done : done + block.shape[0]] = block
         done += block.shape[0]
-    # Line 9 of Algorithm 4 prints 1/Φ(3/4); the median of |Z| is Φ⁻¹(3/4).
+    # Line 9 of Algorithm 4 of Cherian and Candès prints 1/Φ(3/4); the median of |Z| is Φ⁻¹(3/4), as
+    # their Lemma 17 has it.
     spread = column_medians(stored) / float(ndtri(0.75)) / groups.unit
     # one row says nothing about spread, whatever the target's own spread is
     several = groups.usable & (groups.status != Status.SINGLE)
@@ -121,6 +122,7 @@ def standardized_blocks(audit: Audit) -> Iterator[FloatArray]:
     the null of no differences, and small groups do no harm.
     """
     groups = audit.groups
+    # p*(ε* − ε̂) has standard deviation p √(σ²/(n p)).
     error = np.sqrt(groups.variance * groups.share / max(groups.sample, 1.0))
     for cells in audit.blocks():
         yield quotient(bound_deviations(audit, cells), np.where(groups.usable, error, 0.0))
@@ -144,5 +146,6 @@ def pooled_moments(moments: CellMoments) -> CellMoments:
         weight2=moments.weight2,
         total2=moments.weight2 * (moments.total2.sum() / weight2),
         square2=moments.weight2 * (moments.square2.sum() / weight2),
+        # Expected totals are no whole numbers: nothing may draw counts from them.
         binary=False,
     )

@@ -35,6 +35,7 @@ def _solve(m: CellMoments, psi: InfluenceSums) -> tuple[FloatArray, FloatArray]:
     """Coefficients of the least-squares fit of ψ on (w, wL), cell by cell."""
     # Normal equations of ψ = b₁ w + b₂ w L: two unknowns in each cell, so solved by hand.
     det = m.weight2 * m.square2 - m.total2**2
+    # By Cauchy–Schwarz the determinant is not negative; this little of its first term is rounding.
     flat = det <= 1e-12 * m.weight2 * m.square2
     safe = np.where(flat, 1.0, det)
     b1 = (m.square2 * psi.total - m.total2 * psi.product) / safe

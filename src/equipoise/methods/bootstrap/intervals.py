@@ -89,6 +89,7 @@ def certify_intervals(
         engine, resamples=resamples, seed=seed, groups=moments.rows.size, progress=progress
     ):
         again = target.estimate(cells, _no_groups(cells))
+        # A resample without target rows leaves the target where it was, as for listed groups.
         again = np.where(np.isnan(again), theta, again)
         maxima.append(_largest_run(_linear(cells, again, limit) * sign - observed))
     return IntervalCertificates(
@@ -107,6 +108,7 @@ def _no_groups(cells: Totals) -> GroupTotals:
 
 def _linear(cells: Totals, theta: FloatArray, limit: float) -> FloatArray:
     """Contribution of each cell to p(ε − limit)."""
+    # Cherian and Candès, Section 3.1.2: p̂(ε̂ − ε₀) is the mean of (L − θ̂ − ε₀) 1_G over rows.
     size = cells.weight.sum(axis=-1, keepdims=True)
     return (cells.total - (theta + limit) * cells.weight) / np.where(size > 0, size, 1.0)
 

@@ -77,6 +77,8 @@ def deviations_of(audit: Audit, cells: Totals, now: GroupTotals) -> FloatArray:
 def certificate_deviations(audit: Audit, cells: Totals, limit: float) -> FloatArray:
     """p*(ε* − limit) − p̂(ε̂ − limit) of every group in every resample of the block."""
     now = group_totals(cells, audit.sums)
+    # Line 4 of Algorithm 3 of Cherian and Candès. It is p*(ε* − ε̂) + (p* − p̂)(ε̂ − limit): the
+    # second part, the share's own error, grows with the distance from the limit and costs power.
     expected = target_shift(audit, cells, now) + (np.nan_to_num(audit.groups.target) + limit)
     deviations = _relative(cells, now, expected)
     deviations -= certificate_values(audit.groups, limit)

@@ -15,6 +15,7 @@ def quantile(values: FloatArray, q: float) -> float:
     >>> quantile(np.array([4.0, 1.0, 3.0, 2.0]), 0.51)
     3.0
     """
+    # Cherian and Candès define it so before (3); interpolating would give another critical value.
     return float(np.partition(values, rank(values.size, q))[rank(values.size, q)])
 
 
@@ -38,6 +39,7 @@ def column_medians(values: FloatArray) -> FloatArray:
     out = np.full(values.shape[1], np.nan)
     for count in np.unique(counts[counts > 0]):
         chosen = np.flatnonzero(counts == count)
+        # Line 9 of Algorithm 4 asks for Quantile(0.5): the lower of two middle values.
         k = rank(int(count), 0.5)
         # few columns at a time: partition copies; it puts NaN last
         for start in range(0, chosen.size, 1024):

@@ -28,9 +28,10 @@ class Scaling:
         self, share: FloatArray, variance: FloatArray | float, spread: FloatArray | float
     ) -> FloatArray:
         """ŝ from a group's share and variance, and the overall spread."""
-        # Below the floor p_* the scale stops shrinking, or groups of a few rows would decide the
-        # critical value of all.
+        # (9) of Cherian and Candès. Below the floor p_* the scale stops shrinking, or groups of a
+        # few rows would decide the critical value of all.
         size = _power(np.maximum(share, self.floor), self.power)
+        # Their recommendation after (9): estimating each group's variance can harm small samples.
         if np.isinf(self.shrink):
             return size * spread
         if self.shrink == 0:

@@ -45,6 +45,7 @@ def score_p_values(
     def tails(limit: float) -> tuple[FloatArray, FloatArray]:
         return normal_tails(quotient(groups.estimate - limit, error(limit)))
 
+    # Reported, and zero if either is; each end of a range is tested with its own.
     spread: FloatArray = np.min([error(limit) for limit in null.limits], axis=0)
     return as_p_values(groups, null.p_value(tails), spread, groups.usable & (spread > 0))
 

@@ -46,6 +46,7 @@ def _variance(audit: Audit, cells: Totals, now: GroupTotals, share: FloatArray) 
         return own
     k = np.nan_to_num(audit.groups.sensitivity)
     other, both = audit.target.variance_terms(cells, now, audit.sums)
+    # Line 7 of Algorithm 2 of Cherian and Candès, from the resample's own sums.
     own += (k**2 * other - 2 * k * both) * (share * audit.groups.sample)
     # a target that the resample missed has no variance of its own
     return np.maximum(np.nan_to_num(own, copy=False), 0.0, out=own)
@@ -53,6 +54,7 @@ def _variance(audit: Audit, cells: Totals, now: GroupTotals, share: FloatArray) 
 
 def _row_variance(now: GroupTotals, share: FloatArray, sample: float) -> FloatArray:
     """The part of σ̂² that is the group's own; zero where the resample missed the group."""
+    # Not the least positive number: this is squared below, and must stay finite.
     per_row = 1 / np.maximum(now.weight, 1e-100)
     mean = now.total * per_row
     w2, s2, q2 = now.second_groups
@@ -74,6 +76,7 @@ def overall_spreads(cells: Totals, sample: float) -> FloatArray:
     w2, s2, q2 = (x.sum(axis=-1, keepdims=True) for x in second_order(cells))
     mean = cells.total.sum(axis=-1, keepdims=True) / weight
     about = second(w2, s2, q2, mean)
+    # A difference of squares, of which rounding alone leaves about this share.
     about = np.where(about > 1e-12 * q2, about, 0.0)
     return np.asarray(np.sqrt(about * sample) / weight)
 

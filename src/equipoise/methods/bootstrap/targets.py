@@ -139,6 +139,7 @@ class Complement:
         """The complement shares no row with the group."""
         w2, s2, q2 = (x.sum(axis=-1, keepdims=True) for x in groups.second_cells)
         weight = cells.weight.sum(axis=-1, keepdims=True) - groups.weight
+        # At scale zero the variance is multiplied by zero below, whatever stands for the mean.
         mean = self.estimate(cells, groups) / self.scale if self.scale else groups.weight * 0.0
         here = groups.second_groups
         spread = second(w2 - here[0], s2 - here[1], q2 - here[2], mean)
@@ -174,6 +175,7 @@ class Custom:
         psi, n = self.influence, max(self.influence.rows, 1.0)
         own = (psi.square / n - (psi.sum / n) ** 2) / n
         mean = quotient(groups.total, groups.weight)
+        # Cov(L, ψ | G)/n, as in line 7 of Algorithm 2 of Cherian and Candès.
         both = quotient(sums(psi.product) - mean * sums(psi.total), groups.weight) / n
         return np.full((1, 1), self.scale**2 * own), self.scale * both
 
@@ -208,5 +210,6 @@ class BoolMask:
         own = quotient(second(w2, s2, q2, theta), weight**2)
         a, b, c = overlap
         mean = quotient(groups.total, groups.weight)
+        # Σ w²(L − μ)(L − θ) over the rows in both, which alone move both means.
         shared = c - (mean + theta) * b + mean * theta * a
         return scale**2 * own, scale * quotient(shared, groups.weight * weight)

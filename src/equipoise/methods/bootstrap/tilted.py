@@ -64,6 +64,7 @@ def worth(sums: GroupSums, rows: FloatArray) -> FloatArray:
     if not isinstance(sums, TiltSums):
         return sums(rows)
     first, squares = sums.first(rows), sums.squares(rows)
+    # Kish's effective size, the n_eff of Appendix D of Cherian and Candès.
     kish = first**2 / np.where(squares > 0, squares, 1.0)
     # a group's rows are whole numbers, and stay so
     return np.where(sums.flat, sums.members(rows), kish)

@@ -75,6 +75,7 @@ def quantile_bins(axis: FloatArray, number: int) -> IntArray:
     """
     lines = []
     for line in np.atleast_2d(axis):
+        # Cuts are values that occur, so that bins are the same on every monotone scale.
         cuts = np.quantile(line, np.arange(1, number) / number, method="inverted_cdf")
         lines.append(np.searchsorted(np.unique(cuts), line, side="left"))
     return np.stack(lines).astype(np.int64)

@@ -40,6 +40,8 @@ def violations(residuals: FloatArray, null: Null, side: Side = Side.BOTH) -> Flo
     guess = lines + null.predicted
     if null.exact:
         np.clip(guess, 0.0, 1.0, out=guess)
+    # Section 2.1 of Feng and others: the expected score is largest for p₀ − p̂_δ, measured from the
+    # edge of the tolerance. Their (7) weighs by the predicted residual itself.
     beyond = np.where(guess > null.high, guess - null.high, np.minimum(guess - null.low, 0.0))
     return one_sided(np.asarray(np.round(beyond, DIGITS), dtype=np.float64), side)
 

@@ -48,13 +48,15 @@ def bernoulli_null(outcome: FloatArray, predicted: FloatArray, *, tolerance: flo
     y, p = _aligned(outcome, predicted, tolerance)
     if not np.isin(y, (0.0, 1.0)).all() or p.min(initial=0.0) < 0 or p.max(initial=0.0) > 1:
         raise ValueError("outcomes must be 0 or 1, and predicted risks lie between 0 and 1")
+    # Projected into [0, 1] as after (2) of Feng and others.
     low, high = np.clip(p - tolerance, 0.0, 1.0), np.clip(p + tolerance, 0.0, 1.0)
     ends = np.concatenate([high, low])
 
     def draw(rng: np.random.Generator, size: int) -> FloatArray:
         uniform = rng.random((size, p.size))
         drawn = np.empty((size, 2 * p.size))
-        # one uniform for both ends: every outcome in between lies between the two
+        # One uniform for both ends, as in Theorem 4 of Feng and others: every outcome that the null
+        # allows lies between the two.
         np.less(uniform, high, out=drawn[:, : p.size], casting="unsafe")
         np.less(uniform, low, out=drawn[:, p.size :], casting="unsafe")
         drawn -= ends

@@ -140,12 +140,14 @@ def _path(
     chosen = np.flatnonzero(size)
     order = chosen[np.argsort(-size[chosen], kind="stable")].astype(np.int64)
     weight = line[order]
+    # (12) of Feng and others: the sign of the detector says from which end a residual counts.
     place = order + n * (weight < 0)
     # rows with the same predicted violation enter together or not at all
     ends = np.flatnonzero(np.diff(np.abs(weight), append=-1.0))
     variance = np.cumsum(null.variance[place] * weight**2)[ends]
     shared = np.cumsum(null.variance[place] * noise[order])[ends]
-    # Sums over a handful of rows are too skewed to be measured in standard deviations.
+    # (13) in Appendix A of Feng and others. Besides, sums over a handful of rows are too skewed to
+    # be measured in standard deviations.
     usable = (ends + 1 > prevalence * n) & ((variance > 0) | (scale is Scale.RAW))
     ends, variance, shared = ends[usable], variance[usable], shared[usable]
     # weights that are nothing but noise double the variance of the sum, and no more
@@ -156,6 +158,7 @@ def _path(
         place=place,
         weight=weight,
         ends=ends.astype(np.int64),
+        # Raw is the mean of (4); standard is the ratio (6), by which power is determined there.
         factor=np.full(ends.size, 1 / n) if scale is Scale.RAW else 1 / np.sqrt(variance),
         shrink=1 / np.sqrt(1 + np.minimum(ratio, 1.0)),
     )

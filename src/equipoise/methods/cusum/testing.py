@@ -56,6 +56,7 @@ class Tested:
     def critical(self, error: float) -> float:
         """The value that must be exceeded for p ≤ ``error``; infinite if draws are too few."""
         size = self.smallest.size
+        # A product that should be whole may come out a hair below, and lose a rank.
         rank = math.floor(error * size * (1 + 1e-12))
         # the largest p-value that so few of all have or undercut
         allowed = self.smallest[rank - 1] if rank else 0.0

@@ -174,6 +174,7 @@ class State:
         ratio = np.minimum(self.ratio, 1e9) if parts.relative else np.ones_like(self.mean)
         factor = parts.scale * ratio
         self.by_rate = g - (0.0 if known else factor * t)
+        # A mean Σ s μ / Σ s has the derivative (μ − mean)/Σ s in the share s.
         inner = g * (rates - self.mean) / np.maximum(shares, 1e-300)
         outer = t * (rates - self.theta / (parts.scale or 1.0)) / np.maximum(shares, 1e-300)
         self.by_share = inner - (0.0 if known else factor * outer)
@@ -243,6 +244,7 @@ class Line:
         k, rest = parts.ones, parts.rows - parts.ones
         with np.errstate(divide="ignore"):
             lost = xlogy(k, mean) - xlogy(k, rates) + xlogy(rest, 1 - mean) - xlogy(rest, 1 - rates)
+        # On the line d lost/dμ = −λ a and dμ/dλ = −a μ(1 − μ)/(n D); their product is the slope.
         bend = np.divide(
             a * a * rates * (1 - rates), n * root, out=np.zeros_like(a), where=root > 0
         )
@@ -258,6 +260,8 @@ class Line:
 
     def _shares(self, multiplier: FloatArray) -> FloatArray:
         total = self.parts.rows.sum(axis=0)
+        # The most likely shares under a linear constraint are proportional to n/(1 + λ d/N), as
+        # weights in empirical likelihood are. They add up to one, so only differences of d count.
         centred = self.by_share - (self.by_share * self.shares).sum(axis=0)
         # held away from zero: a renewal that overshoots is put right by the next
         weight = np.maximum(1 + multiplier * centred / total, 0.05)
@@ -328,6 +332,7 @@ def _multiplier(line: Line, critical: FloatArray, guess: FloatArray | None) -> F
         out[todo] = at
         if not bool(open_.any()):
             break
+        # Newton on the root of the statistic, almost linear in λ where the statistic is a parabola.
         gap = 2 * root * (critical - root)
         newton = at + np.divide(gap, slope, out=np.full_like(at, np.nan), where=slope > 0)
         middle = np.where(np.isinf(high), np.minimum(4 * at, most), (low + high) / 2)

@@ -19,6 +19,8 @@ def student_roots(gap: FloatArray, error: FloatArray, degrees: FloatArray) -> Fl
     """
     usable = (error > 0) & (degrees >= 1)
     z = np.divide(gap, error, out=np.full_like(gap, np.nan), where=usable)
+    # Theorem 3 of the paper on empirical likelihood refers the square to χ²; Student's t allows for
+    # a variance estimated from few rows.
     student = usable & np.isfinite(degrees)
     # Through the smaller tail: a normal score of 1 − 10⁻¹⁷ would be infinite.
     tail = stdtr(np.where(student, degrees, 1.0), -np.abs(np.where(student, z, 0.0)))

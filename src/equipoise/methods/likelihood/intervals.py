@@ -85,6 +85,8 @@ def _plain_end(groups: Segments, cut: FloatArray, a: FloatArray, sign: float) ->
     for _ in range(MAX_STEPS):
         inverse = 1 / (1 + groups.spread(at) * y)
         first = groups.sums(inverse)
+        # −2 Σ log(n p) with p = inverse / Σ inverse: equation (3.3) of the paper on empirical
+        # likelihood is never solved, since every point of the curve solves it for some value.
         ratio = np.maximum(-2 * groups.sums(np.log(inverse)) + 2 * n * np.log(first / n), 0.0)
         root = np.sqrt(ratio)
         low, high = np.where(root > cut, low, at), np.where(root > cut, at, high)
@@ -96,6 +98,7 @@ def _plain_end(groups: Segments, cut: FloatArray, a: FloatArray, sign: float) ->
             2 * root * (cut - root), slope, out=np.full_like(at, np.nan), where=slope > 0
         )
         at = np.where((step > low) & (step < high), step, (low + high) / 2)
+    # Σ (1 + τ y) p = n / Σ inverse, which gives the mean of y under the weights p.
     return np.asarray(mean - sign * (n / first - 1) / at)
 
 
@@ -111,6 +114,7 @@ def _adjusted_end(groups: Segments, cut: FloatArray, a: FloatArray, sign: float)
         return found
 
     end = _reach(at, cut, cut * error)
+    # The adjusted ratio is bounded: in a group of a few rows it never reaches the cut.
     return np.where(largest_adjusted(n, a) > cut**2, mean + sign * end, sign * np.inf)
 
 
@@ -124,6 +128,7 @@ def _reach(at: Callable[[FloatArray], MeanRatio], cut: FloatArray, start: FloatA
         close = (np.abs(root - cut) <= 1e-9) | (high - low <= 1e-14 * here)
         if bool((close | np.isnan(root) | (here > 1e9 * start)).all()):
             break
+        # Newton on the root, as in the band, for the same reason.
         slope = np.abs(found.slope)
         step = here + np.divide(
             2 * root * (cut - root), slope, out=np.full_like(here, np.nan), where=slope > 0

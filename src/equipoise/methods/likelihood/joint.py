@@ -50,6 +50,8 @@ def joint_disjoint(
     >>> found.statistic, found.rank, found.p
     (0.0, 2, 1.0)
     """
+    # A row counts for one group only, so equation (3.3) of the paper on empirical likelihood falls
+    # apart into one for each multiplier, and the χ² of its Theorem 1 adds up.
     each = mean_ratio(groups, value, adjust=adjust).statistic
     known = ~np.isnan(each)
     return _test(float(each[known].sum()), int(known.sum()), int(known.sum()))
@@ -69,8 +71,9 @@ def joint_euclidean(gap: FloatArray, covariance: FloatArray) -> JointRatio:
     values, vectors = np.linalg.eigh(
         covariance[np.ix_(used, used)] / np.outer(error, error)[np.ix_(used, used)]
     )
-    # Groups such as men, women and everybody make the covariance singular: the statistic lives on
-    # its range, and its degrees of freedom are the rank.
+    # Groups such as men, women and everybody make the covariance singular, against condition C5 of
+    # the paper on empirical likelihood: the statistic lives on its range, and its degrees of
+    # freedom are the rank.
     real = values > TOLERANCE * max(float(values.max(initial=0.0)), 1.0)
     turned = vectors[:, real].T @ z
     statistic = float((turned**2 / values[real]).sum())
@@ -112,12 +115,14 @@ def joint_ratio(
     if support:
         weights = np.maximum(n, UNSEEN)
     elif adjusted:
+        # The size of `adjustment`, for all constraints at once.
         size = max(1.0, float(np.log(n.sum())) / 2)
         mean = (n[:, None] * x).sum(axis=0) / n.sum()
         x, weights = np.vstack([x, -size * mean]), np.append(n, 1.0)
     z = 1 + x @ _solve(x, weights)
     value = _value(z, weights)
     if support:
+        # The barrier of unseen outcomes has steered the search; the statistic is that of the rows.
         value = _value(z[n > 0], n[n > 0])
     return _test(2 * max(value, 0.0), int(chosen.size), m)
 
@@ -174,6 +179,7 @@ def _solve(x: FloatArray, count: FloatArray) -> FloatArray:
         size = 1.0
         while size > 1e-10:
             new = _three(x, count, at + size * step, floor)
+            # Armijo's rule; the last term forgives the rounding of a long sum.
             if new[0] >= value + 1e-4 * size * gain - 1e-13 * abs(value):
                 break
             size /= 2

@@ -106,11 +106,13 @@ def standard_errors(rows: FloatArray, sums: GroupSums, against: Comparison) -> F
         # Var(X̄_G − cX̄) = 1/n_G + c²/n − 2c/n, since the group's rows are among all n.
         variance = own + (c * c - 2 * c) * _over(1.0, np.full_like(n, total))
     elif against.kind == "complement":
+        # No row is both in the group and outside it: no covariance.
         variance = np.where(n < total, own + c * c * _over(1.0, total - n), 0.0)
     else:
         chosen = np.zeros(rows.size, bool) if against.reference is None else against.reference
         inside = np.where(chosen, rows, 0.0)
         there = float(inside.sum())
+        # Cov(X̄_G, X̄_R) = n(G ∩ R)/(n(G) n(R)).
         both = _over(sums(inside), n * there)
         variance = own + c * c * _over(1.0, np.full_like(n, there)) - 2 * c * both
     # a group compared with itself cancels up to rounding

@@ -91,7 +91,7 @@ def adjustment(groups: Segments, small: float = SMALL) -> FloatArray:
     """
     n = groups.rows
     worth = n if groups.worth is None else groups.worth
-    # Chen, Variyath and Abraham (2008) recommend a = max(1, log(n)/2).
+    # The size is that of Chen, Variyath and Abraham (2008): a = max(1, log(n)/2).
     size = np.maximum(1.0, np.log(np.maximum(worth, 1.0)) / 2)
     # many pseudo-values may rest on few rows of a group: the correction is the group's
     return np.where(worth < small, size * n / np.maximum(worth, 1.0), 0.0)
@@ -132,6 +132,7 @@ def mean_ratio(
     solved = _newton(groups, g, extra, a, guess, inside)
     statistic, slope = _evaluate(groups, g, extra, a, solved)
     out = np.where(inside, statistic, np.inf)
+    # At the mean itself all weights are equal; a value within rounding of it has ratio zero.
     centre = np.abs(gap) <= 1e-14 * np.abs(value)
     out = np.where(centre, 0.0, out)
     varies = groups.varies
@@ -159,6 +160,7 @@ def _newton(
     """Maximise Σ log*(1 + λ g): concave, so steps that do not help are halved."""
     has = a > 0
     size = groups.rows + has
+    # No weight exceeds one, so 1 + λ g ≥ 1/n at the solution, where the two logarithms agree.
     floor = 1 / size
     at = np.zeros_like(size) if guess is None else np.nan_to_num(guess)
     wide, scale = groups.spread(floor), np.sqrt(groups.sums(g * g) / size) + 1e-300
@@ -219,4 +221,5 @@ def _evaluate(
     z = np.maximum(1 + groups.spread(at) * g, 1e-300)
     one = np.maximum(1 + at * extra, 1e-300)
     statistic = 2 * (groups.sums(np.log(z)) + np.where(a > 0, np.log(one), 0.0))
+    # λ is optimal, so it may be held fixed (the envelope theorem); the added point moves by a.
     return statistic, 2 * at * (np.where(a > 0, a / one, 0.0) - groups.sums(1 / z))

@@ -96,6 +96,8 @@ def euclidean_at(moments: Moments, values: FloatArray, chosen: IntArray) -> Join
     """
     grid = np.ix_(chosen, chosen)
     gap = moments.estimate[chosen] - values
+    # s(ε) below (3.8) of the paper on empirical likelihood: the covariance of the scores at the
+    # values tested, not at the estimate.
     cross = moments.cross[grid] * values
     square = moments.zero[grid] - cross - cross.T + np.outer(values, values) * moments.slope[grid]
     return joint_euclidean(gap, (square - np.outer(gap, gap)) / moments.rows)

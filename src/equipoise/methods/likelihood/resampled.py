@@ -61,6 +61,7 @@ class Calibration:
         return self._at(1 - _TAIL)
 
     def _at(self, level: float) -> float:
+        # Of B + 1 exchangeable values the observed one is above this one in at most 1 − level.
         place = int(np.ceil(level * (self.draws.size + 1) - 1e-9))
         return float(self.draws[min(place, self.draws.size) - 1])
 

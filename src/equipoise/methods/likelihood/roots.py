@@ -60,6 +60,7 @@ def _roots(parts: Parts, limit: float) -> FloatArray:
 def _multiplier(line: Line, limit: float, sign: FloatArray, gap: FloatArray) -> FloatArray:
     """The multiplier at which the disparity reaches the limit, or a huge one if it never does."""
     parts, most = line.parts, line.end
+    # To first order the disparity moves by λ times its variance.
     at = np.minimum(gap / np.maximum(line.variance, 1e-12) + 1e-9, most)
     low, high = np.zeros_like(at), np.full_like(at, np.inf)
     low_miss, high_miss = -gap, np.full_like(at, np.nan)

@@ -135,6 +135,7 @@ def exact_outside(
 
 def _at_least(k: FloatArray, n: FloatArray, rate: FloatArray) -> FloatArray:
     inside = (k >= 1) & (k <= n)
+    # P(X ≥ k) = I_p(k, n − k + 1), which keeps its digits where the chance is small.
     value = betainc(np.where(inside, k, 1.0), np.where(inside, n - k + 1, 1.0), rate)
     return np.where(inside, value, np.where(k < 1, 1.0, 0.0))
 

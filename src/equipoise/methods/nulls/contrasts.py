@@ -92,6 +92,7 @@ def against_reference(
     both, both_ones = sums(ref_rows), sums(ref_ones)
     whole = float(ref_rows.sum())
     here, there = np.maximum(n, 1.0), max(whole, 1.0)
+    # The overlap has a share in both means: n(G ∩ R)/n(G) of one, n(G ∩ R)/n(R) of the other.
     factors = [
         (n - both) / here,
         both / here - scale * both / there,

@@ -67,6 +67,9 @@ class Outside:
 
     def p_value(self, tails: Tails) -> FloatArray:
         """Sum of the tails beyond the estimate, on the side where the estimate lies."""
+        # Cherian and Candès take the smaller of two one-sided p-values (p₃ in Appendix C), the
+        # paper on empirical likelihood that of the nearer end (Theorem 9, (4.5)): at width zero,
+        # size 2α.
         (up_low, down_low), (up_high, down_high) = tails(self.low), tails(self.high)
         both = np.minimum(up_high + up_low, down_low + down_high)
         return np.minimum(both, 1.0)

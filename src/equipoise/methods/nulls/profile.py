@@ -46,6 +46,7 @@ def tilted_rates(s: FloatArray, mean: FloatArray) -> tuple[FloatArray, FloatArra
     [0.25, 0.134]
     """
     one = 1 + s
+    # (1 + s)² − 4 s μ̂, written so that nothing cancels where s ≥ 0.
     root = np.sqrt(np.maximum((1 - s) ** 2 + 4 * s * (1 - mean), 0.0))
     # two forms of the same root, each used where it does not cancel
     positive = one >= 0
@@ -64,6 +65,7 @@ def _multiplier(slope: FloatArray, a: FloatArray, mean: FloatArray, aim: FloatAr
         miss = (a * rates).sum(axis=0) - aim
         # the contrast falls as the multiplier grows
         low, high = np.where(miss > 0, at, low), np.where(miss > 0, high, at)
+        # At a large multiplier neighbouring floats may miss by more; then the bracket decides.
         settled = (np.abs(miss) <= 1e-13 * scale) | (high - low <= 4e-16 * np.abs(at))
         if bool(settled.all()):
             break
@@ -105,6 +107,8 @@ def profile_root(contrast: Contrast, limit: float) -> FloatArray:
     """
     n = np.maximum(contrast.rows, 1.0)
     rates = constrained_rates(contrast, limit)
+    # The target's rate is profiled too. Theorem 2 of the paper on empirical likelihood plugs in its
+    # estimate, which leaves out an error of the same order as the group's.
     lost = np.where(contrast.rows > 0, deviance(contrast.ones, n, rates), 0.0).sum(axis=0)
     return _directed(contrast, limit, np.sqrt(2 * lost))
 

@@ -234,6 +234,7 @@ def _cell_draws(
             return size, hits.astype(np.float64), hits.astype(np.float64)
         noise = stream.standard_normal(size.shape)
         drawn = size * mean[:, None] + np.sqrt(size * spread[:, None]) * noise
+        # Σ L² = n L̄² + Σ (L − L̄)², the last part put at its expectation (n − 1) σ².
         inner = drawn**2 / np.maximum(size, 1) + np.maximum(size - 1, 0) * spread[:, None]
         return size, drawn, inner
 

@@ -107,6 +107,7 @@ def _paired_normals(
 ) -> list[Draws]:
     centres = np.stack([part.mean(axis=0) for part in parts])
     roots = np.stack([_root(np.cov(part.T, ddof=0) / part.shape[0]) for part in parts])
+    # What the variance of a resample, divisor n, is on average.
     spreads = np.stack([part.var(axis=0) * (1 - 1 / part.shape[0]) for part in parts])
 
     def chunk(count: int, stream: np.random.Generator) -> tuple[FloatArray, ...]:

@@ -57,6 +57,7 @@ def null_draws(
     """Draw fresh data of the same sizes from groups whose true means are ``centre``."""
     if sample.binary:
         return binomial_draws(sample.size, centre, resamples, rng)
+    # Fresh data vary as the population does, a resample as the rows do: n/(n − 1) between them.
     unbiased = sample.spread * sample.size / (sample.size - 1)
     return moment_draws(sample.size, centre, unbiased, resamples, rng)
 
@@ -84,6 +85,8 @@ def moment_draws(
     def chunk(count: int, stream: np.random.Generator) -> tuple[FloatArray, ...]:
         shape = (size.size, count)
         mean = centre[:, None] + scale * stream.standard_normal(shape)
+        # For normal rows n times the variance (divisor n) over σ² is χ² with n − 1 degrees of
+        # freedom, and independent of the mean.
         chi = 2 * stream.standard_gamma((size[:, None] - 1) / 2, size=shape)
         return mean, (spread / size)[:, None] * chi
 

@@ -37,6 +37,7 @@ def difference_interval(sample: GroupSample, level: float) -> Interval:
     low, high = mean_limits(sample, range_z(tail, sample.groups))
 
     def lower(rows: slice) -> FloatArray:
+        # Distances to single limits, squared and added, carry the skewness of each mean over.
         error = np.hypot((y - low)[rows, None], (high - y)[None, :])
         return np.asarray(y[rows, None] - y[None, :] - error)
 
@@ -106,6 +107,7 @@ def _deviation_errors(sample: GroupSample, z: float) -> tuple[FloatArray, FloatA
     low, high = mean_limits(sample, z)
     down, up = (sample.mean - low) ** 2, (high - sample.mean) ** 2
     share = 1 / sample.groups
+    # Y_k − Ȳ puts 1 − 1/K on its own mean and −1/K on each other, whose opposite limit counts.
     own = (1 - share) ** 2
     below = np.sqrt(own * down + share**2 * (up.sum() - up))
     above = np.sqrt(own * up + share**2 * (down.sum() - down))
@@ -117,6 +119,7 @@ def _ratio_root(y: FloatArray, low: FloatArray, other: FloatArray, high: FloatAr
     square = high * (2 * other - high)
     constant = low * (2 * y - low)
     cross = y * other
+    # Constant over the larger sum is the smaller root, without cancellation and also if square ≤ 0.
     bottom = cross + np.sqrt(np.maximum(cross**2 - square * constant, 0.0))
     return np.divide(constant, bottom, out=np.zeros_like(bottom), where=bottom > 0)
 

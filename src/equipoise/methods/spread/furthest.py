@@ -52,6 +52,7 @@ def _furthest_step(y: FloatArray, error: FloatArray, z: float) -> FloatArray:
         gap = np.maximum(multiplier - value, 1e-300)
         return np.asarray(np.divide(pull, gap, out=np.zeros_like(pull), where=pull != 0))
 
+    # At the far end every gap is at least |pull|/z, so the step is no longer than z.
     near, far = top * (1 + 1e-9), top + float(np.linalg.norm(pull)) / z
     for _ in range(_HALVINGS):
         middle = (near + far) / 2

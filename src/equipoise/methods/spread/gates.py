@@ -46,6 +46,7 @@ def equality_test(
     draws = null_draws(sample, np.full(sample.groups, sample.overall), resamples, rng)
     observed = float(_statistic(kind, sample, sample.mean, sample.spread))
     null = _statistic(kind, sample, draws.mean, draws.spread)
+    # Counts make ties: draws equal to what was observed must count in spite of rounding.
     hits = np.sum(null >= observed * (1 - 1e-9))
     return float((1 + hits) / (resamples + 1))
 
@@ -60,6 +61,7 @@ def _statistic(kind: Meta, sample: GroupSample, mean: FloatArray, spread: FloatA
     else:
         noise = spread / (size - 1)
     share = 1 / sample.groups
+    # Var(Y_k − Ȳ) = σ_k²(1 − 2/K) + Σ σ²/K².
     error = noise * (1 - 2 * share) + noise.mean(axis=-1, keepdims=True) * share
     gap = deviations(mean)
     ratio = np.divide(gap**2, error, out=np.zeros_like(gap), where=error > 0)

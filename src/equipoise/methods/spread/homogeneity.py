@@ -83,6 +83,7 @@ def _brown_forsythe(
 ) -> FloatArray:
     centre = (mean * size).sum(axis=-1, keepdims=True) / size.sum()
     between = (size * (mean - centre) ** 2).sum(axis=-1)
+    # The mean of the numerator if all groups are equal: Σ (1 − n_k/n) σ_k², for rates (K − 1) pq.
     if binary:
         within = (centre * (1 - centre))[..., 0] * (size.size - 1)
     else:

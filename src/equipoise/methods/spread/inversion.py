@@ -75,6 +75,7 @@ def spreading_path(sample: GroupSample) -> Path:
     """
     noise = null_variance(sample)
     between = sample_variance(sample)
+    # Any guess will do where nothing is seen: only the direction of the path depends on it.
     between = between if between > 0 else float(noise.mean()) / 2
     weight = between / (between + noise) if between > 0 else np.ones_like(noise)
     pull = (sample.mean - sample.overall) * weight

@@ -40,6 +40,7 @@ def mean_deviation_interval(sample: GroupSample, level: float) -> Interval:
     error = np.sqrt(deviation_variance(noise))
     value, slope = signed_size(gap, error)
     low = value.mean() - z * _standard_error(slope, noise)
+    # E|Y_k − Ȳ| ≥ |μ_k − μ̄|, by Jensen (Section 4 of Lum, Zhang and Bower): biased, but upward.
     high = np.abs(gap).mean() + z * _sign_error(gap, noise)
     return interval(float(low), float(high))
 
@@ -65,6 +66,7 @@ def signed_size(gap: FloatArray, error: FloatArray) -> tuple[FloatArray, FloatAr
 def deviation_variance(noise: FloatArray) -> FloatArray:
     """Sampling variance of each group's deviation from the mean of the group means."""
     count = noise.shape[-1]
+    # σ_k²(1 − 1/K)² from the group itself and σ_j²/K² from each other one.
     return np.asarray(noise * (1 - 2 / count) + noise.mean() / count)
 
 

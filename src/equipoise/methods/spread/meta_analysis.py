@@ -103,6 +103,7 @@ def q_profile_interval(sample: GroupSample, level: float) -> Interval:
     noise = _noise(sample)
     tail = (1 - level) / 2
     df = sample.groups - 1
+    # Q falls as the variance between grows, so the upper point of χ² gives the lower end.
     low = _q_root(sample.mean, noise, float(chdtri(df, tail)))
     high = _q_root(sample.mean, noise, float(chdtri(df, 1 - tail)))
     return interval(low, high)
@@ -164,5 +165,6 @@ def _reml_step(mean: FloatArray, noise: FloatArray, between: float) -> float:
     weight = 1 / (noise + between)
     centre = np.average(mean, weights=weight)
     square = weight**2
+    # The REML equation solved for τ²; 1/Σw gives back what estimating the centre has taken.
     moment = np.sum(square * ((mean - centre) ** 2 - noise)) / square.sum()
     return max(0.0, float(moment + 1 / weight.sum()))

@@ -52,6 +52,8 @@ def meta_metric(kind: Meta, mean: FloatArray, *, alpha: float = 2.0) -> FloatArr
     if kind is Meta.MEAN_DEVIATION:
         return np.asarray(np.abs(deviations(mean)).mean(axis=-1))
     if kind is Meta.VARIANCE:
+        # Divisor K − 1 as in Table 1 of Lum, Zhang and Bower: only then is the bias the plain mean
+        # of the sampling variances (their Section 4).
         return np.asarray(mean.var(axis=-1, ddof=1))
     return _entropy(mean, alpha)
 
@@ -82,6 +84,7 @@ def _entropy(mean: FloatArray, alpha: float) -> FloatArray:
     centre = mean.mean(axis=-1, keepdims=True)
     share = np.divide(mean, centre, out=np.ones_like(mean), where=centre > 0)
     with np.errstate(divide="ignore", over="ignore"):
+        # Table 1 of Lum, Zhang and Bower leaves out the orders 0 and 1, limits of what follows.
         if alpha == 0:
             return np.asarray(-np.log(share).mean(axis=-1))
         if alpha == 1:

@@ -99,6 +99,7 @@ def shrink(sample: GroupSample, *, level: float = 0.95) -> Shrunken:
 def _grid(mean: FloatArray, noise: FloatArray) -> _Grid:
     """For each sd, points of the common mean within four of its standard errors."""
     far = 4 * (float(np.std(mean, ddof=1)) + float(np.sqrt(noise.mean())))
+    # Midpoints: equal weights make the prior flat, and none is zero, where a + b is infinite.
     sd = far * (np.arange(_SPREADS) + 0.5) / _SPREADS
     weight = 1 / (noise + sd[:, None] ** 2)
     error = 1 / np.sqrt(weight.sum(axis=1))
@@ -126,6 +127,7 @@ def _normal(sample: GroupSample, noise: FloatArray, grid: _Grid) -> _Posterior:
 def _beta(sample: GroupSample, noise: FloatArray, grid: _Grid) -> _Posterior:
     centre = np.clip(grid.centre, 1e-9, 1 - 1e-9)[:, None]
     inside = (grid.centre > 0) & (grid.centre < 1)
+    # A beta with mean m and variance s² has a + b = m(1 − m)/s² − 1, so s² stays below m(1 − m).
     strength = centre * (1 - centre) / grid.sd[:, None] ** 2 - 1
     inside &= strength[:, 0] > 0
     strength = np.maximum(strength, 1e-9)

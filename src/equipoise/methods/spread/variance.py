@@ -63,7 +63,9 @@ def double_factor(size: IntArray, *, unbiased: bool, drawn: FloatArray | None = 
     """
     n = np.asarray(size, dtype=np.float64)
     m = n if drawn is None else drawn
-    # Lum, Zhang and Bower: σ²* = 2Y(1 − Y)/n − Y(1 − Y)/n², here with m rows drawn from n.
+    # Section 5.3 of Lum, Zhang and Bower: σ²* = 2Y(1 − Y)/n − Y(1 − Y)/n², here with m rows drawn
+    # from n. A resample's own variance, divisor m, is σ²(1 − 1/n)(1 − 1/m) on average, which they
+    # plug in as it is.
     total = 1 / n + (1 - 1 / n) / m
     return np.asarray(total / ((1 - 1 / n) * (1 - 1 / m)) if unbiased else total)
 
@@ -79,6 +81,7 @@ def corrected_variance(mean: FloatArray, spread: FloatArray, factor: FloatArray)
     >>> round(float(corrected_variance(y, y * (1 - y), f)), 6)
     0.06
     """
+    # (2) of Lum, Zhang and Bower, before the truncation at zero, which would bias it once more.
     return np.asarray(mean.var(axis=-1, ddof=1) - (spread * factor).mean(axis=-1))
 
 
@@ -111,5 +114,7 @@ def percentile_interval(values: FloatArray, level: float) -> Interval:
 def centred_interval(estimate: float, values: FloatArray, level: float) -> Interval:
     """Put the resampled deviations from their own mean around a point estimate."""
     tail = (1 - level) / 2
+    # Section 5.2 of Lum, Zhang and Bower leaves this to future work: the spread of double-corrected
+    # values around the single-corrected estimate.
     low, high = np.quantile(values - values.mean(), [tail, 1 - tail])
     return interval(estimate + low, estimate + high)

@@ -43,8 +43,10 @@ class Outside:
         value = max(abs(end) for end in reach)
         shift = np.abs(drawn.target)
         m, g, u = (np.linalg.norm(v, axis=-1) for v in (moments.mean, moments.cross, drawn.mean))
+        # The process has a − ν u for a, with ν in the range; where no range is used it is zero.
         a = np.linalg.norm(drawn.cross, axis=1) + shift * m + value * u
         a_out = self.moved_cross + shift * self.mean + value * self.moved
+        # Cauchy–Schwarz on the four products of a part inside with one outside; x is half the sum.
         x = (m * a_out + self.mean * a + self.cross * u + self.moved * g) / 2
         return x, self.mean * a_out + self.moved * self.cross
 
@@ -61,6 +63,7 @@ def outside_of(sample: TiltSample, moments: TiltMoments) -> Outside | None:
     )
     return Outside(
         mean=float(np.sqrt(rho)),
+        # Cauchy–Schwarz: the squared norm of a mean of L φ is at most P L² · P‖φ‖².
         cross=float(np.sqrt(rho * (share @ sample.values**2))),
         moved=moved,
         moved_cross=moved_cross,
@@ -72,6 +75,7 @@ def _unit_squares(sample: TiltSample, size: FloatArray) -> float:
     """Sum over what is resampled, rows or clusters, of its squared norm."""
     if sample.clusters is None:
         return float(sample.counts @ size**2)
+    # Features of a cluster may all point the same way, so norms add up before they are squared.
     return float((np.bincount(sample.clusters, sample.counts * size) ** 2).sum())
 
 
@@ -85,9 +89,11 @@ def widened(
     floor (‖β‖² + ‖γ‖²).
     """
     if floor is None:
+        # The larger eigenvalue of ((inside, x), (x, y)): the maximum over ‖β‖² + ‖γ‖² = 1.
         middle, half = (inside + y) / 2, (inside - y) / 2
         return np.asarray(middle + np.sqrt(half**2 + x**2))
     rho = outside.mean**2
     across = x + inside * np.sqrt(rho * outside.largest)
     beyond = y + inside * (rho - floor)
+    # The larger eigenvalue of ((0, across), (across, beyond)), over the least the scale can be.
     return np.asarray(inside + (beyond + np.sqrt(beyond**2 + 4 * across**2)) / (2 * floor))

@@ -63,6 +63,7 @@ def closest_tilts(
 def _closest(
     features: FloatArray, second: FloatArray, wanted: FloatArray, penalty: float
 ) -> Closest:
+    # Without constraints the minimum solves this system; the penalty also makes it invertible.
     matrix = second + penalty * np.eye(len(second))
     lower, _ = cho_factor(matrix, lower=True)
     lower = np.tril(lower)
@@ -88,6 +89,7 @@ def _closest(
 
 def _negative(values: FloatArray) -> IntArray:
     """The rows where a tilt is most negative."""
+    # A tenth of what is tolerated, so that what the last round leaves still passes.
     limit = -TOLERATED / 10 * max(float(values.max()), 0.0)
     order = np.argsort(values, kind="stable")[:_ADDED]
     return np.asarray(order[values[order] < limit])

@@ -84,6 +84,8 @@ class RowTilts:
     def draw(self, rng: np.random.Generator, size: int) -> Deviations:
         """Deviations of ``size`` resamples."""
         sample = self.sample
+        # w − 1 where Algorithm 8 of Cherian and Candès has w: at w = 1 the matrix A is
+        # antisymmetric, so its symmetric part is the same. For the target line 6 has w − 1 too.
         share = self._frequencies(rng, size) / sample.n
         both = np.concatenate([share, share * sample.values]) @ sample.features
         return Deviations(mean=both[:size], cross=both[size:], target=share @ sample.influence)
@@ -117,6 +119,7 @@ class NormalTilts:
 
     def __init__(self, sample: TiltSample) -> None:
         self._rank = sample.rank
+        # A multinomial draw of n rows gives averages the covariance of one row over n, exactly.
         self._root = _root(_covariance(sample) / sample.n)
 
     def draw(self, rng: np.random.Generator, size: int) -> Deviations:

@@ -80,12 +80,14 @@ def factor_kernel(
     # The pivot with the largest rest each time: greedy, and near the best that so many columns do.
     while len(pivots) < most and left.sum() > tolerance * trace:
         pivot, rank = int(np.argmax(left)), len(pivots)
+        # So small a rest is rounding, and its column would be divided by its root.
         if left[pivot] <= 1e-14 * whole.max():
             break
         if rank == len(columns):
             columns = np.concatenate([columns, np.zeros((min(rank, most - rank), n))])
         columns[rank] = _column(kernel, points, columns[:rank], pivot, left[pivot])
         left = _reduced(left, columns[rank], whole.max())
+        # Zero but for rounding, which must not make it a pivot once more.
         left[pivot] = 0.0
         pivots.append(pivot)
     chosen = np.array(pivots, dtype=np.int64)
@@ -107,6 +109,7 @@ def features_of(
     True
     """
     values = kernel.block(x, pivots)
+    # Forward substitution gives the line of F that the point would have had among the rows.
     return np.asarray(solve_triangular(corner, values.T, lower=True).T)
 
 

@@ -61,6 +61,7 @@ class Laplace:
         """Values for every row of ``x`` against every row of ``y``."""
         total = np.zeros((len(x), len(y)))
         for column, width in enumerate(self.bandwidths):
+            # A product of kernels of one column each, hence positive definite.
             total += np.abs(x[:, None, column] - y[None, :, column]) / width
         return np.exp(-total)
 

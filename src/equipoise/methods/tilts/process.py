@@ -23,6 +23,8 @@ def unscaled_extremes(moments: TiltMoments, drawn: Deviations) -> FloatArray:
     >>> unscaled_extremes(moments, drawn).round(6).tolist()
     [[0.0, 0.15]]
     """
+    # Line 7 of Algorithm 8 of Cherian and Candès subtracts t I. By their Lemma 23 it is t P[h]²,
+    # hence t 11ᵀ, which only adds to a and leaves the rank at four.
     first = drawn.cross - drawn.target[:, None] * moments.mean
     return extremes(moments.mean, moments.cross, first, drawn.mean)
 
@@ -41,6 +43,7 @@ def extremes(m: FloatArray, g: FloatArray, a: FloatArray, u: FloatArray) -> Floa
     along = np.einsum("ij,ij->i", u_out, third)
     vectors[3, :, 2] = along
     vectors[3, :, 3] = np.linalg.norm(u_out - along[:, None] * third, axis=1)
+    # (A + Aᵀ)/2 of line 8 of Algorithm 8; the coordinates of F take the place of K^{1/2}.
     matrix = _symmetric(vectors[2], vectors[0]) - _symmetric(vectors[3], vectors[1])
     values = np.linalg.eigvalsh(matrix)
     # The ball holds the zero function, so neither end passes zero.

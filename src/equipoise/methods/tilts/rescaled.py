@@ -74,6 +74,8 @@ def reach_of(sample: TiltSample, moments: TiltMoments) -> tuple[float, float]:
     kept = size > _THIN * size[-1]
     coordinates = axes[:, kept] @ ((axes[:, kept].T @ moments.cross) / size[kept])
     fitted = sample.features @ coordinates
+    # Both the projection and the metric bound the average, so the nearer end counts; where the
+    # range is a point, rounding may swap its ends.
     low = max(float(fitted.min()), float(sample.values.min()))
     high = min(float(fitted.max()), float(sample.values.max()))
     return min(low, high), max(low, high)

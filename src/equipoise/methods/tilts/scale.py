@@ -41,6 +41,7 @@ class ScaleGrid:
 
     def inner(self, xy: FloatArray, x_mean: FloatArray, y_mean: FloatArray) -> FloatArray:
         """Inner products in the whole form, from those in its diagonal part."""
+        # Sherman and Morrison, the form being a diagonal plus (τ/2) m mᵀ.
         return np.asarray(xy - self.tau / 2 * self.shrink * x_mean * y_mean)
 
 
@@ -76,6 +77,8 @@ def scale_of(
     >>> float(scale_of(0.5, 0.36, 2.0, 0.1))
     0.5
     """
+    # Appendix D of Cherian and Candès has max(|P h| √(P h²), h_*). An added floor keeps the scale
+    # homogeneous of degree two, so that h need not be normalised.
     return np.asarray(np.abs(mean) * np.sqrt(square) + floor * np.asarray(norm))
 
 
@@ -85,6 +88,7 @@ def _grid(largest: float, floor: float) -> FloatArray:
     At distance δ between neighbours the first term is at most cosh(δ/2) times too large. It counts
     for less as τ grows, since it is at most ``largest``/τ against the floor.
     """
+    # The optimum √(P h²)/|P h| is at least 1, by Jensen; the first point lies half a step above.
     tau = [math.exp(math.acosh(1 + SLACK))]
     while tau[-1] < largest / (floor * SLACK):
         room = SLACK * max(1.0, tau[-1] * floor / largest)

@@ -86,6 +86,8 @@ def _minor(x: FloatArray, rows: tuple[int, ...], columns: tuple[int, ...]) -> Fl
 
 def _bound(gram: dict[str, FloatArray], sign: float) -> FloatArray:
     """A number no eigenvalue of the process (or, with sign −1, of its negative) exceeds."""
+    # Weyl: the largest eigenvalue of a sum is at most the sum of those of its two parts, and a part
+    # xyᵀ + yxᵀ has x·y + |x||y|.
     first = np.sqrt(np.maximum(gram["mm"] * gram["aa"], 0)) + sign * gram["ma"]
     second = np.sqrt(np.maximum(gram["uu"] * gram["gg"], 0)) - sign * gram["ug"]
     return np.asarray((np.maximum(first, 0) + np.maximum(second, 0)) / 2)
@@ -98,6 +100,7 @@ def _largest_root(coefficients: _Coefficients, start: FloatArray) -> FloatArray:
     for _ in range(60):
         value = (((x - e1) * x + e2) * x - e3) * x + e4
         slope = ((4 * x - 3 * e1) * x + 2 * e2) * x - e3
+        # At a double root the slope vanishes with the value, and rounding may turn its sign.
         step = np.divide(value, slope, out=np.zeros_like(x), where=slope > 0)
         moved = np.clip(x - np.maximum(step, 0.0), 0.0, None)
         done = bool(np.all(x - moved <= 1e-9 * x))

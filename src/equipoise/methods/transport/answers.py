@@ -135,6 +135,7 @@ def choose(case: Case) -> tuple[Method, str]:
     """The method that suits the case, and why."""
     if _two_valued(case):
         return Method.EXACT, "the budget never binds and a row gains one of two amounts"
+    # Theorem 3.1 of Xue, Yurochkin and Sun: a single dual optimum makes the limit normal.
     if case.window.smooth:
         return Method.BETA, "the derivative is linear at every price that may be optimal"
     return Method.DIRECTIONAL, "several prices may be optimal, so the limit is not normal"
@@ -201,6 +202,7 @@ def _binomial(case: Case) -> BinomialLimit:
 
 def _beta(case: Case) -> BetaLimit:
     weights = case.counts / case.n
+    # ψ(f) = budget × price + f · gradient at an optimal price, and the first part does not vary.
     mean = float(weights @ case.gradient)
     return BetaLimit(
         offset=case.value - mean,

@@ -43,6 +43,7 @@ def default_rows(n: int) -> int:
     >>> default_rows(900), default_rows(2)
     (60, 2)
     """
+    # Algorithm 1 of Xue, Yurochkin and Sun; m → ∞ and m/n → 0, as their Theorem 4.1 asks.
     return min(n, math.ceil(2 * math.sqrt(n)))
 
 
@@ -109,8 +110,9 @@ def numerical_draws(
     (200, True)
     """
     n = int(counts.sum())
+    # Algorithm 2 of Xue, Yurochkin and Sun sets no limit, and with many cells would not end.
     weights, limit = counts / n, 20 * resamples if tries is None else tries
-    # It must vanish more slowly than 1/√n for the quotient to find the derivative.
+    # It must vanish more slowly than 1/√n for the quotient to find the derivative (Theorem 4.2).
     length = n**-0.25 if step is None else step
     centre, kept, tried, have = float(problem.values(weights)), [np.empty(0)], 0, 0
     for size, stream in _chunks(limit, rng):
@@ -147,6 +149,8 @@ def directional_draws(
         normals = _normals(weights, size, stream)
         for start in range(0, size, block):
             z = normals[start : start + block]
+            # Theorem 3.4 of Xue, Yurochkin and Sun: the infimum of (λ + l) · z over the dual
+            # optima, where λ + l is the gradient at a price.
             steps = np.cumsum(z[:, row] * width, axis=1) + (z @ before)[:, None]
             change = np.cumsum(steps * falls, axis=1)
             parts.append(z @ top + np.minimum(change.min(axis=1, initial=0.0), 0.0))
@@ -155,6 +159,7 @@ def directional_draws(
 
 def _normals(weights: FloatArray, size: int, stream: np.random.Generator) -> FloatArray:
     """Normal vectors with the covariance of a multinomial draw of one row."""
+    # √f g − f Σ √f g has covariance diag(f) − f fᵀ, Σ(f) in Theorem 3.1 of Xue, Yurochkin and Sun.
     root = np.sqrt(weights)
     free = stream.standard_normal((size, weights.size)) * root
     return np.asarray(free - free.sum(axis=1, keepdims=True) * weights)

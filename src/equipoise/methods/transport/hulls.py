@@ -158,7 +158,8 @@ def _segments(points: _Points, cells: int) -> Hulls:
     begin = np.flatnonzero(~opens[1:])
     width = points.cost[begin + 1] - points.cost[begin]
     slope = (points.gain[begin + 1] - points.gain[begin]) / width
-    # A fractional knapsack: whatever the weights of the cells, the steepest segments go first.
+    # (3.1) of Xue, Yurochkin and Sun is a fractional knapsack: whatever the weights of the cells,
+    # the steepest segments go first.
     order = np.argsort(-slope, kind="stable")
     begin = begin[order]
     return Hulls(

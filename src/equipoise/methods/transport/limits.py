@@ -290,6 +290,7 @@ class DrawnLimit:
 
     def p_above(self, delta: float) -> float:
         """Share of draws as far above as the value is above ``delta``."""
+        # The error rate at which the lower bound of Theorem 4.5 of the same paper reaches δ.
         return self._share(self.draws >= math.sqrt(self.n) * (self.value - delta))
 
     def p_below(self, delta: float) -> float:

@@ -73,6 +73,7 @@ def fair_costs(
     [1.0, 0.0, 1.0, 1.0, 0.0, 1.0]
     """
     points, labels = _projected(features, directions), _labels(features, classes)
+    # Section 2 of Xue, Yurochkin and Sun: squared distances, infinite between different labels.
     costs = _distances(points, points) ** _power(power)
     costs[labels[:, None] != labels] = np.inf
     return from_matrix(costs)

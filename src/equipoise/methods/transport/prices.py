@@ -93,8 +93,10 @@ def near_optimal(problem: Problem, weights: FloatArray, n: int, kappa: float) ->
         return _whole(problem)
     h = problem.hulls
     filled = _filled(problem, weights)
+    # (spent + width)² − spent² = width (2 spent + width): running second moments of the spending.
     second = np.cumsum(weights[h.row] * h.width * (2 * h.spent + h.width))
     spreads = np.sqrt(np.maximum(second - filled**2, 0.0))
+    # The root of what rounding leaves of a difference, some 10⁻¹⁴ of its terms.
     spreads[spreads <= 1e-7 * np.sqrt(second)] = 0.0
     # the second part stands for spending that a small sample has not shown yet
     unseen = np.maximum.accumulate(h.spent + h.width) * kappa**2 / n

@@ -59,6 +59,7 @@ def select_model(
     if not delta >= 0:
         raise ValueError(f"a tolerance is zero or positive; got {delta:g}")
     error, bound, value = table
+    # Section 5.2 of Xue, Yurochkin and Sun: with lower bounds, the models that (4.2) retains.
     candidates = bound <= delta
     # lexsort sorts by its last key first
     order = np.lexsort((value, error))

@@ -144,6 +144,7 @@ def _plan(problem: Problem, weights: FloatArray, share: FloatArray) -> Plan:
     mass = np.concatenate((weights[here], -moved, moved))
     keys, place = np.unique(source * cells + target, return_inverse=True)
     net = np.bincount(place, mass, minlength=keys.size)
+    # A cell that all mass has left keeps dust, which is nobody.
     keep = net > 1e-15 * weights[keys // cells]
     source, target, net = keys[keep] // cells, keys[keep] % cells, net[keep]
     gain = net * (problem.losses[target] - problem.losses[source])
