@@ -1,7 +1,7 @@
 """`certify`: bounds, or certificates, that hold for every group at once."""
 
 import dataclasses
-from typing import Any
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 from equipoise._rng import Rng, Seed, seed_of
 from equipoise._validate import known_keywords
@@ -36,7 +36,66 @@ from equipoise.trail import Trail
 #: What one claim gets, by the method.
 Certified = Bounds | CertificateList | RangeCertificates
 
+_ForBounds = (
+    Literal["band", "bootstrap", "bootstrap-published", "bootstrap-unscaled"]
+    | Literal["likelihood", "likelihood-plugin", "euclidean"]
+    | Band
+    | Bootstrap
+    | Likelihood
+    | Euclidean
+)
+_ForCertificates = (
+    Literal["certificates", "certificates-published", "certificates-unscaled"] | Certificates
+)
 
+
+class _Options(TypedDict, total=False):
+    """Options whose values do not change what kind of finding comes back."""
+
+    level: float
+    side: Side
+    tolerance: float | None
+    resamples: int | None
+    rng: Rng
+    progress: Progress
+
+
+@overload
+def certify(
+    trail: Trail | Tallied,
+    claim: Claim,
+    *,
+    method: _ForBounds | None = None,
+    **options: Unpack[_Options],
+) -> Bounds: ...
+@overload
+def certify(
+    trail: Trail | Tallied,
+    claim: Claim,
+    *,
+    method: _ForCertificates,
+    **options: Unpack[_Options],
+) -> CertificateList: ...
+@overload
+def certify(
+    trail: Trail | Tallied,
+    claim: Claim,
+    *,
+    method: AllRanges | Literal["all-ranges"],
+    **options: Unpack[_Options],
+) -> RangeCertificates: ...
+@overload
+def certify(
+    trail: Trail | Tallied, claim: Together, *, method: Any = None, **options: Unpack[_Options]
+) -> Joint: ...
+@overload
+def certify(
+    trail: Trail | Tallied,
+    claim: Claim | Together,
+    *,
+    method: Any = None,
+    **options: Unpack[_Options],
+) -> Certified | Joint: ...
 @known_keywords
 def certify(
     trail: Trail | Tallied,

@@ -1,7 +1,7 @@
 """`flag`: which groups differ, with control over how many flags are false."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypedDict, Unpack, overload
 
 from equipoise._rng import Rng, Seed, seed_of
 from equipoise._validate import known_keywords
@@ -19,6 +19,29 @@ from equipoise.findings.words import level_text
 from equipoise.trail import Trail
 
 
+class _Options(TypedDict, total=False):
+    """All options: none of them changes what kind of finding comes back."""
+
+    above: float | None
+    below: float | None
+    outside: tuple[float, float] | None
+    fdr: float
+    control: Control
+    method: Any
+    min_rows: int | None
+    resamples: int | None
+    rng: Rng
+    progress: Progress
+
+
+@overload
+def flag(trail: Trail | Tallied, claim: Claim, **options: Unpack[_Options]) -> Flags: ...
+@overload
+def flag(trail: Trail | Tallied, claim: Together, **options: Unpack[_Options]) -> Joint: ...
+@overload
+def flag(
+    trail: Trail | Tallied, claim: Claim | Together, **options: Unpack[_Options]
+) -> Flags | Joint: ...
 @known_keywords
 def flag(
     trail: Trail | Tallied,

@@ -25,8 +25,8 @@ def both_ways(
     trail: eq.Trail, claim: eq.Claim, side: str, tolerance: float
 ) -> tuple[RangeCertificates, CertificateList]:
     options = {"side": side, "tolerance": tolerance, "level": 0.9, "resamples": 200, "rng": 4}
-    swift = eq.certify(trail, claim, method="all-ranges", **options)  # type: ignore[arg-type]
-    listed = eq.certify(trail, claim, method="certificates-unscaled", **options)  # type: ignore[arg-type]
+    swift = eq.certify(trail, claim, method="all-ranges", **options)  # type: ignore[call-overload]
+    listed = eq.certify(trail, claim, method="certificates-unscaled", **options)  # type: ignore[call-overload]
     assert isinstance(swift, RangeCertificates)
     assert isinstance(listed, CertificateList)
     return swift, listed
