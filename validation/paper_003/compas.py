@@ -42,7 +42,7 @@ def run(full: bool = False) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     for name, method, aims in (("plug-in", PLUGGED, EXACT), ("profile", PROFILE, CORRECTED)):
         for level in (0.90, 0.95):
-            found: Any = eq.certify(trail, claim, level=level, method=method)
+            found = eq.certify(trail, claim, level=level, method=method)
             row = found.ask(race="African-American")
             ours = (row.lower, row.upper)
             close = max(abs(a - b) for a, b in zip(ours, aims[level], strict=True))

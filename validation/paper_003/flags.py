@@ -42,8 +42,8 @@ def run(full: bool = False) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     for name, figure in FIGURES.items():
         claim = eq.gap(eq.positive_predictive_value, across=GROUPS, target=figure["target"])
-        plug: Any = eq.flag(trail, claim, fdr=0.05, method="likelihood-plugin", **figure["limit"])
-        ours: Any = eq.flag(trail, claim, fdr=0.05, method="likelihood", **figure["limit"])
+        plug = eq.flag(trail, claim, fdr=0.05, method="likelihood-plugin", **figure["limit"])
+        ours = eq.flag(trail, claim, fdr=0.05, method="likelihood", **figure["limit"])
         tiers = published_reading(plug, figure["limit"])
         hull = [row.group for row in plug.rows if row.group in tiers and row.value in (0.0, 1.0)]
         again = [row.group for row in plug.rows if row.flagged]

@@ -116,7 +116,7 @@ def bounds(method: str, target: str) -> Audit:
 
     def audit(trail: eq.Trail, world: World, seed: int) -> bool:
         asked = None if method == "default" else method
-        found: Any = eq.certify(trail, claim_of(world, target), level=0.95, method=asked, rng=seed)
+        found = eq.certify(trail, claim_of(world, target), level=0.95, method=asked, rng=seed)
         if world is PLANTED:
             row = found.ask(race="C")
             return row.lower is not None and row.lower > 0
@@ -136,7 +136,7 @@ def flags(method: str, target: str, control: Any) -> Audit:
 
     def audit(trail: eq.Trail, world: World, seed: int) -> bool:
         asked = None if method == "default" else method
-        found: Any = eq.flag(
+        found = eq.flag(
             trail, claim_of(world, target), fdr=NOMINAL, control=control, method=asked, rng=seed
         )
         return bool(found.ask(race="C").flagged if world is PLANTED else found.flagged)
@@ -148,7 +148,7 @@ def certificates(target: str) -> Audit:
     """Whether anything is certified to lie above what it is; in the planted world, the gap."""
 
     def audit(trail: eq.Trail, world: World, seed: int) -> bool:
-        found: Any = eq.certify(
+        found = eq.certify(
             trail,
             claim_of(world, target),
             level=0.95,

@@ -94,7 +94,7 @@ def test_the_worst_range_of_each_width(side: Any, worst: Any) -> None:
     rng = np.random.default_rng(4)
     table = pl.DataFrame({"x": rng.integers(0, 5, 400), "d": rng.integers(0, 2, 400)})
     claim = eq.gap("selection_rate", across=eq.intervals("x"))
-    found: Any = eq.certify(eq.read(table, prediction="d"), claim, side=side, rng=1)
+    found = eq.certify(eq.read(table, prediction="d"), claim, side=side, rng=1)
     curve = found.by_width()
     assert [point["width"] for point in curve] == [0, 1, 2, 3, 4]
     for point in curve:

@@ -15,7 +15,7 @@ SHOWN, SHOWN_NOT, UNDETERMINED = eq.Verdict.SHOWN, eq.Verdict.SHOWN_NOT, eq.Verd
 
 
 def test_flags_never_end_in_shown() -> None:
-    found: Any = eq.flag(TRAIL, RACE, above=0.05, rng=1)
+    found = eq.flag(TRAIL, RACE, above=0.05, rng=1)
     assert found.conclusion is SHOWN_NOT
     none = dataclasses.replace(
         found, rows=tuple(dataclasses.replace(row, flagged=False) for row in found.rows)
@@ -27,8 +27,9 @@ def test_flags_never_end_in_shown() -> None:
 
 def test_ratios_read_as_times_and_gaps_with_their_sign() -> None:
     claim = eq.ratio("selection_rate", across="race")
-    ratio: Any = eq.flag(TRAIL, claim, below=0.8, fdr=0.5, rng=1)
+    ratio = eq.flag(TRAIL, claim, below=0.8, fdr=0.5, rng=1)
     row = ratio.flagged[0]
+    assert row.value is not None
     assert f"{100 * row.value:.1f} %, {row.disparity:.2f} times (n = " in ratio.sentences()[1]
     boxes = ratio.plot().to_dict()["datasets"].values()
     texts = [record["text"] for records in boxes for record in records if "text" in record]
@@ -36,7 +37,7 @@ def test_ratios_read_as_times_and_gaps_with_their_sign() -> None:
 
 
 def test_certificates_show_all_or_nothing_and_never_a_violation() -> None:
-    found: Any = eq.certify(TRAIL, RACE, method="certificates", tolerance=0.4, resamples=50, rng=1)
+    found = eq.certify(TRAIL, RACE, method="certificates", tolerance=0.4, resamples=50, rng=1)
     assert isinstance(found, CertificateList)
     yes, no = (dataclasses.replace(found.rows[0], certified=x) for x in (True, False))
     for rows, verdict in (
@@ -47,7 +48,7 @@ def test_certificates_show_all_or_nothing_and_never_a_violation() -> None:
 
 
 def test_several_claims_are_shown_only_together() -> None:
-    found: Any = eq.certify(TRAIL, eq.equalized_odds(across="sex"), tolerance=0.1, rng=1)
+    found = eq.certify(TRAIL, eq.equalized_odds(across="sex"), tolerance=0.1, rng=1)
     assert isinstance(found, Joint)
     names = [name for name in found.parts if name != "kind"]
     part: Any = found.part(names[0])
