@@ -56,9 +56,9 @@ def summarize(
     measures
         Which of ``"difference"`` and ``"ratio"`` (highest against lowest group),
         ``"max_deviation"`` and ``"mean_deviation"`` (from the mean of the groups), ``"variance"``
-        and ``"entropy"`` (generalised entropy index); all six if not given.
+        and ``"entropy"`` (generalized entropy index); all six if not given.
     alpha
-        Order of the generalised entropy index; 0 and 1 are its limits.
+        Order of the generalized entropy index; 0 and 1 are its limits.
     level
         Confidence level of each interval on its own.
     resamples

@@ -147,7 +147,7 @@ class Summary(Finding):
     level: float
     """Confidence level of each interval on its own."""
     alpha: float
-    """Order of the generalised entropy index."""
+    """Order of the generalized entropy index."""
     resamples: int
     """Resamples behind biases and intervals."""
     engine: str

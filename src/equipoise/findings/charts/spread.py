@@ -8,7 +8,7 @@ from typing import Any
 from equipoise.findings.charts.style import CALM, UNSURE, data, rules, something, styled
 
 _SERIES = {"uncorrected": UNSURE, "corrected": CALM}
-_WIDTH, _LINE = 420, 34
+_WIDTH, _LINE, _NAMES = 420, 34, 170
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,28 +33,22 @@ def spans(bars: Sequence[Span], *, title: str, subtitle: Sequence[str]) -> Any:
     panels: dict[str, list[Span]] = {}
     for bar in something(bars):
         panels.setdefault(bar.measure, []).append(bar)
-    drawn = alt.vconcat(*(_panel(name, own) for name, own in panels.items()), spacing=14)
+    drawn = alt.vconcat(*(_panel(own) for own in panels.values()), spacing=14)
     wrapped = [
         line for text in subtitle for line in textwrap.wrap(text, 100, break_on_hyphens=False)
     ]
     return styled(drawn, title, wrapped)
 
 
-def _panel(measure: str, bars: Sequence[Span]) -> Any:
+def _panel(bars: Sequence[Span]) -> Any:
     """One measure, on a scale of its own, with the layers for which it has numbers."""
     import altair as alt
 
     records = [_record(bar, bars) for bar in bars]
-    beside = alt.Axis(
-        labels=False,
-        ticks=False,
-        domain=False,
-        titleAngle=0,
-        titleAlign="right",
-        titleFontWeight="normal",
-    )
+    # labels, not titles: a title beside its axis gets no room of its own and is cut off
+    beside = alt.Axis(title=None, ticks=False, domain=False, labelLimit=_NAMES, minExtent=_NAMES)
     base = alt.Chart().encode(
-        y=alt.Y("measure:N", title=measure, axis=beside),
+        y=alt.Y("measure:N", axis=beside),
         yOffset=alt.YOffset("series:N", sort=list(_SERIES)),
         color=alt.Color(
             "series:N",

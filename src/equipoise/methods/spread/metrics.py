@@ -32,7 +32,7 @@ def meta_metric(kind: Meta, mean: FloatArray, *, alpha: float = 2.0) -> FloatArr
     mean
         Group means; the last axis runs over the groups.
     alpha
-        Order of the generalised entropy index; 0 and 1 are its limits.
+        Order of the generalized entropy index; 0 and 1 are its limits.
 
     Examples
     --------

@@ -64,7 +64,7 @@ def entropy_interval(
     alpha: float,
     rng: np.random.Generator,
 ) -> tuple[Interval, float]:
-    """Return the same for the generalised entropy index, around its corrected ``estimate``."""
+    """Return the same for the generalized entropy index, around its corrected ``estimate``."""
 
     def statistic(mean: FloatArray, spread: FloatArray) -> FloatArray:
         return meta_metric(Meta.ENTROPY, mean, alpha=alpha)

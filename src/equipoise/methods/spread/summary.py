@@ -95,7 +95,7 @@ def summarize_spread(
     level
         Confidence level.
     alpha
-        Order of the generalised entropy index.
+        Order of the generalized entropy index.
     resamples
         Number of resamples.
     draws
