@@ -60,7 +60,8 @@ def _write_readme() -> None:
         "# Benchmarks",
         "",
         "Made by `make bench`. Each comparison runs both sides in the same run, in processes of their",
-        "own; the best of several runs counts. Ratios travel between machines, seconds do not.",
+        "own; the best of several runs counts. Imports and data come before the clock starts, and are",
+        "frozen for the garbage collector. Ratios travel between machines, seconds do not.",
         "",
     ]
     for path in sorted((HERE / "results").glob("*.json")):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
 from equipoise.methods.arrays import BoolArray, FloatArray
 from equipoise.methods.nulls.binomial import RateTails, known_target
@@ -42,8 +43,9 @@ def smallest_reachable(
     # Given n, all ones is the strongest evidence upward and all zeros downward.
     up = full if not isinstance(null, Below) else np.full(n.shape, np.nan)
     down = none if not isinstance(null, Above) else np.full(n.shape, np.nan)
-    first = _first(lambda k: p(k) <= alpha, _top(n, target, null), n, up <= alpha)
-    last = _first(lambda k: p(n - k) <= alpha, n - _bottom(n, target, null), n, down <= alpha)
+    top, bottom = target + max(null.limits), target + min(null.limits)
+    first = _first(lambda k: p(k) <= alpha, n, top, alpha, up <= alpha)
+    last = _first(lambda k: p(n - k) <= alpha, n, 1 - bottom, alpha, down <= alpha)
     size = np.where(n > 0, n, 1.0)
     return Reachable(
         smallest_p=np.fmin(up, down),
@@ -52,29 +54,24 @@ def smallest_reachable(
     )
 
 
-def _top(n: FloatArray, target: FloatArray, null: Null) -> FloatArray:
-    """Count at the top of the null, where p-values begin to fall as the count grows."""
-    return np.clip(np.ceil(n * (target + max(null.limits))), 0.0, n)
-
-
-def _bottom(n: FloatArray, target: FloatArray, null: Null) -> FloatArray:
-    return np.clip(np.floor(n * (target + min(null.limits))), 0.0, n)
-
-
 def _first(
     shown: Callable[[FloatArray], BoolArray],
-    start: FloatArray,
-    stop: FloatArray,
+    n: FloatArray,
+    rate: FloatArray,
+    alpha: float,
     possible: BoolArray,
 ) -> FloatArray:
-    """Smallest count in [start, stop] at which something is shown, by halving; NaN if none."""
-    low, high = start.copy(), stop.copy()
-    # usually within a few standard errors of the start, so there the first cut is made
-    middle = np.minimum(start + np.ceil(3 * np.sqrt(stop)), stop)
+    """Smallest count from n · rate on at which something is shown, by halving; NaN if none."""
+    rate = np.clip(rate, 0.0, 1.0)
+    # below the rate p-values fall as the count grows toward it, and nothing is shown
+    low, high = np.ceil(n * rate), n.copy()
+    # The normal quantile misses that of a count by a few at any n, so the first cuts are there.
+    guess = np.ceil(n * rate + ndtri(1 - alpha) * np.sqrt(n * rate * (1 - rate)))
+    cuts = iter((guess + 4, guess - 4))
     for _ in range(64):
         if not bool((low < high).any()):
             break
+        middle = np.clip(next(cuts, np.floor((low + high) / 2)), low, high)
         here = shown(middle)
         high, low = np.where(here, middle, high), np.where(here, low, np.minimum(middle + 1, high))
-        middle = np.floor((low + high) / 2)
     return np.where(possible, high, np.nan)
