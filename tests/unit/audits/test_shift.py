@@ -403,3 +403,9 @@ def test_a_claim_without_groups_is_about_everyone() -> None:
     (row,) = eq.describe(trail, claim).rows
     assert row.group == "everyone"
     assert row.n == 600
+
+
+def test_few_rows_are_called_few() -> None:
+    said = [" ".join(audit(people(n)).assumptions) for n in (300, 400)]
+    assert "300 rows are few" in said[0]
+    assert "few" not in said[1]
