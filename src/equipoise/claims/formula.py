@@ -108,13 +108,21 @@ def _tree(text: str) -> ast.expr:
         with warnings.catch_warnings():
             # Python warns of doubtful escapes in quoted text; here they are just text.
             warnings.simplefilter("ignore")
-            return ast.parse(text.strip(), mode="eval").body
+            return _as_written(ast.parse(text.strip(), mode="eval").body, text.strip())
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise ClaimError(
             f"The formula {_short(text)} cannot be read: {type(error).__name__}. "
             "Write a Python expression such as 'label == 0 and age < 25'; a column whose name is "
             "no Python name is written column('days late')."
         ) from error
+
+
+def _as_written(tree: ast.expr, text: str) -> ast.expr:
+    """The tree with names as they are written: Python takes ª for a, but columns are not alike."""
+    for node in () if text.isascii() else ast.walk(tree):
+        if isinstance(node, ast.Name):
+            node.id = ast.get_source_segment(text, node) or node.id
+    return tree
 
 
 def _depth(tree: ast.AST) -> int:

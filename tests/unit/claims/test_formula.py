@@ -182,3 +182,8 @@ def test_what_has_no_value_does_not_hold_on_any_engine(formula: str, engine: str
     (row,) = eq.describe(eq.read(given, prediction="p"), claim).rows
     # zero divides nothing, and has no logarithm that is a number
     assert row.n == (3 if formula == "x % x == 0" else 2)
+
+
+def test_names_are_those_written_not_those_python_takes_them_for() -> None:
+    assert parse("ª > 1 and a < 2").names == ("a", "ª")
+    assert parse("(größe\n + ﬁ) > ｘ").names == ("größe", "ﬁ", "ｘ")
