@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from equipoise._validate import known_name, listing
+from equipoise._validate import known_name, listing, short
 from equipoise.errors import ClaimError
 
 T = TypeVar("T", bound=type)
@@ -177,8 +177,8 @@ def _plain_scalar(value: Any, other: Callable[[Any], Any] | None) -> Any:
 def _number(text: Any) -> float:
     try:
         return float(text)
-    except (TypeError, ValueError) as error:
-        raise ClaimError(f"Expected a number such as 'inf'; got {text!r}.") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ClaimError(f"Expected a number such as 'inf'; got {short(repr(text))}.") from error
 
 
 def _is_missing(value: Any) -> bool:

@@ -68,7 +68,8 @@ def known_name(
     if name in choices:
         return name
     hint = did_you_mean(name, choices) if isinstance(name, str) else ""
-    raise error(f"{what} {name!r} does not exist.{hint} There is: {listing(choices, most=20)}.")
+    said = short(repr(name), most=200)
+    raise error(f"{what} {said} does not exist.{hint} There is: {listing(choices, most=20)}.")
 
 
 def fraction(what: str, value: object) -> float:

@@ -80,7 +80,13 @@ def fetch_rows(
 def _countable(frame: Frame) -> Frame:
     """A pandas table as an Arrow table where that is possible: pandas knows fewer sums on Arrow."""
     if frame.implementation.is_pandas() and importlib.util.find_spec("pyarrow"):
-        arrow: Frame = nw.from_native(frame.collect().to_arrow()).lazy()
+        from pyarrow import ArrowException  # type: ignore[import-untyped]
+
+        try:
+            arrow: Frame = nw.from_native(frame.collect().to_arrow()).lazy()
+        except ArrowException:
+            # columns of mixed objects, which are refused where they are read
+            return frame
         return arrow
     return frame
 

@@ -22,6 +22,8 @@ def steady(x: FloatArray, size: FloatArray) -> FloatArray:
     True
     """
     unit = np.exp2(np.ceil(np.log2(np.where(size > 0, size, 1.0))) - DIGITS)
+    # sums too small for so many digits are kept to those that floats have
+    unit = np.maximum(unit, np.finfo(np.float64).tiny)
     return np.asarray(np.round(x / unit) * unit)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from equipoise._codec import kind
-from equipoise._validate import known_keywords, real, whole
+from equipoise._validate import known_keywords, real, whole, yes_or_no
 from equipoise.claims.formula import parse
 from equipoise.errors import ClaimError
 
@@ -68,6 +68,7 @@ class Ordered:
         _check_column(self.column)
         if self.edges is not None and self.quantiles is not None:
             raise ClaimError("Pass either edges= or grid=, not both.")
+        yes_or_no("role", self.role)
         if self.edges is not None:
             object.__setattr__(self, "edges", increasing("edges", self.edges, least=2))
         if self.quantiles is not None:

@@ -136,7 +136,7 @@ def _mapping(read: Reader, data: Any, place: str) -> Mapping[str, Any]:
 def _array(data: Any, place: str) -> Any:
     try:
         return np.array(data, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         said = f"{place} must be numbers in equal rows; got {_said(data)}."
         raise EquipoiseError(said) from error
 

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -144,3 +145,18 @@ def test_no_spread_in_many_resamples_leaves_a_bound_open() -> None:
     found = certify_(trail, claim, method="bootstrap", rng=1)
     numbers_are_numbers(found)
     assert all(row.upper is None or row.upper >= 0.9 - 1e-9 for row in found.rows)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("method", ["bootstrap", "bootstrap-published", "certificates"])
+def test_rows_that_never_differ_within_a_group_bound_nothing(times: int, method: str) -> None:
+    rng = np.random.default_rng(1)
+    data = pl.DataFrame({"g": [f"{i}" for i in range(50)], "x": rng.random(50)})
+    trail = eq.read(pl.concat([data] * times), attributes=["g"])
+    claim = eq.gap(eq.metric("x", "x", low=0, high=1), across="g", target=0.5)
+    found: Any = eq.certify(trail, claim, side="lower", tolerance=0.0, method=method, rng=1)
+    if method == "certificates":
+        assert not found.certified
+    else:
+        assert all(row.lower is None and row.note for row in found.rows)
+        assert all(row.lower is None for row in found.at(0.5).rows)

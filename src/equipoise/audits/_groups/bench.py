@@ -224,6 +224,17 @@ def _gather(trail: Trail | Tallied, claim: Claim) -> tuple[Cells, bootstrap.Infl
     )
 
 
+def without_spread(bench: Bench) -> bool:
+    """Whether no group has two rows that differ: then no resample can differ from the sample."""
+    sums = bench.collection.sums
+    cells = bench.cells
+    weight, total, square = (sums(x) for x in (cells.weight, cells.total, cells.square))
+    some = weight > 0
+    centred = square[some] - total[some] ** 2 / weight[some]
+    # sums are kept to 33 binary digits, so a smaller remainder is rounding
+    return bool((centred <= 1e-9 * square[some]).all())
+
+
 def group_fields(bench: Bench) -> list[dict[str, Any]]:
     """The fields that every row about a group begins with, in the order of the collection."""
     found = bench.estimates

@@ -3,6 +3,8 @@
 import dataclasses
 from typing import Any
 
+import numpy as np
+
 from equipoise._codec import to_plain
 from equipoise._rng import Seed
 from equipoise.audits._fields import finite, possible_range, provenance_of
@@ -13,6 +15,7 @@ from equipoise.audits._groups.bench import (
     audit_of,
     group_fields,
     status_note,
+    without_spread,
 )
 from equipoise.audits._groups.likelihood import Found, likelihood_bounds
 from equipoise.audits._groups.options import CertifyOptions
@@ -40,16 +43,20 @@ def _by_bootstrap(bench: Bench, options: CertifyOptions, seed: Seed, progress: P
     read = bootstrap.simultaneous_bounds(
         bench.estimates, extremes, scaling, level=options.level, side=bootstrap.Side(options.side)
     )
+    # One row has no spread of its own, and equal rows show none: nothing follows from either.
+    alone = (bench.estimates.status == bootstrap.Status.SINGLE) | without_spread(bench)
+    reach = bootstrap.half_width_factors(bench.estimates, scaling)
     found = Found(
-        lower=read.lower,
-        upper=read.upper,
-        reach=bootstrap.half_width_factors(bench.estimates, scaling),
+        lower=np.where(alone, np.nan, read.lower),
+        upper=np.where(alone, np.nan, read.upper),
+        reach=np.where(alone, np.nan, reach),
         critical=read.critical,
         draws=tuple(zip(extremes.lowest.tolist(), extremes.highest.tolist(), strict=True)),
         engine=extremes.engine,
         recipe=None,
         guarantee="",
         assumption="large-sample approximation by the bootstrap",
+        note="no group has two rows that differ" if without_spread(bench) else "",
     )
     return _finding(bench, dataclasses.replace(options, method=method), seed, found)
 
@@ -79,7 +86,7 @@ def _finding(bench: Bench, options: CertifyOptions, seed: Seed, found: Found) ->
     )
     ends = zip(found.lower.tolist(), found.upper.tolist(), found.reach.tolist(), strict=True)
     rows = tuple(
-        _bounded(draft, fields, status_note(bench, i), *map(finite, three))
+        _bounded(draft, fields, status_note(bench, i) or found.note, *map(finite, three))
         for i, (fields, three) in enumerate(zip(group_fields(bench), ends, strict=True))
     )
     return dataclasses.replace(draft, rows=rows)

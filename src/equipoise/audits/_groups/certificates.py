@@ -3,7 +3,13 @@
 from equipoise._codec import to_plain
 from equipoise._rng import Seed
 from equipoise.audits._fields import finite, provenance_of
-from equipoise.audits._groups.bench import Bench, audit_of, group_fields, status_note
+from equipoise.audits._groups.bench import (
+    Bench,
+    audit_of,
+    group_fields,
+    status_note,
+    without_spread,
+)
 from equipoise.audits._groups.options import CertifyOptions
 from equipoise.audits._progress import Progress, progress_bar
 from equipoise.errors import OptionError
@@ -70,7 +76,8 @@ def _limit(bench: Bench, tolerance: float | None) -> float:
 def _rows(
     bench: Bench, results: tuple[bootstrap.Certificates, ...], level: float
 ) -> tuple[CertifiedGroup, ...]:
-    certified = bootstrap.combine(results, level)
+    # equal rows show no error, which is not to say that there is none
+    certified = bootstrap.combine(results, level) & (not without_spread(bench))
     # both sides of a range must be certified, so the weaker one is the group's p-value
     worst = [max(float(r.exceedances[i]) for r in results) for i in range(len(certified))]
     return tuple(

@@ -38,6 +38,8 @@ class Found:
     recipe: Mapping[str, Any] | None
     guarantee: str
     assumption: str
+    note: str = ""
+    """Why nothing is said about any group."""
 
 
 def band_applies(bench: Bench) -> bool:

@@ -67,7 +67,9 @@ def simultaneous_bounds(
     # Cherian and Candès, (7) and (8): the process was multiplied by p̂ and by p*, so that small
     # groups cannot rule its maximum, and the bound divides by p̂² in turn.
     critical = critical_value(extremes, level=level, side=side)
-    width = critical * half_width_factors(groups, scaling)
+    with np.errstate(over="ignore"):
+        # a width beyond all floats is no bound at all
+        width = critical * half_width_factors(groups, scaling)
     blank = np.where(np.isnan(width), np.nan, 0.0)
     lower = groups.estimate - width if side is not Side.UPPER else blank - np.inf
     upper = groups.estimate + width if side is not Side.LOWER else blank + np.inf

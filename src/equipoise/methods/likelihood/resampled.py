@@ -42,7 +42,7 @@ class Calibration:
         """
         # Draws end somewhere: beyond their 1 % point the tail of χ², stretched to meet it, goes on.
         top = self._top
-        if statistic > top and np.isfinite(top):
+        if statistic > top and 0 < top < np.inf:
             return float(chdtrc(self.rank, statistic * chdtri(self.rank, _TAIL) / top))
         return (1 + int((self.draws >= statistic).sum())) / (self.draws.size + 1)
 

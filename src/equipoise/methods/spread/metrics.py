@@ -81,6 +81,8 @@ def _ratio(mean: FloatArray) -> FloatArray:
 
 
 def _entropy(mean: FloatArray, alpha: float) -> FloatArray:
+    # normal draws of a small mean may fall below zero, where no mean of such a metric lies
+    mean = np.maximum(mean, 0.0)
     centre = mean.mean(axis=-1, keepdims=True)
     share = np.divide(mean, centre, out=np.ones_like(mean), where=centre > 0)
     with np.errstate(divide="ignore", over="ignore"):
