@@ -23,7 +23,7 @@ def steady(x: FloatArray, size: FloatArray) -> FloatArray:
     """
     unit = np.exp2(np.ceil(np.log2(np.where(size > 0, size, 1.0))) - DIGITS)
     # sums too small for so many digits are kept to those that floats have
-    unit = np.maximum(unit, np.finfo(np.float64).tiny)
+    unit = np.maximum(unit, np.finfo(np.float64).smallest_subnormal)
     return np.asarray(np.round(x / unit) * unit)
 
 
