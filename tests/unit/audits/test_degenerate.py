@@ -160,3 +160,13 @@ def test_rows_that_never_differ_within_a_group_bound_nothing(times: int, method:
     else:
         assert all(row.lower is None and row.note for row in found.rows)
         assert all(row.lower is None for row in found.at(0.5).rows)
+
+
+def test_one_row_is_not_bounded_by_the_little_that_others_vary() -> None:
+    rng = np.random.default_rng(1)
+    alone = pl.DataFrame({"g": [f"{i}" for i in range(50)], "x": rng.random(50)})
+    pair = pl.DataFrame({"g": ["pair", "pair"], "x": [0.5, 0.501]})
+    trail = eq.read(pl.concat([alone, pair]), attributes=["g"])
+    claim = eq.gap(eq.metric("x", "x", low=0, high=1), across="g", target=0.5)
+    rows = eq.certify(trail, claim, method="bootstrap", rng=1).rows
+    assert all(row.lower is None and row.upper is None for row in rows if row.n == 1)

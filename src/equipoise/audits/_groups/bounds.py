@@ -44,7 +44,8 @@ def _by_bootstrap(bench: Bench, options: CertifyOptions, seed: Seed, progress: P
         bench.estimates, extremes, scaling, level=options.level, side=bootstrap.Side(options.side)
     )
     # One row has no spread of its own, and equal rows show none: nothing follows from either.
-    alone = (bench.estimates.status == bootstrap.Status.SINGLE) | without_spread(bench)
+    still = without_spread(bench)
+    alone = (bench.estimates.status == bootstrap.Status.SINGLE) | still
     reach = bootstrap.half_width_factors(bench.estimates, scaling)
     found = Found(
         lower=np.where(alone, np.nan, read.lower),
@@ -56,7 +57,7 @@ def _by_bootstrap(bench: Bench, options: CertifyOptions, seed: Seed, progress: P
         recipe=None,
         guarantee="",
         assumption="large-sample approximation by the bootstrap",
-        note="no group has two rows that differ" if without_spread(bench) else "",
+        note="no group has two rows that differ" if still else "",
     )
     return _finding(bench, dataclasses.replace(options, method=method), seed, found)
 
