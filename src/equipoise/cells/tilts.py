@@ -14,7 +14,7 @@ from equipoise.claims.dimension import Levels, Tilt
 from equipoise.claims.tilts import Computed, Tilts
 from equipoise.errors import ClaimError, TrailError
 from equipoise.methods.arrays import AnyArray, FloatArray, GroupSums
-from equipoise.methods.bootstrap.tilted import TiltSums
+from equipoise.methods.tilted import TiltSums
 
 # What a group is called by in `where`, and in `ask(tilt=…)`.
 _CALLED = "tilt"
@@ -51,12 +51,14 @@ def _sums(weights: FloatArray, cells: Cells) -> GroupSums:
     members = sparse_sums(tilt, cell, number, len(weights))
     if flat.all():
         return members
-    scaled = np.stack([_scaled(column, cells.rows) for column in weights.T], axis=1)[cell, tilt]
+    dense = np.stack([_scaled(column, cells.rows) for column in weights.T], axis=1)
+    scaled = dense[cell, tilt]
     return TiltSums(
         first=sparse_sums(tilt, cell, number, len(weights), scaled),
         squares=sparse_sums(tilt, cell, number, len(weights), scaled**2),
         members=members,
         flat=flat,
+        weights=dense,
     )
 
 

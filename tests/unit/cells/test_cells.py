@@ -12,7 +12,7 @@ from equipoise.cells.levels import encode, sort_levels
 from equipoise.cells.merge import merge
 from equipoise.cells.rows import pull_rows
 from equipoise.cells.steady import steady
-from equipoise.methods.bootstrap.tilted import TiltSums
+from equipoise.methods.tilted import TiltSums
 
 TABLE = pl.DataFrame(
     {"y": [1, 0, 1, 0], "p": [1, 1, 0, 0], "g": ["a", "b", "a", None], "s": [0.1, 0.7, 0.2, 0.9]}

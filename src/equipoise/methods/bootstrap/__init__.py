@@ -80,7 +80,7 @@ from equipoise.methods.bootstrap.targets import (
     Reference,
     Target,
 )
-from equipoise.methods.bootstrap.tilted import TiltSums
+from equipoise.methods.tilted import TiltSums
 
 __all__ = [
     "CHUNK",

@@ -9,7 +9,7 @@ from equipoise.methods.bootstrap.data import CellMoments, observed_totals
 from equipoise.methods.bootstrap.status import Status
 from equipoise.methods.bootstrap.sums import GroupTotals, group_totals, quotient, second
 from equipoise.methods.bootstrap.targets import Target
-from equipoise.methods.bootstrap.tilted import worth
+from equipoise.methods.tilted import worth
 
 #: Sums come to 33 binary digits, so differences of squares below this share are no spread.
 ROUNDING = 2e-9

@@ -7,7 +7,7 @@ import numpy as np
 
 from equipoise.methods.arrays import FloatArray, GroupSums, IntArray
 from equipoise.methods.bootstrap.data import Totals
-from equipoise.methods.bootstrap.tilted import TiltSums, squared
+from equipoise.methods.tilted import TiltSums, squared
 
 Second = tuple[FloatArray, FloatArray, FloatArray]
 """Sums of w², w²L and w²L²."""

@@ -17,7 +17,7 @@ from equipoise.methods.bootstrap.sums import (
     sum_each,
     take_sum,
 )
-from equipoise.methods.bootstrap.tilted import members, weighs_alike
+from equipoise.methods.tilted import members, weighs_alike
 
 
 class Target(Protocol):

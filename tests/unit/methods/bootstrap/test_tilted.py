@@ -10,7 +10,7 @@ from equipoise.methods import bootstrap as bs
 from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
 from equipoise.methods.bootstrap.process import bound_deviations
 from equipoise.methods.bootstrap.studentized import studentized_deviations
-from equipoise.methods.bootstrap.tilted import TiltSums, members, squared, weighs_alike, worth
+from equipoise.methods.tilted import TiltSums, members, squared, weighs_alike, worth
 from equipoise.methods.nulls import Above
 
 N, TILTS = 40, 3

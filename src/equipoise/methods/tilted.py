@@ -23,6 +23,8 @@ class TiltSums:
     """Adds up the cells in which h is positive."""
     flat: BoolArray
     """Which tilts weigh all their rows alike, and so are groups."""
+    weights: FloatArray
+    """The weight of each cell in each tilt, shape ``(C, G)``."""
 
     def __call__(self, x: FloatArray, /) -> FloatArray:
         """Σ h x of every tilt."""
@@ -57,6 +59,7 @@ def worth(sums: GroupSums, rows: FloatArray) -> FloatArray:
     ...     squares=lambda x: x @ np.array([1.0, 0.25]),
     ...     members=lambda x: x.sum(axis=-1),
     ...     flat=np.array(False),
+    ...     weights=np.array([[1.0], [0.5]]),
     ... )
     >>> float(worth(half, np.array([10.0, 10.0])))
     18.0

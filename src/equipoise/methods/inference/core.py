@@ -1,0 +1,302 @@
+"""One core for all group audits: a pivot per group, one joint law, one layer of multiplicity.
+
+From the sums of cells it makes the pivot that suits the data (counts, effective counts, own spread,
+clusters), says which groups it cannot answer and why, and draws all groups' scores at once.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from equipoise.methods.arrays import FloatArray, GroupSums, IntArray
+from equipoise.methods.inference.clusters import (
+    LEAST_DEGREES,
+    ClusterSums,
+    LeftOut,
+    leave_out,
+)
+from equipoise.methods.inference.comparison import Comparison, Moments, Status, compare, over
+from equipoise.methods.inference.counts import CountPivot
+from equipoise.methods.inference.invert import Pivot, bounds
+from equipoise.methods.inference.joint import (
+    CellDraws,
+    ClusterDraws,
+    JointLaw,
+    RowDraws,
+    joint_law,
+)
+from equipoise.methods.inference.student import (
+    LEAST_ROWS,
+    Spread,
+    StudentPivot,
+    effective_rows,
+    row_spread,
+    student_tails,
+    too_skewed,
+)
+from equipoise.methods.inference.tails import Tails
+from equipoise.methods.targets import Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterPivot:
+    """p-values of disparities of a real-valued metric whose rows come in clusters."""
+
+    comparison: Comparison
+    """Groups beside their target."""
+    left_out: LeftOut
+    """What leaving out clusters does."""
+
+    @property
+    def estimate(self) -> FloatArray:
+        """The disparities."""
+        return self.comparison.estimate
+
+    @property
+    def error(self) -> FloatArray:
+        """Standard error of the disparity."""
+        found = self.comparison
+        factor = found.factor(np.where(np.isfinite(self.estimate), self.estimate, 1.0))
+        unit = found.target.scale * found.theta if found.relative else 1.0
+        variance = self.left_out.spread(factor).variance
+        return np.asarray(np.sqrt(variance) / np.maximum(np.abs(unit), 1e-300))
+
+    def tails(self, disparity: FloatArray, chosen: IntArray) -> Tails:
+        """Chances, if the disparity were this, of an estimate as high, and as low, as was seen."""
+        found = self.comparison.some(chosen)
+        factor = found.factor(disparity)
+        gap = found.mean - factor * found.theta - (0.0 if found.relative else disparity)
+        return student_tails(gap, self.left_out.some(chosen).spread(factor))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Core:
+    """The groups of one question, ready to be asked anything."""
+
+    comparison: Comparison
+    """Groups beside their target."""
+    pivot: Pivot
+    """Tails of any disparity."""
+    status: IntArray
+    """Why a group is not answered, a :class:`Status` for each."""
+    skewness: FloatArray
+    """Skewness of each contrast; zero where counts say everything."""
+    outcomes: FloatArray
+    """How many outcomes each contrast rests on: what its correlations are known by."""
+    cells: CellDraws
+    """Random moves of the cells."""
+    sums: GroupSums
+    """From cells to groups."""
+    counted: bool
+    """Whether the tails are those of counts, plain or effective."""
+
+    @property
+    def answered(self) -> IntArray:
+        """Groups that have an answer."""
+        return np.flatnonzero(self.status == Status.OK)
+
+    def guarded(self, score: float) -> "Core":
+        """The same with groups too skewed for a critical score left out."""
+        skewed = too_skewed(self.skewness, score) & (self.status == Status.OK)
+        if self.counted or not bool(skewed.any()):
+            return self
+        return replace(self, status=np.where(skewed, int(Status.SKEWED), self.status))
+
+    def law(self, *, draws: int, seed: np.random.SeedSequence) -> JointLaw:
+        """The joint law of the answered groups' scores."""
+        return joint_law(
+            self.cells,
+            self.comparison,
+            self.sums,
+            self.outcomes,
+            self.answered,
+            draws=draws,
+            seed=seed,
+        )
+
+    def bounds(
+        self, critical: float, possible: tuple[float, float]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Bounds of every group at a critical score; NaN where there is no answer."""
+        low, high = (np.full(self.status.shape, np.nan) for _ in range(2))
+        chosen = self.answered
+        if chosen.size:
+            low[chosen], high[chosen] = bounds(self.pivot, chosen, critical, possible)
+        return low, high
+
+    def tails(self, limit: float) -> Tails:
+        """Both tails of every group at one disparity; NaN where there is no answer."""
+        up, down = (np.full(self.status.shape, np.nan) for _ in range(2))
+        chosen = self.answered
+        if chosen.size:
+            up[chosen], down[chosen] = self.pivot.tails(np.full(chosen.size, limit), chosen)
+        return up, down
+
+
+def core_of(
+    cells: Moments,
+    target: Target,
+    sums: GroupSums,
+    *,
+    relative: bool,
+    zero_one: bool,
+    weighted: bool,
+    clusters: ClusterSums | None = None,
+) -> Core:
+    """The core of a question, from cell sums.
+
+    >>> from equipoise.methods.inference.comparison import plain_moments
+    >>> from equipoise.methods.targets import Constant
+    >>> counts = [np.array([10.0, 400.0]), *[np.array([2.0, 100.0])] * 3]
+    >>> core = core_of(
+    ...     plain_moments(*counts),
+    ...     Constant(value=0.2),
+    ...     lambda x: x,
+    ...     relative=False,
+    ...     zero_one=True,
+    ...     weighted=False,
+    ... )
+    >>> core.tails(0.0)[0].round(4).tolist()
+    [0.6242, 0.0087]
+    """
+    found = compare(cells, target, sums, relative=relative)
+    factor = found.factor(np.where(np.isfinite(found.estimate), found.estimate, 1.0))
+    left_out = None if clusters is None else leave_out(clusters, found, sums)
+    spread = row_spread(found, factor) if left_out is None else left_out.spread(factor)
+    counted = zero_one and found.tilts is None
+    status = found.status
+    ok = status == Status.OK
+    if counted:
+        pivot: Pivot = _counts(found, factor, spread, weighted, left_out)
+    elif left_out is None:
+        pivot = StudentPivot(comparison=found)
+    else:
+        pivot = ClusterPivot(comparison=found, left_out=left_out)
+    if left_out is not None:
+        status = np.where(ok & (spread.degrees < LEAST_DEGREES), Status.FEW_CLUSTERS, status)
+    if not counted:
+        status = _unsure(found, status, clustered=left_out is not None)
+    draws: CellDraws = RowDraws(cells) if clusters is None else ClusterDraws(clusters)
+    return Core(
+        comparison=found,
+        pivot=pivot,
+        status=status.astype(np.int64),
+        skewness=np.zeros_like(factor) if counted else _skewness(cells, found, spread, clusters),
+        outcomes=_outcomes(found, spread, zero_one=zero_one, clustered=left_out is not None),
+        cells=draws,
+        sums=sums,
+        counted=counted,
+    )
+
+
+def _counts(
+    found: Comparison,
+    factor: FloatArray,
+    spread: Spread,
+    weighted: bool,
+    left_out: LeftOut | None,
+) -> CountPivot:
+    """Counts as they are, or as many as weights and clusters leave of them."""
+    m = found.parts
+    plain = np.full(factor.shape, np.inf)
+    if not weighted and left_out is None:
+        return CountPivot(comparison=found, rows=m.rows, degrees=plain)
+    kish = effective_rows(m.weight, m.weight2)
+    rates = np.nan_to_num(over(m.total, m.weight))
+    # Korn and Graubard: as many rows as a plain sample of the same variance would have
+    about = np.maximum(m.square2 - 2 * rates * m.total2 + rates**2 * m.weight2, 0.0)
+    own = over(rates * (1 - rates) * m.weight**2, about)
+    rows = np.fmin(kish, np.where(np.isfinite(own), own, np.inf)) if weighted else m.rows
+    if left_out is None:
+        return CountPivot(comparison=found, rows=rows, degrees=plain)
+    pivot = CountPivot(comparison=found, rows=rows, degrees=spread.degrees)
+    unit = found.target.scale * found.theta if found.relative else np.ones_like(factor)
+    model = (pivot.error * np.abs(unit)) ** 2
+    shrink = np.nan_to_num(over(model, spread.variance), nan=1.0)
+    # few events hide how clusters differ, so no group is trusted to be less clustered than most
+    shrink = np.minimum(shrink, _typical(shrink, found, spread))
+    # a group whose rows are all alike shows nothing of how clusters differ: then they are the rows
+    mean = found.mean
+    alike = (mean <= 0) | (mean >= 1)
+    # as many as clusters of equal size would be: one over the sum of squared shares
+    worth = over(np.ones_like(shrink), left_out.sizes[0] * np.maximum(found.rows, 1.0))
+    few = np.fmin(shrink, worth)
+    shrink = np.where(alike, few, shrink)
+    return CountPivot(comparison=found, rows=rows * shrink, degrees=spread.degrees)
+
+
+def _typical(shrink: FloatArray, found: Comparison, spread: Spread) -> float:
+    """The usual share of rows that clusters leave, by how much is known of each group's."""
+    weight = np.where(np.isfinite(shrink) & (spread.variance > 0), spread.degrees, 0.0)
+    if not weight.sum() > 0:
+        return 1.0
+    return float(np.exp((weight * np.log(np.maximum(shrink, 1e-9))).sum() / weight.sum()))
+
+
+def _skewness(
+    cells: Moments, found: Comparison, spread: Spread, clusters: ClusterSums | None
+) -> FloatArray:
+    """The larger of the contrast's own skewness and what rows like all others' would give.
+
+    A group that happens to miss the rare large values looks harmless; the other groups know better.
+    """
+    if clusters is not None:
+        return spread.skewness
+    mean = np.nan_to_num(over(cells.total, cells.weight))
+    second = cells.square2 - 2 * mean * cells.total2 + mean**2 * cells.weight2
+    third = (
+        cells.cube3
+        - 3 * mean * cells.square3
+        + 3 * mean**2 * cells.total3
+        - mean**3 * cells.weight3
+    )
+    spread2 = max(float(second.sum()), 1e-300)
+    rows = float(cells.rows.sum())
+    per_row = abs(float(third.sum())) / spread2**1.5 * np.sqrt(rows)
+    pooled = per_row / np.sqrt(np.maximum(found.rows, 1.0))
+    return np.where(np.abs(spread.skewness) > pooled, spread.skewness, pooled)
+
+
+def _unsure(found: Comparison, status: IntArray, *, clustered: bool) -> IntArray:
+    """Groups about whose spread too little is known."""
+    m = found.parts
+    size = _worth(found, found.in_group)
+    other = np.full(size.shape, np.inf)
+    if found.target.estimated:
+        other = _worth(found, found.in_target)
+    out = status.copy()
+    ok = status == Status.OK
+    rates = np.nan_to_num(over((found.in_group * m.total).sum(0), found.group_weight))
+    g = found.in_group
+    square = (g**2 * m.square2).sum(0)
+    about = square - 2 * rates * (g**2 * m.total2).sum(0) + rates**2 * (g**2 * m.weight2).sum(0)
+    out[ok & (about <= 2e-9 * np.maximum(square, 0.0))] = Status.CONSTANT
+    if not clustered:
+        out[ok & (np.minimum(size, other) < LEAST_ROWS)] = Status.FEW_ROWS
+    out[ok & (found.rows <= 1)] = Status.SINGLE
+    return out
+
+
+def _worth(found: Comparison, member: FloatArray) -> FloatArray:
+    m = found.parts
+    return effective_rows((member * m.weight).sum(0), (member**2 * m.weight2).sum(0))
+
+
+def _outcomes(found: Comparison, spread: Spread, *, zero_one: bool, clustered: bool) -> FloatArray:
+    """What a group's correlation with others is known by: rows, the rarer outcome, clusters."""
+    rows = _worth(found, found.in_group)
+    if zero_one:
+        mean = np.nan_to_num(found.mean)
+        rows = rows * np.minimum(mean, 1 - mean)
+    if clustered:
+        rows = np.minimum(rows, spread.degrees + 1)
+    return np.asarray(np.maximum(rows, 0.0))
+
+
+def extremes(law: JointLaw) -> tuple[FloatArray, FloatArray]:
+    """Lowest and highest score over the groups in every draw."""
+    lowest, highest = [np.zeros(0)], [np.zeros(0)]
+    for block in law.scores():
+        lowest.append(block.min(axis=1, initial=np.inf))
+        highest.append(block.max(axis=1, initial=-np.inf))
+    return np.concatenate(lowest), np.concatenate(highest)

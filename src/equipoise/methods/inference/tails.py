@@ -1,0 +1,327 @@
+"""Both tails of a weighted sum of independent binomials, exact in its small parts.
+
+T = Σ aⱼ Kⱼ/nⱼ + noise, with Kⱼ binomial. Parts with few expected outcomes are written out one
+outcome at a time; parts with many are summed by a normal with the right skewness, or, where no part
+is small, the whole sum by a saddlepoint. Rows may be a fraction (effective rows of weighted data):
+a binomial of 7.4 rows is the distribution on 0, 1, … 8 whose tails are the incomplete beta function.
+"""
+
+import numpy as np
+from scipy.special import betainc, gammaln, log_ndtr, ndtr, xlog1py, xlogy
+
+from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
+
+LARGE = 100.0
+"""A part whose count has this variance is close enough to a normal with skewness."""
+REACH = 6.0
+"""Standard deviations to which outcomes of a small part are written out."""
+MOST = 1 << 16
+"""Outcomes of one part that are written out at most."""
+MOST_PAIRS = 1 << 13
+"""Outcomes of two parts that are written out together at most, if a normal part is left."""
+_BLOCK = 1 << 21
+
+Tails = tuple[FloatArray, FloatArray]
+
+
+def linear_tails(
+    rows: FloatArray, rates: FloatArray, a: FloatArray, seen: FloatArray, noise: FloatArray
+) -> Tails:
+    """P(T ≥ seen) and P(T ≤ seen); arrays ``(parts, G)``, ``seen`` and variance ``noise`` ``(G,)``.
+
+    >>> n, p, one = np.array([[5.0]]), np.array([[0.5]]), np.ones((1, 1))
+    >>> up, down = linear_tails(n, p, one, np.array([0.8]), np.zeros(1))
+    >>> float(up[0]), float(down[0])
+    (0.1875, 0.96875)
+    """
+    n = np.maximum(rows, 1e-9)
+    count = n * rates * (1 - rates)
+    share = (a / n) ** 2 * count
+    total = share.sum(axis=0) + noise
+    # a part that hardly moves the sum is as good as normal, however few its outcomes
+    small = (count < LARGE) & (share > 1e-5 * total)
+    up, down = np.empty(seen.shape), np.empty(seen.shape)
+    number = small.sum(axis=0)
+    for chosen, run in ((number == 0, _large), (number > 0, _with_small)):
+        if bool(chosen.any()):
+            some = (x[..., chosen] for x in (n, rates, a, seen, noise, small))
+            up[chosen], down[chosen] = run(*some)
+    return np.clip(up, 0.0, 1.0), np.clip(down, 0.0, 1.0)
+
+
+def binomial_at_most(k: FloatArray, n: FloatArray, rate: FloatArray) -> FloatArray:
+    """P(K ≤ k) for any real k and n; between whole numbers the incomplete beta function."""
+    k = np.where(n == np.floor(n), np.floor(k), k)
+    inside = (k > -1) & (k < n)
+    value = betainc(np.where(inside, n - k, 1.0), np.where(inside, k + 1, 1.0), 1 - rate)
+    return np.where(inside, value, (k >= n).astype(np.float64))
+
+
+def binomial_at_least(k: FloatArray, n: FloatArray, rate: FloatArray) -> FloatArray:
+    """P(K ≥ k) likewise."""
+    return binomial_at_most(n - k, n, 1 - rate)
+
+
+# --- no small part -------------------------------------------------------------------------------
+
+
+def _large(
+    n: FloatArray,
+    rates: FloatArray,
+    a: FloatArray,
+    seen: FloatArray,
+    noise: FloatArray,
+    _: BoolArray,
+) -> Tails:
+    c = a / n
+    half = _half_step(c, n * rates * (1 - rates), noise)
+    up = _saddlepoint(n, rates, c, seen - half, noise)
+    down = _saddlepoint(n, rates, -c, -(seen + half), noise)
+    return up, down
+
+
+def _half_step(c: FloatArray, count: FloatArray, noise: FloatArray) -> FloatArray:
+    """Half the step of the lattice on which the sum lies, so that the outcome itself is counted."""
+    step = np.where(count > 0, np.abs(c), np.nan)
+    if step.shape[0] == 0:
+        return np.zeros(noise.shape)
+    with np.errstate(invalid="ignore"):
+        coarse, fine = np.fmax.reduce(step, axis=0), np.fmin.reduce(step, axis=0)
+        # the part with the fine lattice fills the gaps of the coarse one if it spreads far enough
+        spread = np.fmax.reduce(np.where(step <= fine, step * np.sqrt(count), 0.0), axis=0)
+    filled = np.where(spread >= coarse / 2, fine, coarse)
+    return np.where(noise > 0, 0.0, np.nan_to_num(filled) / 2)
+
+
+def _saddlepoint(
+    n: FloatArray, rates: FloatArray, c: FloatArray, y: FloatArray, noise: FloatArray
+) -> FloatArray:
+    """P(Σ c K + noise ≥ y) by Lugannani and Rice."""
+    v = n * rates * (1 - rates)
+    mean, var = (n * c * rates).sum(axis=0), (c**2 * v).sum(axis=0) + noise
+    safe = np.where(var > 0, var, 1.0)
+    x = (y - mean) / np.sqrt(safe)
+    s = (y - mean) / safe
+    limit = 30 / np.maximum(np.abs(c).max(axis=0), 1e-300)
+    s = np.clip(s, -limit, limit)
+    for _ in range(40):
+        p = _tilted(rates, s * c)
+        gap = (n * c * p).sum(axis=0) + noise * s - y
+        bend = (n * c**2 * p * (1 - p)).sum(axis=0) + noise
+        step = np.where(bend > 0, gap / np.where(bend > 0, bend, 1.0), 0.0)
+        s = np.clip(s - np.clip(step, -limit / 15, limit / 15), -limit, limit)
+        if bool((np.abs(gap) <= 1e-10 * np.sqrt(safe)).all()):
+            break
+    p = _tilted(rates, s * c)
+    bend = (n * c**2 * p * (1 - p)).sum(axis=0) + noise
+    k = (n * _log_mgf(rates, s * c)).sum(axis=0) + noise * s * s / 2
+    w = np.copysign(np.sqrt(2 * np.maximum(s * y - k, 0.0)), s)
+    u = s * np.sqrt(bend)
+    skew = (c**3 * v * (1 - 2 * rates)).sum(axis=0) / safe**1.5
+    near = (np.abs(w) < 0.02) | (np.abs(u) < 1e-8)
+    w_, u_ = np.where(near, 1.0, w), np.where(near, 1.0, u)
+    # Φ̄(w) (1 + (1/u − 1/w) φ/Φ̄), so that small chances keep their digits
+    log_tail = log_ndtr(-w_)
+    density = np.exp(-w_ * w_ / 2 - log_tail) / np.sqrt(2 * np.pi)
+    out = np.exp(log_tail) * np.maximum(1 + (1 / u_ - 1 / w_) * density, 0.0)
+    out = np.where(near, ndtr(-_score(x, skew)), out)
+    # a sum that does not move at all
+    return np.where(var > 0, out, (mean >= y - 1e-12 * np.abs(y)).astype(np.float64))
+
+
+def _tilted(rates: FloatArray, s: FloatArray) -> FloatArray:
+    grown = rates * np.exp(s)
+    return grown / (1 - rates + grown)
+
+
+def _log_mgf(rates: FloatArray, s: FloatArray) -> FloatArray:
+    return np.log1p(rates * np.expm1(s))
+
+
+def _score(x: FloatArray, skew: FloatArray) -> FloatArray:
+    """The normal score of a standardised value whose distribution has some skewness."""
+    g = np.clip(skew, -0.4, 0.4)
+    # Cornish and Fisher, inverted; held to where it still rises
+    x = np.clip(x, -2 / np.maximum(np.abs(g), 0.2), 2 / np.maximum(np.abs(g), 0.2)) + 0.0
+    return x - g * (x * x - 1) / 6 + g * g * (4 * x**3 - 7 * x) / 36
+
+
+# --- some small parts ----------------------------------------------------------------------------
+
+
+def _with_small(
+    n: FloatArray,
+    rates: FloatArray,
+    a: FloatArray,
+    seen: FloatArray,
+    noise: FloatArray,
+    small: BoolArray,
+) -> Tails:
+    """Order the parts of every group, so that groups with the same task can go together."""
+    count = n * rates * (1 - rates)
+    c = a / n
+    total = (c**2 * count).sum(axis=0) + noise
+    rest = (c**2 * count * ~small).sum(axis=0) + noise
+    alone = rest <= 1e-12 * total
+    number = small.sum(axis=0)
+    # smallest first, parts that are not small last
+    order = np.argsort(np.where(small, count, np.inf), axis=0, kind="stable")
+    n, rates, c = (np.take_along_axis(x, order, axis=0) for x in (n, rates, c))
+    # parts to write out: all small ones, or all but the last, whose tail is known, if nothing else
+    # moves; never more than two
+    written = np.minimum(number - alone, 2)
+    needed = _needed(n, rates, c, seen)
+    both = np.prod([_support(n[j], rates[j], needed[j])[1] for j in range(min(2, len(n)))], axis=0)
+    written = np.where((written == 2) & ~alone & (both > MOST_PAIRS), 1, written)
+    up, down = np.empty(seen.shape), np.empty(seen.shape)
+    for w in range(3):
+        for close in (False, True):
+            chosen = np.flatnonzero((written == w) & ((alone & (number == w + 1)) == close))
+            if chosen.size:
+                some = (x[..., chosen] for x in (n, rates, c, seen, noise))
+                up[chosen], down[chosen] = _written_out(*some, w, close)
+    return up, down
+
+
+def _support(n: FloatArray, rates: FloatArray, needed: FloatArray) -> tuple[IntArray, IntArray]:
+    """First outcome and number of outcomes of a part that are written out.
+
+    ``needed`` is the count at which the sum would be what was seen if all other parts were at their
+    means: far out in the tail these outcomes decide, however rare they are.
+    """
+    spread = REACH * np.sqrt(n * rates * (1 - rates)) + 10
+    low, high = np.minimum(n * rates, needed), np.maximum(n * rates, needed)
+    first = np.clip(np.floor(low - spread), 0.0, np.floor(n))
+    last = np.clip(np.ceil(high + spread), first, np.ceil(n))
+    return first.astype(np.int64), np.minimum(last - first + 1, MOST).astype(np.int64)
+
+
+def _needed(n: FloatArray, rates: FloatArray, c: FloatArray, seen: FloatArray) -> FloatArray:
+    """The count of each part that would explain what was seen alone, shape ``(parts, G)``."""
+    mean = n * c * rates
+    rest = seen - mean.sum(axis=0) + mean
+    far = np.divide(rest, c, out=n * rates, where=c != 0)
+    return np.clip(far, 0.0, n)
+
+
+def _outcomes(
+    n: FloatArray, rates: FloatArray, needed: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Shares k/n of the outcomes and their chances, padded to ``(G, L)``."""
+    first, length = _support(n, rates, needed)
+    k = first[:, None] + np.arange(int(length.max()), dtype=np.float64)
+    used = np.arange(k.shape[1]) < length[:, None]
+    size, rate = n[:, None], rates[:, None]
+    whole = n == np.floor(n)
+    if bool(whole.all()):
+        chance = _chances(np.minimum(k, size), size, rate)
+    else:
+        # differences of the larger tail would lose digits
+        upto, before = (binomial_at_most(x, size, rate) for x in (k, k - 1))
+        over, after = (binomial_at_least(x, size, rate) for x in (k, k + 1))
+        after = np.where(k + 1 > size, 0.0, after)
+        chance = np.where(k > size * rate, over - after, upto - np.where(k > 0, before, 0.0))
+    return np.minimum(k / size, 1.0) * used, np.where(used, np.maximum(chance, 0.0), 0.0)
+
+
+def _chances(k: FloatArray, n: FloatArray, rate: FloatArray) -> FloatArray:
+    """P(K = k) for whole numbers of rows."""
+    table = gammaln(np.arange(1.0, float(n.max()) + 2)) if n.max() < MOST else None
+    if table is None:
+        ways = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    else:
+        i, j = n.astype(np.int64), k.astype(np.int64)
+        ways = table[i] - table[j] - table[i - j]
+    return np.asarray(np.exp(ways + xlogy(k, rate) + xlog1py(n - k, -rate)))
+
+
+def _written_out(
+    n: FloatArray,
+    rates: FloatArray,
+    c: FloatArray,
+    seen: FloatArray,
+    noise: FloatArray,
+    written: int,
+    close: bool,
+) -> Tails:
+    """Sum over the outcomes of ``written`` parts; the others end in a binomial or a normal tail."""
+    up, down = np.zeros(seen.shape), np.zeros(seen.shape)
+    needed = _needed(n, rates, c, seen)
+    # groups with similar numbers of outcomes go together, so that little is padded
+    size = np.ones(seen.shape, dtype=np.int64)
+    for part in range(written):
+        size = size * _support(n[part], rates[part], needed[part])[1]
+    ordered = np.argsort(size, kind="stable")
+    start = 0
+    while start < ordered.size:
+        bound = max(2 * int(size[ordered[start]]), 32)
+        stop = int(np.searchsorted(size[ordered], bound, side="right"))
+        stop = min(stop, start + max(1, _BLOCK // bound))
+        here = ordered[start:stop]
+        some = (x[..., here] for x in (n, rates, c, seen, noise, needed))
+        up[here], down[here] = _block(*some, written, close)
+        start = stop
+    return up, down
+
+
+def _block(
+    n: FloatArray,
+    rates: FloatArray,
+    c: FloatArray,
+    seen: FloatArray,
+    noise: FloatArray,
+    needed: FloatArray,
+    written: int,
+    close: bool,
+) -> Tails:
+    groups = seen.size
+    value, chance = np.zeros((groups, 1)), np.ones((groups, 1))
+    for part in range(written):
+        share, p = _outcomes(n[part], rates[part], needed[part])
+        a = (c[part] * n[part])[:, None]
+        value = (value[:, :, None] + (a * share)[:, None, :]).reshape(groups, -1)
+        chance = (chance[:, :, None] * p[:, None, :]).reshape(groups, -1)
+    left = seen[:, None] - value
+    # sums of the same counts in another order differ by rounding
+    hair = 1e-11 * (np.abs(c * n).sum(axis=0) + np.abs(seen))[:, None]
+    if close:
+        above, below = _binomial_close(n[written], rates[written], c[written], left, hair)
+    else:
+        above, below = _normal_close(n[written:], rates[written:], c[written:], left, hair, noise)
+    return (chance * above).sum(axis=1), (chance * below).sum(axis=1)
+
+
+def _binomial_close(
+    n: FloatArray, rates: FloatArray, c: FloatArray, left: FloatArray, hair: FloatArray
+) -> Tails:
+    """P(c K ≥ left) and P(c K ≤ left) of the last part, whose tails are the incomplete beta."""
+    size, rate, width = n[:, None], rates[:, None], np.maximum(np.abs(c), 1e-300)[:, None]
+    rising = (c > 0)[:, None]
+    # c K ≥ left is K ≥ left/c, or K ≤ left/c where c is negative
+    least = np.where(rising, left - hair, -left - hair) / width
+    most = np.where(rising, left + hair, -left + hair) / width
+    at_least, at_most = binomial_at_least(least, size, rate), binomial_at_most(most, size, rate)
+    return np.where(rising, at_least, at_most), np.where(rising, at_most, at_least)
+
+
+def _normal_close(
+    n: FloatArray,
+    rates: FloatArray,
+    c: FloatArray,
+    left: FloatArray,
+    hair: FloatArray,
+    noise: FloatArray,
+) -> Tails:
+    """The same of all that is left, by a normal with its skewness."""
+    count = n * rates * (1 - rates)
+    mean = (n * c * rates).sum(axis=0)[:, None]
+    var = ((c**2 * count).sum(axis=0) + noise)[:, None]
+    sd = np.sqrt(np.where(var > 0, var, 1.0))
+    skew = (c**3 * count * (1 - 2 * rates)).sum(axis=0)[:, None] / sd**3
+    half = _half_step(c, count, noise)[:, None]
+    above = ndtr(-_score((left - half - mean) / sd, skew))
+    below = ndtr(_score((left + half - mean) / sd, skew))
+    still = var <= 0
+    above = np.where(still, (mean >= left - hair).astype(np.float64), above)
+    below = np.where(still, (mean <= left + hair).astype(np.float64), below)
+    return above, below

@@ -1,0 +1,156 @@
+"""What a group is compared with: the one place that knows what a target is.
+
+A target cuts the rows behind each group into disjoint parts and says which of them make up the
+group and which the target. Estimates, variances, influence values, tests and bounds all follow from
+the sums over the parts, so a new target is one class here.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from equipoise.methods.arrays import BoolArray, FloatArray, GroupSums
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InfluenceSums:
+    """Sums of a custom target's influence values ψ, whose mean moves the target."""
+
+    rows: float
+    """Number of rows n."""
+    total: FloatArray
+    """Sum of w ψ per cell, shape ``(C,)``."""
+    product: FloatArray
+    """Sum of w ψ L per cell, shape ``(C,)``."""
+    sum: float
+    """Sum of ψ over all rows."""
+    square: float
+    """Sum of ψ² over all rows."""
+
+    @property
+    def variance(self) -> float:
+        """Variance of the estimate."""
+        n = max(self.rows, 1.0)
+        return (self.square / n - (self.sum / n) ** 2) / n
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A target θ, possibly scaled. Subclasses say of which parts group and target are made."""
+
+    scale: float = 1.0
+    """Factor on the target; 0.8 gives the four-fifths rule."""
+
+    group: ClassVar[tuple[bool, ...]] = (True,)
+    """Which parts make up the group."""
+    against: ClassVar[tuple[bool, ...]] = (False,)
+    """Which parts make up the target; none of them if it is a number."""
+
+    def parts(self, x: FloatArray, sums: GroupSums) -> FloatArray:
+        """Sums of cell values over every part of every group, shape ``(parts, …, G)``."""
+        return sums(x)[None]
+
+    def members(self, cells: int) -> FloatArray:
+        """Which cells the target is made of, where it is one for all groups, shape ``(C,)``."""
+        return np.full(cells, float(self.estimated))
+
+    @property
+    def number(self) -> float:
+        """The target's value where it is not estimated from parts."""
+        return 0.0
+
+    @property
+    def mixed(self) -> bool:
+        """Whether group or target consist of several parts, so that their shares count too."""
+        return sum(self.group) > 1 or sum(self.against) > 1
+
+    @property
+    def estimated(self) -> bool:
+        """Whether the target is a mean of rows."""
+        return any(self.against)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constant(Target):
+    """A known number."""
+
+    value: float
+    """The number."""
+
+    @property
+    def number(self) -> float:
+        """The number itself."""
+        return self.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overall(Target):
+    """The mean of all rows, the group's own among them."""
+
+    group: ClassVar[tuple[bool, ...]] = (True, False)
+    against: ClassVar[tuple[bool, ...]] = (True, True)
+
+    def parts(self, x: FloatArray, sums: GroupSums) -> FloatArray:
+        """The group, and everybody else."""
+        return _inside_outside(x, sums)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Complement(Target):
+    """The mean of all rows outside the group."""
+
+    group: ClassVar[tuple[bool, ...]] = (True, False)
+    against: ClassVar[tuple[bool, ...]] = (False, True)
+
+    def parts(self, x: FloatArray, sums: GroupSums) -> FloatArray:
+        """The group, and everybody else."""
+        return _inside_outside(x, sums)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference(Target):
+    """The mean of a reference group R, which may overlap the audited groups."""
+
+    cells: BoolArray
+    """Which cells make up R, shape ``(C,)``."""
+
+    group: ClassVar[tuple[bool, ...]] = (True, True, False)
+    against: ClassVar[tuple[bool, ...]] = (False, True, True)
+
+    def parts(self, x: FloatArray, sums: GroupSums) -> FloatArray:
+        """The group outside R, the overlap, and R outside the group."""
+        inside = np.where(self.cells, x, 0.0)
+        every, both = sums(x), sums(inside)
+        rest = inside.sum(axis=-1, keepdims=True) - both
+        return np.stack([_rounded(every - both, every), both, _rounded(rest, both)])
+
+    def members(self, cells: int) -> FloatArray:
+        """The cells of R."""
+        return np.asarray(self.cells, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Custom(Target):
+    """Any asymptotically linear estimate, known through its influence values."""
+
+    value: float
+    """The estimate on the data."""
+    influence: InfluenceSums
+    """Sums of its influence values."""
+
+    @property
+    def number(self) -> float:
+        """The estimate."""
+        return self.value
+
+
+def _inside_outside(x: FloatArray, sums: GroupSums) -> FloatArray:
+    inside = sums(x)
+    whole = x.sum(axis=-1, keepdims=True)
+    return np.stack([inside, _rounded(whole - inside, whole)])
+
+
+def _rounded(x: FloatArray, size: FloatArray) -> FloatArray:
+    """Differences of sums; what is left of nothing is a sliver of rounding, not a row."""
+    return np.where(np.abs(x) <= 1e-11 * np.abs(size), 0.0, x)
