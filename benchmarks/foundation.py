@@ -89,8 +89,9 @@ _GROUPS = """
     axes = tuple(Axis(dimension=d, levels=tuple(f"{d.name}{i}" for i in range(s)))
                  for d, s in zip(across.attributes, sizes))
     cells = Cells(metric=eq.accuracy, axes=axes, index=index, present=ones, rows=ones, weight=ones,
-                  total=ones, square=ones, weight2=ones, total2=ones, square2=ones, zero_one=True,
-                  weighted=False, scanned=len(index), excluded={}, source="made up")
+                  total=ones, square=ones, weight2=ones, total2=ones, square2=ones, weight3=ones,
+                  total3=ones, square3=ones, cube3=ones, zero_one=True, weighted=False,
+                  scanned=len(index), excluded={}, source="made up")
 """
 _INTERVALS = """
     import numpy as np
@@ -101,8 +102,9 @@ _INTERVALS = """
     index = np.stack(np.meshgrid(np.arange(25), np.arange(25), indexing="ij"), -1).reshape(-1, 2)
     ones = np.ones(len(index))
     cells = Cells(metric=eq.accuracy, axes=axes, index=index, present=ones, rows=ones, weight=ones,
-                  total=ones, square=ones, weight2=ones, total2=ones, square2=ones, zero_one=True,
-                  weighted=False, scanned=len(index), excluded={}, source="made up")
+                  total=ones, square=ones, weight2=ones, total2=ones, square2=ones, weight3=ones,
+                  total3=ones, square3=ones, cube3=ones, zero_one=True, weighted=False,
+                  scanned=len(index), excluded={}, source="made up")
 """
 _MASKS = """
     import numpy as np

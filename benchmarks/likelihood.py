@@ -52,7 +52,7 @@ def run(folder: Path) -> list[Line]:
 
 def _joint() -> list[Line]:
     ours = """
-from equipoise.methods.likelihood import joint_disjoint, segments
+from equipoise.methods.published.likelihood import joint_disjoint, segments
 groups = segments([loss[group == j] for j in range(m)])
 joint_disjoint(groups, np.ones(m))
 """
@@ -107,7 +107,7 @@ def _interval() -> Line:
     setup = (
         _NUMPY
         + """
-from equipoise.methods.likelihood import mean_interval, segments
+from equipoise.methods.published.likelihood import mean_interval, segments
 groups = segments([rng.exponential(size=1_000_000)])
 """
     )
@@ -119,7 +119,7 @@ def _band() -> list[Line]:
     setup = (
         _NUMPY
         + """
-from equipoise.methods.likelihood import Parts, band
+from equipoise.methods.published.likelihood import Parts, band
 n = rng.integers(1, 500, 100_000).astype(float)
 k = rng.binomial(n.astype(int), 0.2).astype(float)
 def parts(against):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import root
 
-from equipoise.methods.likelihood import joint_ratio, mean_ratio, segments
+from equipoise.methods.published.likelihood import joint_ratio, mean_ratio, segments
 
 
 def weights_ratio(g: Any) -> float:

@@ -13,6 +13,8 @@ VERDICT: dict[str, Any] = {"label": "verdict", "prediction": "decision", "positi
 by_sex = eq.intersections("sex", "race")
 late = eq.metric("late", "column('days late') > 3", where="label == 1")
 cost = eq.metric("cost", "amount * score / (1 + abs(amount)) ** 0.5 - age % 7")
+# cubes of its smallest values are nothing to a double, on which PostgreSQL fails
+tiny = eq.metric("tiny", "tiny ** 2")
 native = eq.metric("twice", nw.col("age") * 2.0, where=~nw.col("age").is_null())
 
 CASES: dict[str, tuple[dict[str, Any], eq.Claim]] = {
@@ -34,6 +36,7 @@ CASES: dict[str, tuple[dict[str, Any], eq.Claim]] = {
     ),
     "formula": (BASIC, eq.gap(late, across=by_sex)),
     "arithmetic": (BASIC, eq.gap(cost, across=by_sex)),
+    "tiny values": (BASIC, eq.gap(tiny, across=by_sex)),
     "expression": (BASIC, eq.gap(native, across=by_sex)),
     "weights": ({**BASIC, "weight": "weight"}, eq.gap("true_positive_rate", across=by_sex)),
     "weights, summed": ({**BASIC, "weight": "weight"}, eq.gap("brier", across=by_sex)),

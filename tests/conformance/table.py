@@ -46,5 +46,6 @@ def awkward_table() -> pa.Table:
             "weight": pa.array(some([0.5, 1.0, 2.25, None]), pa.float64()),
             "times": pa.array(some([0, 1, 2, 5, None]), pa.int64()),
             "days late": pa.array(some([0, 2, 5]), pa.int64()),
+            "tiny": pa.array([10.0 ** (-30 * (i % 3)) for i in range(ROWS)], pa.float64()),
         }
     )

@@ -11,7 +11,8 @@ from equipoise.cells.steady import steady_cells
 from equipoise.claims import Ratio
 from tests.conformance.cases import CASES, TABLE
 
-SUMS = ("present", "rows", "weight", "total", "square", "weight2", "total2", "square2")
+FIRST, SECOND = ("weight", "total", "square"), ("weight2", "total2", "square2")
+SUMS = ("present", "rows", *FIRST, *SECOND, "weight3", "total3", "square3", "cube3")
 # Functions have no written form, expressions neither: such counts stay where they were made.
 UNWRITTEN = ("expression",)
 # Each place finds edges of its own.

@@ -16,6 +16,9 @@ pytestmark = pytest.mark.filterwarnings(
     r"ignore:fetch_arrow_table\(\) is deprecated:DeprecationWarning"
 )
 
+POWERS = ("weight", "total", "square")
+SUMS = (*(f"{power}{order}" for order in ("", "2", "3") for power in POWERS), "cube3")
+
 
 @pytest.fixture(scope="module")
 def already_open() -> dict[str, eq.Trail]:
@@ -58,7 +61,7 @@ def test_cells_are_identical(source: eq.Trail, case: str, expected: dict[str, Ce
     np.testing.assert_array_equal(found.index, wanted.index)
     np.testing.assert_array_equal(found.present, wanted.present)
     np.testing.assert_array_equal(found.rows, wanted.rows)
-    for name in ("weight", "total", "square", "weight2", "total2", "square2"):
+    for name in SUMS:
         ours, theirs = getattr(found, name), getattr(wanted, name)
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12 * np.abs(theirs).max())
     assert found.fingerprint() == wanted.fingerprint()

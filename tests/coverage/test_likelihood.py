@@ -12,7 +12,7 @@ import pytest
 from scipy.special import bdtr, bdtrc
 
 import equipoise as eq
-from equipoise.methods.likelihood import (
+from equipoise.methods.published.likelihood import (
     Parts,
     Segments,
     adjustment,

@@ -17,6 +17,10 @@ class Sums:
     weight: float = 0.0
     total: float = 0.0
     square: float = 0.0
+    weight3: float = 0.0
+    total3: float = 0.0
+    square3: float = 0.0
+    cube3: float = 0.0
 
 
 def sums(rows: Iterable[Row], value: Callable[[Row], float | None]) -> Sums:
@@ -34,6 +38,10 @@ def sums(rows: Iterable[Row], value: Callable[[Row], float | None]) -> Sums:
         found.weight += times * weight
         found.total += times * weight * measured
         found.square += times * weight * measured**2
+        found.weight3 += times * weight**3
+        found.total3 += times * weight**3 * measured
+        found.square3 += times * weight**3 * measured**2
+        found.cube3 += times * weight**3 * measured**3
     return found
 
 

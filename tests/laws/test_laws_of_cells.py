@@ -16,7 +16,9 @@ from tests.laws.tables import law, rows, trail_of
 
 ACROSS = eq.intersections("g", "h", "k")
 metrics = st.sampled_from(sorted(METRICS))
-MOMENTS = ("weight", "total", "square", "weight2", "total2", "square2")
+FIRST, SECOND = ("weight", "total", "square"), ("weight2", "total2", "square2")
+THIRD = ("weight3", "total3", "square3", "cube3")
+MOMENTS = (*FIRST, *SECOND, *THIRD)
 
 
 def cells_of(table: list[Row], metric: str, across: Any = ACROSS, **roles: Any) -> Cells:
@@ -65,7 +67,7 @@ def test_cells_are_what_a_loop_finds(table: list[Row], metric: str) -> None:
         inside = [row for row in table if tuple(oracle.level(row[n]) for n in "ghk") == levels]
         wanted = oracle.sums(inside, METRICS[metric])
         assert (cells.present[position], cells.rows[position]) == (wanted.present, wanted.rows)
-        for name in ("weight", "total", "square"):
+        for name in (*FIRST, *THIRD):
             assert getattr(cells, name)[position] == pytest.approx(getattr(wanted, name), abs=1e-12)
     counted = [row for row in table if row["times"]]
     assert seen == {tuple(oracle.level(row[n]) for n in "ghk") for row in counted}

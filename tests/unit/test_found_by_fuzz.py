@@ -10,7 +10,7 @@ import pytest
 import equipoise as eq
 from equipoise._validate import known_name
 from equipoise.cells.steady import steady
-from equipoise.methods.likelihood.resampled import Calibration
+from equipoise.methods.published.likelihood.resampled import Calibration
 from equipoise.methods.spread import Meta, meta_metric
 
 

@@ -12,7 +12,7 @@ from equipoise.audits._groups.bench import Bench, assemble, make_engine
 from equipoise.audits.methods import Bootstrap
 from equipoise.cells import Axis, Cells
 from equipoise.claims.dimension import Dimension
-from equipoise.methods import bootstrap
+from equipoise.methods.published import bootstrap
 from equipoise.methods.arrays import FloatArray, IntArray
 from equipoise.worlds import conformal_world, linear_world
 
@@ -36,12 +36,12 @@ def bench_of(
     axes = tuple(_axis(d, found) for d, found in zip(claim.dimensions(), levels, strict=True))
     if counts is not None:
         rows, total = (x.astype(np.float64) for x in counts)
-        square = total
+        square = cube = total
     else:
         if cell is None or value is None:
             raise ValueError("give rows or counts")
-        rows, total, square = (
-            np.bincount(cell, x, minlength=len(index)) for x in (value * 0 + 1, value, value**2)
+        rows, total, square, cube = (
+            np.bincount(cell, value**power, minlength=len(index)) for power in range(4)
         )
     cells = Cells(
         metric=claim.metric,
@@ -55,6 +55,10 @@ def bench_of(
         weight2=rows,
         total2=total,
         square2=square,
+        weight3=rows,
+        total3=total,
+        square3=square,
+        cube3=cube,
         zero_one=counts is not None,
         weighted=False,
         scanned=int(rows.sum()),

@@ -26,7 +26,7 @@ from records import agreed, main, write
 from equipoise.audits._groups.bench import Bench
 from equipoise.audits.methods import Bootstrap
 from equipoise.methods.arrays import BoolArray, FloatArray
-from equipoise.methods.bootstrap import Side
+from equipoise.methods.published.bootstrap import Side
 
 ROWS = 400
 METHODS = {"published": Bootstrap(studentized=False), "default": Bootstrap()}

@@ -23,8 +23,8 @@ from records import agreed, main, not_above, standard_error, write
 
 from equipoise.audits._groups.bench import Bench
 from equipoise.audits.methods import SHRINK
-from equipoise.methods import bootstrap
-from equipoise.methods.bootstrap import Scaling, Unscaled
+from equipoise.methods.published import bootstrap
+from equipoise.methods.published.bootstrap import Scaling, Unscaled
 
 PUBLISHED = {
     "model (11), below 1": {"error": (0.145, 0.145, 0.17, 0.125, 0.095)},

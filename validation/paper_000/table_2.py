@@ -21,7 +21,7 @@ from audit_worlds import LEVEL, SEED, SIZES, TRIALS, band_sample, bounds_of, lin
 from records import agreed, main, standard_error, write
 
 from equipoise.audits.methods import Bootstrap
-from equipoise.methods.bootstrap import Side
+from equipoise.methods.published.bootstrap import Side
 
 PUBLISHED = {
     "model (12)": {

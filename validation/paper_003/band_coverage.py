@@ -23,7 +23,7 @@ import equipoise as eq
 from equipoise._rng import Seed
 from equipoise.audits._groups.bounds import bound_bench
 from equipoise.audits._groups.options import CertifyOptions
-from equipoise.methods.likelihood import Comparison, Parts, band, normal_maxima, parts_of
+from equipoise.methods.published.likelihood import Comparison, Parts, band, normal_maxima, parts_of
 from equipoise.worlds import People, null_world, uneven_world
 from equipoise.worlds.people import LEVELS
 

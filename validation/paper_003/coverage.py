@@ -18,7 +18,7 @@ sys.path.insert(1, str(Path(__file__).parents[1]))
 from likelihood_worlds import SEED
 from records import agreed, main, within_band, write
 
-from equipoise.methods.likelihood import Parts, Segments, adjustment, band, mean_ratio
+from equipoise.methods.published.likelihood import Parts, Segments, adjustment, band, mean_ratio
 from equipoise.methods.nulls import signed_root
 
 SHARES = (0.1, 0.5, 0.75, 0.9)

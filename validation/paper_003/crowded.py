@@ -23,7 +23,7 @@ sys.path.insert(1, str(Path(__file__).parents[1]))
 from likelihood_worlds import SEED
 from records import agreed, main, not_above, within_band, write
 
-from equipoise.methods.likelihood import (
+from equipoise.methods.published.likelihood import (
     Comparison,
     Parts,
     Segments,

@@ -22,7 +22,7 @@ sys.path.insert(1, str(Path(__file__).parents[1]))
 from likelihood_worlds import SEED, picture
 from records import agreed, main, standard_error, write
 
-from equipoise.methods.likelihood import Segments, adjustment, mean_roots
+from equipoise.methods.published.likelihood import Segments, adjustment, mean_roots
 from equipoise.methods.nulls import Above, Below, Null, Outside, normal_tails
 
 SIZES = (20, 50, 200, 500, 2000)

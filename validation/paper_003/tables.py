@@ -25,7 +25,7 @@ sys.path.insert(1, str(Path(__file__).parents[1]))
 from likelihood_worlds import SEED
 from records import agreed, main, standard_error, write
 
-from equipoise.methods.likelihood import (
+from equipoise.methods.published.likelihood import (
     Segments,
     adjustment,
     disjoint_draws,
@@ -34,7 +34,7 @@ from equipoise.methods.likelihood import (
     mean_p_values,
 )
 from equipoise.methods.multiplicity import benjamini_hochberg
-from equipoise.methods.nulls import Above
+from equipoise.methods.hypotheses import Above
 
 # model, m, n: EL, EEL
 TABLE_1 = {

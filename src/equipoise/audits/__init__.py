@@ -20,13 +20,12 @@ from equipoise.audits.joint_test import joint_test
 from equipoise.audits.kernels import gaussian, kernel, laplace
 from equipoise.audits.methods import (
     AllRanges,
-    Band,
     Bootstrap,
-    BootstrapT,
+    BootstrapCertificates,
     Certificates,
     Euclidean,
     Likelihood,
-    UnderNull,
+    Pivotal,
 )
 from equipoise.audits.select_fair import select_fair
 from equipoise.audits.shift import shift
@@ -36,14 +35,13 @@ from equipoise.cells.tallied import Tallied, merge
 
 __all__ = [
     "AllRanges",
-    "Band",
     "Bootstrap",
-    "BootstrapT",
+    "BootstrapCertificates",
     "Certificates",
     "Euclidean",
     "Likelihood",
+    "Pivotal",
     "Tallied",
-    "UnderNull",
     "calibration",
     "certify",
     "compare",

@@ -8,18 +8,18 @@ from equipoise._validate import known_keywords
 from equipoise.audits._groups.bench import check_method, set_up
 from equipoise.audits._groups.bounds import bound_bench
 from equipoise.audits._groups.certificates import certify_bench
-from equipoise.audits._groups.likelihood import band_applies
 from equipoise.audits._groups.options import CertifyOptions
 from equipoise.audits._groups.ranges import certify_ranges
 from equipoise.audits._groups.together import jointly
 from equipoise.audits._progress import Progress
 from equipoise.audits.methods import (
     AllRanges,
-    Band,
     Bootstrap,
+    BootstrapCertificates,
     Certificates,
     Euclidean,
     Likelihood,
+    Pivotal,
     as_method,
     with_resamples,
 )
@@ -37,15 +37,17 @@ from equipoise.trail import Trail
 Certified = Bounds | CertificateList | RangeCertificates
 
 _ForBounds = (
-    Literal["band", "bootstrap", "bootstrap-published", "bootstrap-unscaled"]
+    Literal["pivotal", "bootstrap", "bootstrap-unscaled"]
     | Literal["likelihood", "likelihood-plugin", "euclidean"]
-    | Band
+    | Pivotal
     | Bootstrap
     | Likelihood
     | Euclidean
 )
 _ForCertificates = (
-    Literal["certificates", "certificates-published", "certificates-unscaled"] | Certificates
+    Literal["certificates", "certificates-published", "certificates-unscaled"]
+    | Certificates
+    | BootstrapCertificates
 )
 
 
@@ -122,12 +124,11 @@ def certify(
     tolerance
         A disparity that is tolerated. ``side="both"`` asks whether every group's disparity lies
         within it, ``"upper"`` whether it lies below, ``"lower"`` whether it lies above; each group
-        then gets a verdict. For a ratio, ``"both"`` means between the tolerance and its inverse.
+        then gets a verdict: kept, not kept, or undetermined. For a ratio, ``"both"`` means between the tolerance and its inverse.
     method
-        As a value or by name: `Band` (bounds by likelihood; the default for 0/1 metrics without
-        weights, clusters, tilts or a custom target), `Bootstrap` (bounds; the default for all
-        others), `Likelihood` and `Euclidean` (intervals group by group), `Certificates` (yes or no
-        for each group, needs a tolerance) or `AllRanges` (the same for all ranges of a number).
+        As a value or by name: `Pivotal` (bounds; the default), `Certificates` (yes or no for each
+        group, needs a tolerance), `AllRanges` (the same for all ranges of a number); and as
+        published `Bootstrap`, `BootstrapCertificates`, `Likelihood` and `Euclidean`.
     resamples
         Shorthand for the method's number of resamples or draws.
     rng
@@ -161,8 +162,16 @@ def certify(
     return jointly(claim, part, 1 - level, rng, promise)
 
 
-_METHODS = (Bootstrap, Certificates, AllRanges, Band, Likelihood, Euclidean)
-_TILTABLE = {"bootstrap": Bootstrap, "certificates": Certificates}
+_METHODS = (
+    Pivotal,
+    Certificates,
+    AllRanges,
+    Bootstrap,
+    BootstrapCertificates,
+    Likelihood,
+    Euclidean,
+)
+_TILTABLE = {"pivotal": Pivotal, "certificates": Certificates}
 
 
 def _asked(method: Any, resamples: int | None) -> Any:
@@ -177,10 +186,9 @@ def _certify(
         return certify_ranges(trail, claim, options, seed, progress)
     bench = set_up(trail, claim)
     if options.method is None:
-        # The band is right in groups of any size, but knows only counts.
-        default = Band() if band_applies(bench) else Bootstrap()
-        chosen = with_resamples(default, options.resamples)
+        chosen = with_resamples(Pivotal(), options.resamples)
         options = dataclasses.replace(options, method=chosen)
     check_method(bench, options.method, _TILTABLE)
-    answer = certify_bench if isinstance(options.method, Certificates) else bound_bench
+    certificates = isinstance(options.method, Certificates | BootstrapCertificates)
+    answer = certify_bench if certificates else bound_bench
     return answer(bench, options, seed, progress)

@@ -1,14 +1,14 @@
 """`describe`: what is in the data, group by group, before any claim about all of them."""
 
 import math
-from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
+from scipy.special import ndtri
 
 from equipoise._validate import fraction, known_keywords, known_name, whole
 from equipoise.audits._fields import finite, independent, provenance_of, unit_of
-from equipoise.audits._groups.bench import groups_only
+from equipoise.audits._groups.bench import groups_only, make_core
 from equipoise.cells import Cells, Collection, form_groups, gather
 from equipoise.cells.steady import steady_cells
 from equipoise.cells.tallied import Tallied
@@ -16,13 +16,11 @@ from equipoise.cells.targets import group_means, overall_mean, target_values
 from equipoise.claims import Claim, Ratio, as_claim
 from equipoise.findings import DescribedGroup, Description
 from equipoise.methods.arrays import FloatArray
-from equipoise.methods.pointwise import clopper_pearson, t_interval, wilson
+from equipoise.methods.pointwise import wilson
+from equipoise.methods.targets import Constant
 from equipoise.trail import Trail
 
 Interval = Literal["exact", "wilson"]
-#: Numbers held at a time when clusters are summed.
-_BLOCK = 1 << 20
-_ROUNDING = 16 * float(np.finfo(np.float64).eps)
 
 
 @known_keywords
@@ -45,8 +43,8 @@ def describe(
     level
         Confidence level of each interval on its own.
     interval
-        For 0/1 metrics: ``"exact"`` (Clopper–Pearson) or ``"wilson"``. Real-valued and weighted
-        metrics use Student's t.
+        For plain 0/1 metrics: ``"exact"`` (Clopper–Pearson) or ``"wilson"``. Others have the bounds
+        of `certify` for one group; those it does not answer have no interval.
     small
         Groups with fewer rows are noted as small.
 
@@ -84,68 +82,26 @@ def describe(
 def _intervals(
     cells: Cells, collection: Collection, level: float, interval: Interval
 ) -> tuple[str, FloatArray, FloatArray]:
+    """Intervals of every group's mean on its own: the core's bounds against zero."""
     rows = collection.sums(cells.rows)
-    if cells.zero_one and not cells.weighted and cells.clusters is None:
-        exact = interval == "exact"
-        method = clopper_pearson if exact else wilson
-        safe = np.maximum(rows, 1)
-        low, high = method(collection.sums(cells.total), safe, level)
-        return "Clopper–Pearson" if exact else "Wilson", _known(low, rows), _known(high, rows)
-    name, student = ("Student's t", _student)
-    if cells.clusters is not None:
-        name, student = ("Student's t over clusters", _student_of_clusters)
-    low, high = student(cells, collection, level)
+    plain = cells.zero_one and not cells.weighted and cells.clusters is None
+    if plain and interval == "wilson":
+        low, high = wilson(collection.sums(cells.total), np.maximum(rows, 1), level)
+        return "Wilson", _known(low, rows), _known(high, rows)
+    score = float(ndtri((1 + level) / 2))
+    core = make_core(cells, Constant(value=0.0), collection, relative=False).guarded(score)
     floor = -math.inf if cells.metric.low is None else cells.metric.low
     ceiling = math.inf if cells.metric.high is None else cells.metric.high
-    return name, np.maximum(low, floor), np.minimum(high, ceiling)
+    low, high = core.bounds(score, (floor, ceiling))
+    return _name(cells), low, high
 
 
-def _student(cells: Cells, collection: Collection, level: float) -> tuple[FloatArray, FloatArray]:
-    weight, weight2 = collection.sums(cells.weight), collection.sums(cells.weight2)
-    mean = group_means(cells, collection)
-    # Variance of a weighted mean by linearisation; without weights it is the usual one.
-    spread = (
-        collection.sums(cells.square2)
-        - 2 * mean * collection.sums(cells.total2)
-        + mean**2 * weight2
-    )
-    safe = np.where(weight2 > 0, weight2, np.nan)
-    # Squares of nearly equal large numbers cancel; no variance below that rounding is believed.
-    variance = np.maximum(spread / safe, _ROUNDING * mean**2)
-    # Two rows of equal weight are two, however their weights are rounded.
-    size = np.round(weight**2 / safe, 9)
-    return t_interval(mean, variance, size, level)
-
-
-def _student_of_clusters(
-    cells: Cells, collection: Collection, level: float
-) -> tuple[FloatArray, FloatArray]:
-    """Intervals from how clusters differ, since rows of one cluster are not independent."""
-    mean = group_means(cells, collection)
-    squares, number = np.zeros_like(mean), np.zeros_like(mean)
-    for weight, total in _cluster_blocks(cells):
-        here = collection.sums(weight)
-        residual = collection.sums(total) - np.nan_to_num(mean) * here
-        squares += (residual**2).sum(axis=0)
-        number += (here > 0).sum(axis=0)
-    weight = collection.sums(cells.weight)
-    safe = np.where(weight > 0, weight, np.nan)
-    # t_interval divides by clusters − 1: together m/(m − 1) times the linearised variance
-    return t_interval(mean, number * squares / safe**2, number, level)
-
-
-def _cluster_blocks(cells: Cells) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Totals by cluster and cell, some clusters at a time."""
-    table = cells.clusters
-    if table is None:
-        return
-    size = max(1, _BLOCK // len(cells))
-    for start in range(0, int(table.cluster[-1]) + 1, size):
-        first, last = np.searchsorted(table.cluster, [start, start + size])
-        place = table.cluster[first:last] - start, table.cell[first:last]
-        weight, total = np.zeros((size, len(cells))), np.zeros((size, len(cells)))
-        weight[place], total[place] = table.weight[first:last], table.total[first:last]
-        yield weight, total
+def _name(cells: Cells) -> str:
+    if cells.clusters is not None:
+        return "clusters left out one at a time"
+    if cells.zero_one:
+        return "counts that weighted rows are worth" if cells.weighted else "Clopper–Pearson"
+    return "Student's t, corrected for skewness"
 
 
 def _known(bound: FloatArray, rows: FloatArray) -> FloatArray:

@@ -10,8 +10,7 @@ from equipoise._rng import Rng, seed_of
 from equipoise._validate import fraction, known_keywords, whole
 from equipoise.audits._groups.bench import Bench, assemble
 from equipoise.audits._groups.flags import flag_bench
-from equipoise.audits._groups.options import FlagOptions
-from equipoise.audits._groups.testing import Control
+from equipoise.audits._groups.options import Control, FlagOptions
 from equipoise.audits._progress import Progress
 from equipoise.cells import Axis, Cells, gather
 from equipoise.cells.features import Feature, FeatureRows, draw_sample, pull_features
@@ -24,8 +23,8 @@ from equipoise.claims.target import Reference, Target, as_target, overall
 from equipoise.errors import ClaimError, OptionError
 from equipoise.findings.finding import Provenance
 from equipoise.findings.flags import Flags
-from equipoise.methods import bootstrap
 from equipoise.methods.arrays import FloatArray, IntArray
+from equipoise.methods.published import bootstrap
 from equipoise.trail import Trail
 from equipoise.trail.trail import expect_trail
 
@@ -239,6 +238,10 @@ def _cells(trail: Trail, claim: Gap, rows: FeatureRows, kept: IntArray, leaf: In
         weight2=total(w**2),
         total2=total(w**2 * x),
         square2=total((w * x) ** 2),
+        weight3=total(w**3),
+        total3=total(w**3 * x),
+        square3=total(w**3 * x**2),
+        cube3=total((w * x) ** 3),
         zero_one=bool(np.isin(x, (0.0, 1.0)).all()),
         weighted=weighted,
         scanned=int(kept.sum()),

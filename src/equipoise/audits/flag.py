@@ -7,8 +7,7 @@ from equipoise._rng import Rng, Seed, seed_of
 from equipoise._validate import known_keywords
 from equipoise.audits._groups.bench import set_up
 from equipoise.audits._groups.flags import flag_bench
-from equipoise.audits._groups.options import FlagOptions
-from equipoise.audits._groups.testing import Control
+from equipoise.audits._groups.options import Control, FlagOptions, Population
 from equipoise.audits._groups.together import jointly
 from equipoise.audits._progress import Progress
 from equipoise.cells.tallied import Tallied
@@ -27,6 +26,7 @@ class _Options(TypedDict, total=False):
     outside: tuple[float, float] | None
     fdr: float
     control: Control
+    population: Population
     method: Any
     min_rows: int | None
     resamples: int | None
@@ -52,6 +52,7 @@ def flag(
     outside: tuple[float, float] | None = None,
     fdr: float = 0.10,
     control: Control = "bh",
+    population: Population = "people like these",
     method: Any = None,
     min_rows: int | None = None,
     resamples: int | None = None,
@@ -71,13 +72,15 @@ def flag(
     fdr
         The rate of false flags that is controlled.
     control
-        ``"bh"`` (false discovery rate; the default), ``"by"`` (under any dependence), ``"holm"`` or
-        ``"max-t"`` (chance of any false flag at all).
+        ``"bh"`` (false discovery rate; the default), ``"by"`` and ``"e-bh"`` (the same under any
+        dependence between groups), ``"holm"`` or ``"max-t"`` (chance of any false flag at all).
+    population
+        Whom the flags speak of. ``"people like these"``: the population of which the rows are a
+        sample. ``"these rows"``: exactly the people in the table; a flag then says that their
+        outcomes can hardly have been dealt without regard to the group (all margins given).
     method
-        How p-values are computed, as a value or by name. The default takes the spread under the
-        null, which is right in groups of any size: `UnderNull` for 0/1 metrics, `BootstrapT` for
-        others. `Bootstrap` is the published form, whose p-values are too small in
-        small groups; `Likelihood` and `Euclidean` are the empirical likelihoods.
+        How p-values are computed, as a value or by name: `Pivotal` (the default), or as published
+        `Bootstrap`, whose p-values are too small in small groups, `Likelihood` and `Euclidean`.
     min_rows
         Leave out groups with fewer rows; the default method needs no minimum.
     resamples, rng, progress
@@ -97,6 +100,7 @@ def flag(
         outside=outside,
         fdr=fdr,
         control=control,
+        population=population,
         method=method,
         min_rows=min_rows,
         resamples=resamples,

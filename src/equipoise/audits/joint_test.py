@@ -1,15 +1,18 @@
 """`joint_test`: whether every group's disparity could be zero at once."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from equipoise._codec import to_plain
-from equipoise._rng import Rng, seed_of
+from equipoise._rng import Rng, Seed, seed_of
 from equipoise._validate import fraction, known_keywords, known_name, modest, yes_or_no
 from equipoise.audits._fields import finite, independent, provenance_of
-from equipoise.audits._groups.bench import Bench, group_fields, groups_only, set_up, status_note
+from equipoise.audits._groups.bench import Bench, group_fields, groups_only, notes_of, set_up
+from equipoise.audits._groups.bounds import limits_of
 from equipoise.audits._groups.joint import (
     LIMIT,
     Outcome,
@@ -19,14 +22,19 @@ from equipoise.audits._groups.joint import (
     scores_of,
 )
 from equipoise.audits._groups.likelihood import WRONG
-from equipoise.audits.methods import Euclidean, Likelihood, as_method
+from equipoise.audits._groups.scores import critical_scores, exactness, stepped_down
+from equipoise.audits.methods import Euclidean, Likelihood, Pivotal, as_method
 from equipoise.cells.tallied import Tallied
 from equipoise.claims import Claim, Ratio, as_claim
 from equipoise.errors import OptionError
 from equipoise.findings.joint_test import JointlyTested, JointTest
 from equipoise.findings.words import level_text
-from equipoise.methods import bootstrap
 from equipoise.methods.arrays import FloatArray, IntArray
+from equipoise.methods.hypotheses import Outside
+from equipoise.methods.inference.comparison import Status
+from equipoise.methods.inference.core import Core
+from equipoise.methods.inference.joint import independent_score
+from equipoise.methods.targets import Constant
 from equipoise.trail import Trail
 
 
@@ -37,7 +45,7 @@ def joint_test(
     *,
     at: Mapping[str, float] | None = None,
     level: float = 0.95,
-    method: Any = "likelihood",
+    method: Any = None,
     intervals: bool = True,
     rng: Rng = None,
 ) -> JointTest:
@@ -46,16 +54,17 @@ def joint_test(
     Parameters
     ----------
     trail, claim
-        The audit trail and the question; a gap, not a ratio.
+        The audit trail and the question.
     at
         Disparities to test instead of zero, by the group's label; groups left out are free.
     level
         Confidence of the verdict, of the joint region and of the intervals.
     method
-        `Likelihood` or `Euclidean`, as a value or by name. Groups that overlap are allowed: the
-        degrees of freedom count only disparities that do not follow from others. If some group has
-        under 1000 rows, p-value and region are calibrated by resampling, unless
-        ``calibration="none"``. ``family`` is that of the intervals.
+        The default, `Pivotal`, asks whether the largest score of all groups could be chance, for
+        any metric, weights and clusters. `Likelihood` and `Euclidean` are the published joint tests
+        of gaps, which also have a joint region: the degrees of freedom count only disparities that
+        do not follow from others; if some group has under 1000 rows, p-value and region are
+        calibrated by resampling, unless ``calibration="none"``; ``family`` is that of the intervals.
     intervals
         Whether to give each group its two intervals, which takes longer than the test.
     rng
@@ -66,20 +75,24 @@ def joint_test(
     >>> import equipoise as eq
     >>> claim = eq.gap(eq.false_positive_rate, across=eq.intersections("sex", "age"))
     >>> found = eq.joint_test(eq.datasets.compas(), claim, rng=7)
-    >>> found.verdict, found.tested, found.degrees
-    ('disparity shown', 11, 5)
-    >>> found.published_verdict
-    'Model unfairness certified'
+    >>> found.verdict, found.tested
+    ('disparity shown', 11)
+    >>> published = eq.joint_test(eq.datasets.compas(), claim, method="likelihood", rng=7)
+    >>> published.degrees, published.published_verdict
+    (5, 'Model unfairness certified')
     """
     fraction("level", level)
     yes_or_no("intervals", intervals)
     asked = as_claim(claim)
-    chosen = as_method(method, (Likelihood, Euclidean), "joint_test")
+    kinds = (Pivotal, Likelihood, Euclidean)
+    chosen = as_method(Pivotal() if method is None else method, kinds, "joint_test")
+    bench = set_up(trail, asked)
+    if isinstance(chosen, Pivotal):
+        return _by_scores(bench, chosen, at, level, intervals, seed_of(rng))
     if isinstance(asked, Ratio):
         raise OptionError(
-            "A joint test is for gaps; a ratio of one is a gap of zero, so pass gap(…)."
+            "This joint test is for gaps; a ratio of one is a gap of zero, so pass gap(…)."
         )
-    bench = set_up(trail, asked)
     groups_only(bench.collection, "joint_test")
     used, values = _asked(bench, at)
     if used.size * bench.cells.rows.size > LIMIT:
@@ -97,13 +110,85 @@ def joint_test(
     return _finding(bench, chosen, level, used, values, tested, intervals, number)
 
 
-def _asked(bench: Bench, at: Mapping[str, float] | None) -> tuple[IntArray, FloatArray]:
+def _by_scores(
+    bench: Bench,
+    method: Pivotal,
+    at: Mapping[str, float] | None,
+    level: float,
+    intervals: bool,
+    seed: Seed,
+) -> JointTest:
+    """Whether the largest of all groups' scores could be chance."""
+    score = independent_score(level, len(bench.collection), two_sided=True)
+    core = bench.core.guarded(score)
+    used, values = _asked(bench, at, core)
+    tested = dataclasses.replace(core, status=_only(core.status, used))
+    up, down = (np.full(core.status.shape, np.nan) for _ in range(2))
+    if used.size:
+        up[used], down[used] = tested.pivot.tails(values, used)
+    p = np.minimum(2 * np.fmin(up, down), 1.0)
+    adjusted = stepped_down(tested, p, Outside(low=0.0, high=0.0), method.draws, seed)
+    critical = critical_scores(tested, level, "both", method.draws, seed, False)
+    p_joint = float(np.nanmin(adjusted, initial=1.0)) if used.size else 1.0
+    ends: Any = [[None, None]] * len(bench.collection)
+    if intervals and used.size:
+        ends = np.stack(tested.bounds(critical.value, limits_of(bench)), axis=1).tolist()
+    chosen, notes = set(used.tolist()), notes_of(bench, core, score)
+    labels = bench.collection.labels()
+    smallest = float(np.nanmin(p, initial=1.0)) if used.size else 1.0
+    return JointTest(
+        claim=bench.claim.quoted(),
+        question=bench.claim.words,
+        guarantee=_promise(level, at is not None),
+        assumptions=(*bench.assumptions, f"error rate {exactness(bench, many=True)}"),
+        provenance=provenance_of(bench.cells, seed.number),
+        rows=tuple(
+            JointlyTested(
+                **fields,
+                lower=None if ends[i][0] is None else finite(ends[i][0]),
+                upper=None if ends[i][1] is None else finite(ends[i][1]),
+                region_lower=None,
+                region_upper=None,
+                note="" if i in chosen else notes[i] or "not part of the test",
+            )
+            for i, fields in enumerate(group_fields(bench))
+        ),
+        metric=bench.claim.metric.words,
+        against=bench.claim.target.words,
+        level=level,
+        statistic=float(-ndtri(max(smallest, 1e-300) / 2)),
+        degrees=int(used.size),
+        tested=int(used.size),
+        p=p_joint,
+        rejected=bool(p_joint <= 1 - level),
+        method=to_plain(method),
+        at={labels[i]: v for i, v in zip(used, values.tolist(), strict=True) if at is not None},
+        critical=0.0 if np.isnan(critical.value) else critical.value,
+        calibration="the joint law of all groups' scores",
+        family="joint",
+        region=None,
+    )
+
+
+def _only(status: IntArray, used: IntArray) -> IntArray:
+    """Groups that are not part of a test are as if they had no answer."""
+    out = np.where(status == Status.OK, int(Status.EMPTY), status)
+    out[used] = Status.OK
+    return out
+
+
+def _asked(
+    bench: Bench, at: Mapping[str, float] | None, core: Core | None = None
+) -> tuple[IntArray, FloatArray]:
     """Groups that are tested, and the disparities they are tested for."""
     # one row says nothing about spread, however many groups of one row there are
-    bad = tuple(bootstrap.Status[name] for name in ("EMPTY", "SINGLE", "NO_TARGET", "IDENTICAL"))
-    able = np.flatnonzero(~np.isin(bench.estimates.status, bad)).astype(np.int64)
+    bad = (Status.EMPTY, Status.SINGLE, Status.NO_TARGET, Status.IDENTICAL)
+    if core is None:
+        able = np.flatnonzero(~np.isin(bench.estimates.status, bad)).astype(np.int64)
+    else:
+        able = core.answered
     if at is None:
-        return able, np.zeros(able.size)
+        return able, np.full(able.size, float(bench.relative))
     labels = bench.collection.labels()
     place = {labels[i]: int(i) for i in able}
     if not isinstance(at, Mapping):
@@ -170,10 +255,10 @@ def _rows(
     if intervals and used.size:
         own, shadow = intervals_of(bench, method, tested, used, level)
         ends = np.stack([*own, *shadow], axis=1).tolist()
-    made = []
+    made, notes = [], notes_of(bench, bench.core, 0.0)
     for i, fields in enumerate(group_fields(bench)):
         four = [None if x is None else finite(x) for x in (ends[i] if i in chosen else none[i])]
-        note = "" if i in chosen else status_note(bench, i) or "not part of the test"
+        note = "" if i in chosen else notes[i] or "not part of the test"
         made.append(
             JointlyTested(
                 **fields,
@@ -187,9 +272,14 @@ def _rows(
     return tuple(made)
 
 
+def _promise(level: float, moved: bool) -> str:
+    null = "the disparities are those tested" if moved else "there is no disparity in any group"
+    return f"If {null}, the test says otherwise with chance at most {level_text(1 - level)}"
+
+
 def _guarantee(bench: Bench, method: Likelihood | Euclidean, level: float, moved: bool) -> str:
     null = "the disparities are those tested" if moved else "every disparity is zero"
     said = f"If {null}, the test says otherwise with chance {level_text(1 - level)}"
-    known = isinstance(bench.target, bootstrap.Constant)
+    known = isinstance(bench.target, Constant)
     plugged = isinstance(method, Likelihood) and method.target == "plug-in" and not known
     return f"{said}; {WRONG}, and this does not hold" if plugged else said

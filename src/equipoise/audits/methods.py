@@ -4,15 +4,14 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from equipoise._codec import from_plain, kind
 from equipoise._validate import known_name, listing, real, whole, yes_or_no
 from equipoise.errors import OptionError
-from equipoise.methods import bootstrap
+from equipoise.methods.published import bootstrap
 
 Engine = Literal["auto", "exact", "moments"]
-Test = Literal["auto", "mid-p", "exact", "likelihood", "score"]
 Family = Literal["sidak", "bonferroni", "pointwise"]
 _FAMILIES = ("sidak", "bonferroni", "pointwise")
 
@@ -29,13 +28,9 @@ def _check_scale(floor: float, shrink: float | None) -> None:
         raise OptionError(f"shrink must be at least 0; got {shrink!r}.")
 
 
-#: Shrinkage that keeps the coverage of skewed metrics near nominal and the bounds narrow.
-SHRINK = 0.2
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Resampling:
-    """Options that bounds and certificates share."""
+    """Options that published bounds and certificates share."""
 
     resamples: int = 1000
     """How often the rows are resampled."""
@@ -44,61 +39,90 @@ class _Resampling:
     from the normal with the same covariance, at a cost that does not grow with the rows."""
     scaled: bool = True
     """Whether answers adapt to the size of a group; unscaled ones suit only the largest."""
-    studentized: bool = True
-    """Whether each resample is measured in units of its own spread, which keeps the error rate of
-    skewed metrics. Engines that draw no spread (moments, clusters) do without, and say so."""
     floor: float = 0.01
     """Share of the rows below which groups get no narrower bounds."""
-    shrink: float | None = None
+    shrink: float = math.inf
     """Shrinkage of each group's spread toward the overall one: the larger, the closer; infinite
-    uses the overall one. None picks 0.2 for studentized answers and infinity for others."""
+    uses the overall one."""
 
     def __post_init__(self) -> None:
         _check_resampling(self.resamples, self.engine)
         _check_scale(self.floor, self.shrink)
         yes_or_no("scaled", self.scaled)
-        yes_or_no("studentized", self.studentized)
-
-    def settled(self, has_spread: bool) -> Self:
-        """The options as they apply with an engine that draws a spread, or does not."""
-        studentized = self.studentized and self.scaled and has_spread
-        default = SHRINK if studentized else math.inf
-        shrink = default if self.shrink is None else self.shrink
-        return dataclasses.replace(self, studentized=studentized, shrink=shrink)
 
     def scaling(self, power: float) -> bootstrap.Scaling | bootstrap.Unscaled:
-        """The scale of groups, once the options are settled."""
-        if not self.scaled or self.shrink is None:
+        """The scale of groups."""
+        if not self.scaled:
             return bootstrap.Unscaled()
         return bootstrap.Scaling(floor=self.floor, shrink=self.shrink, power=power)
+
+
+@kind("pivotal")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pivotal:
+    """The default of every group audit: a pivot per group, and one joint law for all of them.
+
+    Counts have the tails of counts, exact where they are small; real-valued metrics are measured
+    by each group's own spread, corrected for skewness; weights and clusters count as what they are
+    worth. All groups' scores are drawn together for the one critical value or adjustment they
+    share.
+
+    >>> Pivotal().draws is None
+    True
+    """
+
+    draws: int | None = None
+    """Draws of all groups' scores; None is 10,000, fewer for very large collections."""
+
+    def __post_init__(self) -> None:
+        if self.draws is not None:
+            whole("draws", self.draws, least=20)
 
 
 @kind("bootstrap")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bootstrap(_Resampling):
-    """The bootstrap: simultaneous bounds in `certify`, p-values as published in `flag`.
+    """The bootstrap as published: simultaneous bounds in `certify`, p-values in `flag`.
 
-    The published bounds are ``Bootstrap(studentized=False)``, with one scale for all resamples.
+    Its error rates do not hold in small groups or with groups of unequal spread.
 
     >>> Bootstrap(resamples=500).floor
     0.01
     """
 
 
-@kind("certificate_bootstrap")
+@kind("stepped")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Certificates(_Resampling):
-    """Yes-or-no certificates by the bootstrap: more of them than bounds give, but no numbers.
+class Certificates:
+    """Yes-or-no certificates: more of them than bounds give, but no numbers.
 
-    Studentized, they are the bounds stepped down. ``Certificates(studentized=False)`` and
-    ``Certificates(scaled=False)`` are the published forms, in which a group far from the limit
-    needs more rows, because the error of its share counts too.
+    The scores of the bounds, stepped down: certified groups are dropped and the rest looked at
+    again, at the same error rate.
 
-    >>> Certificates().step_down
+    >>> Certificates().draws is None
     True
     """
 
-    step_down: bool = True
+    draws: int | None = None
+    """Draws of all groups' scores; None is 10,000, fewer for very large collections."""
+
+    def __post_init__(self) -> None:
+        if self.draws is not None:
+            whole("draws", self.draws, least=20)
+
+
+@kind("certificate_bootstrap")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BootstrapCertificates(_Resampling):
+    """Certificates by the bootstrap as published.
+
+    A group far from the limit needs more rows, because the error of its share counts too.
+
+    >>> BootstrapCertificates().step_down
+    False
+    """
+
+    step_down: bool = False
     """Drop certified groups and look again at the rest: the same error rate, more certificates."""
 
     def __post_init__(self) -> None:
@@ -123,69 +147,6 @@ class AllRanges:
 
     def __post_init__(self) -> None:
         _check_resampling(self.resamples, "auto")
-
-
-@kind("under_null")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnderNull:
-    """Tests of 0/1 metrics whose spread is taken under the null: right in groups of any size.
-
-    >>> UnderNull().test
-    'auto'
-    """
-
-    test: Test = "auto"
-    """``auto`` is mid-p for a known target and, for an estimated one, profile likelihood but no
-    smaller than mid-p; ``exact`` never errs but needs a known target; ``score`` uses the
-    restricted variance. Tilts have ``auto`` and ``score``, which are the same there."""
-
-    def __post_init__(self) -> None:
-        known_name("test", self.test, ("auto", "mid-p", "exact", "likelihood", "score"))
-
-
-@kind("bootstrap_t")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BootstrapT:
-    """Tests of real-valued metrics: the studentised disparity against its own resamples.
-
-    Rows are always resampled one by one, since every resample needs a spread of its own. With a
-    cluster column the spread comes from leaving out one cluster at a time, without resampling.
-
-    >>> BootstrapT().min_rows
-    20
-    """
-
-    resamples: int = 2000
-    """How often the rows are resampled."""
-    min_rows: int = 20
-    """Smaller groups are not tested: their spread cannot be estimated."""
-
-    def __post_init__(self) -> None:
-        _check_resampling(self.resamples, "exact")
-        whole("min_rows", self.min_rows)
-
-
-@kind("band")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Band:
-    """Bounds for 0/1 metrics by likelihood: simultaneous, and sensible in groups of any size.
-
-    A bound is where the signed root of the group's (profile) likelihood ratio reaches a critical
-    value that all groups share: the quantile of the largest of correlated normals.
-
-    >>> Band().calibrated
-    True
-    """
-
-    draws: int | None = None
-    """Draws behind the critical value; None is 5000, fewer for very large collections."""
-    calibrated: bool = True
-    """Whether the likelihood ratio of small groups is divided by its mean to order 1/n."""
-
-    def __post_init__(self) -> None:
-        yes_or_no("calibrated", self.calibrated)
-        if self.draws is not None:
-            whole("draws", self.draws, least=20)
 
 
 @kind("likelihood")
@@ -237,24 +198,17 @@ class Euclidean:
 
 
 Method = (
-    Bootstrap | Certificates | UnderNull | BootstrapT | Band | Likelihood | Euclidean | AllRanges
+    Pivotal | Certificates | Bootstrap | BootstrapCertificates | Likelihood | Euclidean | AllRanges
 )
 
 NAMES: Mapping[str, Method] = {
-    "bootstrap": Bootstrap(),
-    "bootstrap-published": Bootstrap(studentized=False),
-    "bootstrap-unscaled": Bootstrap(scaled=False),
+    "pivotal": Pivotal(),
     "certificates": Certificates(),
-    "certificates-published": Certificates(studentized=False, step_down=False),
+    "bootstrap": Bootstrap(),
+    "bootstrap-unscaled": Bootstrap(scaled=False),
+    "certificates-published": BootstrapCertificates(),
+    "certificates-unscaled": BootstrapCertificates(scaled=False),
     "all-ranges": AllRanges(),
-    "certificates-unscaled": Certificates(scaled=False, step_down=False),
-    "under-null": UnderNull(),
-    "mid-p": UnderNull(test="mid-p"),
-    "exact": UnderNull(test="exact"),
-    "likelihood-ratio": UnderNull(test="likelihood"),
-    "score": UnderNull(test="score"),
-    "bootstrap-t": BootstrapT(),
-    "band": Band(),
     "likelihood": Likelihood(),
     "likelihood-plugin": Likelihood(target="plug-in", calibration="none", min_rows=1),
     "euclidean": Euclidean(),
@@ -277,7 +231,7 @@ def as_method(value: Any, allowed: tuple[type, ...], verb: str) -> Any:
 def with_resamples(method: Any, resamples: int | None) -> Any:
     """The method with another number of resamples or draws, where it makes any.
 
-    >>> with_resamples(Band(), 200).draws
+    >>> with_resamples(Pivotal(), 200).draws
     200
     """
     if resamples is None:

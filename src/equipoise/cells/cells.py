@@ -53,8 +53,8 @@ class ClusterTable:
 class Cells:
     """Totals of one metric over the atoms of the population.
 
-    Arrays have one entry per cell. Without sampling weights ``weight``, ``weight2`` equal ``rows``,
-    and the totals with a 2 equal those without.
+    Arrays have one entry per cell. Without sampling weights ``weight``, ``weight2`` and ``weight3``
+    equal ``rows``, and the totals with a 2 or a 3 equal those without.
     """
 
     metric: Metric
@@ -77,6 +77,14 @@ class Cells:
     """Sum of the metric times the squared weight."""
     square2: FloatArray = field(repr=False)
     """Sum of the squared metric times the squared weight."""
+    weight3: FloatArray = field(repr=False)
+    """Sum of cubed weights."""
+    total3: FloatArray = field(repr=False)
+    """Sum of the metric times the cubed weight."""
+    square3: FloatArray = field(repr=False)
+    """Sum of the squared metric times the cubed weight."""
+    cube3: FloatArray = field(repr=False)
+    """Sum of the cubed metric times the cubed weight; equal to ``total3`` if it is 0 or 1."""
     zero_one: bool
     """Whether every value of the metric is 0 or 1."""
     weighted: bool
@@ -118,7 +126,10 @@ class Cells:
         )
 
     def fingerprint(self) -> str:
-        """A digest of the cells: the same from every engine and in every row order."""
+        """A digest of the cells: the same from every engine and in every row order.
+
+        Sums of second and third order stay out of it: they are of the same rows.
+        """
         content = {
             "metric": self.metric.name,
             # Written out, so that the levels 1 and '1' do not look the same.

@@ -13,7 +13,7 @@ from equipoise.cells.cells import Axis, Cells
 from equipoise.cells.expressions import metric_columns, ordered_column
 from equipoise.cells.influence import influence_claims
 from equipoise.cells.levels import encode
-from equipoise.cells.merge import cluster_codes, cluster_table, merge
+from equipoise.cells.merge import cluster_codes, cluster_table, each_once, merge
 from equipoise.cells.query import Query
 from equipoise.cells.scan import Columns, Scan, distinct_metrics, floats, plain_keys
 from equipoise.cells.tallied import Tallied
@@ -236,7 +236,7 @@ def _without_cluster(counted: Tally, unknown: BoolArray) -> Tally:
     missing = {"missing cluster": round(float(counted.rows[unknown].sum()))}
     return Tally(
         rows=np.where(unknown, 0.0, counted.rows),
-        moments={name: np.where(unknown, 0.0, sums) for name, sums in counted.moments.items()},
+        moments=each_once(lambda sums: np.where(unknown, 0.0, sums), counted.moments),
         excluded=counted.excluded | missing,
         zero_one=counted.zero_one,
     )

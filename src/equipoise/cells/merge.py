@@ -1,5 +1,7 @@
 """Grouped rows into cells, and into clusters within cells."""
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 
 from equipoise.cells.cells import ClusterTable
@@ -10,13 +12,26 @@ def merge(index: IntArray, totals: dict[str, FloatArray]) -> tuple[IntArray, dic
     """Add up grouped rows that fall into the same cell, cells in the order of their levels."""
     cells, inverse = np.unique(index, axis=0, return_inverse=True)
     place = inverse.reshape(-1)
+    distinct = {id(values): values for values in totals.values()}
     # Adding in a fixed order makes the sums independent of the order an engine returned rows in.
-    order = np.lexsort((*totals.values(), place))
-    merged = {
-        name: np.bincount(place[order], values[order], len(cells)).astype(np.float64)
-        for name, values in totals.items()
-    }
-    return cells.astype(np.int64), merged
+    order = np.lexsort((*distinct.values(), place))
+    place = place[order]
+
+    def added(values: FloatArray) -> FloatArray:
+        return np.bincount(place, values[order], len(cells)).astype(np.float64)
+
+    return cells.astype(np.int64), each_once(added, totals)
+
+
+def each_once(
+    change: Callable[[FloatArray], FloatArray], sums: Mapping[str, FloatArray]
+) -> dict[str, FloatArray]:
+    """Every array changed, one with several names only once.
+
+    Without weights the sums of all orders are the same arrays, and stay so.
+    """
+    changed = {key: change(values) for key, values in {id(v): v for v in sums.values()}.items()}
+    return {name: changed[id(values)] for name, values in sums.items()}
 
 
 def cluster_codes(column: AnyArray) -> IntArray:

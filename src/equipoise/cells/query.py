@@ -20,6 +20,9 @@ from equipoise.trail import Trail
 from equipoise.trail.engine import engine_errors
 from equipoise.trail.trail import RESERVED, Frame
 
+#: Cubes of smaller values than this are taken for zero.
+_NOTHING = 1e-80
+
 
 @dataclass(frozen=True, slots=True)
 class Query:
@@ -122,7 +125,7 @@ class Query:
         """Sums of one metric. Its value is null wherever it does not count, and sums skip nulls."""
         value = nw.col(f"{RESERVED}{prefix}value")
         known = ~value.is_null()
-        sums = self._moments(value, known, prefix)
+        sums = self._moments(metric, value, known, prefix)
         present = self._present_so_far(metric)
         for i, so_far in enumerate(present):
             sums[f"{prefix}present{i}"] = when(so_far, self._frequency())
@@ -167,25 +170,39 @@ class Query:
         weight = self.trail.roles.weight
         return [] if weight is None else [self.trail.present(weight)]
 
-    def _moments(self, value: nw.Expr, known: nw.Expr, prefix: str) -> dict[str, nw.Expr]:
+    def _moments(
+        self, metric: Metric, value: nw.Expr, known: nw.Expr, prefix: str
+    ) -> dict[str, nw.Expr]:
+        # 0 and 1 are their own cubes
+        cubes = {} if metric.zero_one else {f"{prefix}cube3": _cube(value)}
         if self.trail.roles.count is None and not self.weighted:
             rows = {f"{prefix}rows": when(known, nw.lit(1.0))}
-            return rows | {f"{prefix}total": value, f"{prefix}square": value * value}
-        frequency = self._frequency()
+            return rows | {f"{prefix}total": value, f"{prefix}square": value * value} | cubes
+        mass = frequency = self._frequency()
         sums = {f"{prefix}rows": when(known, frequency)}
         for suffix, weight in self._weights():
             mass = frequency if weight is None else frequency * weight
             sums[f"{prefix}weight{suffix}"] = when(known, mass)
             sums[f"{prefix}total{suffix}"] = mass * value
             sums[f"{prefix}square{suffix}"] = mass * value * value
-        return sums
+        # the last weight is that of the highest order, the only one in which cubes are needed
+        return sums | {name: mass * cube for name, cube in cubes.items()}
 
     def _weights(self) -> list[tuple[str, nw.Expr | None]]:
         column = self.trail.roles.weight
         if column is None:
             return [("", None)]
         weight = when(self.trail.present(column), self.trail.number(column))
-        return [("", weight), ("2", weight * weight)]
+        return [("", weight), ("2", weight * weight), ("3", weight * weight * weight)]
+
+
+def _cube(value: nw.Expr) -> nw.Expr:
+    """The cube, null where it is next to nothing.
+
+    PostgreSQL fails on a product that is too small for a double, such as the cube of a squared
+    error of 1e-120, which a very confident score may well have.
+    """
+    return nw.when(value.abs() > _NOTHING).then(value * value * value)
 
 
 def _reserved(columns: dict[str, nw.Expr]) -> dict[str, nw.Expr]:

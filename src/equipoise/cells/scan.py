@@ -26,7 +26,7 @@ from equipoise.trail.roles import TWO_VALUED
 Columns = dict[str, AnyArray]
 
 #: Sums that belong to the rows, not to a metric.
-ROW_SUMS = ("present", "missing_weight", "weight", "weight2")
+ROW_SUMS = ("present", "missing_weight", "weight", "weight2", "weight3")
 
 
 def is_local(metric: Metric) -> bool:
@@ -91,6 +91,16 @@ class Scan:
     def sum_columns(self) -> dict[str, AnyArray]:
         """The columns that add up."""
         return {n: column for n, column in self.table.items() if n not in self.key_columns()}
+
+    def third_sums(self) -> set[str]:
+        """The columns of third order: none for 0/1 metrics on rows without weights."""
+        names = {"weight3"} if self.weighted else set()
+        for position, metric in enumerate(self.metrics):
+            if not is_local(metric):
+                powers = ["weight", "total", "square"] if self.weighted else []
+                powers += [] if metric.zero_one else ["cube"]
+                names |= {f"m{position}_{power}3" for power in powers}
+        return names
 
     def narrowed(self, claims: Sequence[Claim]) -> "Scan":
         """What a look at the table for these claims alone would have given."""

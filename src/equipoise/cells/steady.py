@@ -21,10 +21,12 @@ def steady(x: FloatArray, size: FloatArray) -> FloatArray:
     >>> bool(one == other)
     True
     """
-    unit = np.exp2(np.ceil(np.log2(np.where(size > 0, size, 1.0))) - DIGITS)
+    known = (size > 0) & np.isfinite(size)
+    unit = np.exp2(np.ceil(np.log2(np.where(known, size, 1.0))) - DIGITS)
     # sums too small for so many digits are kept to those that floats have
     unit = np.maximum(unit, np.finfo(np.float64).smallest_subnormal)
-    return np.asarray(np.round(x / unit) * unit)
+    # a size that is no float, since the weights are too large for their powers, tells nothing
+    return np.where(known, np.round(np.where(known, x, 0.0) / unit) * unit, x)
 
 
 def steady_cells(cells: Cells) -> Cells:
@@ -38,14 +40,39 @@ def steady_cells(cells: Cells) -> Cells:
     if table is not None:
         table = replace(table, **_sums(table.weight, table.total, table.square))
     plain = _sums(cells.weight, cells.total, cells.square)
-    squared = _sums(cells.weight2, cells.total2, cells.square2)
-    return replace(cells, clusters=table, **plain, **{f"{n}2": x for n, x in squared.items()})
+    second = _sums(cells.weight2, cells.total2, cells.square2, order="2")
+    third = _sums(cells.weight3, cells.total3, cells.square3, order="3")
+    cube = third["total3"] if cells.zero_one else _cube(cells)
+    return replace(cells, clusters=table, **plain, **second, **third, cube3=cube)
 
 
-def _sums(weight: FloatArray, total: FloatArray, square: FloatArray) -> dict[str, Any]:
+def _sums(
+    weight: FloatArray, total: FloatArray, square: FloatArray, order: str = ""
+) -> dict[str, Any]:
     return {
-        "weight": steady(weight, weight),
+        f"weight{order}": steady(weight, weight),
         # A sum of signed values may cancel, so it is rounded in units of what was added up.
-        "total": steady(total, np.sqrt(weight * square)),
-        "square": steady(square, square),
+        f"total{order}": steady(total, _between(weight, square)),
+        f"square{order}": steady(square, square),
     }
+
+
+def _between(weight: FloatArray, square: FloatArray) -> FloatArray:
+    """The geometric mean, also where the product of two powers of weights is none of a float."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        product = weight * square
+        usual = (product >= np.finfo(np.float64).tiny) & np.isfinite(product)
+        return np.where(usual, np.sqrt(product), np.sqrt(weight) * np.sqrt(square))
+
+
+def _cube(cells: Cells) -> FloatArray:
+    """The sums of cubes, in units of what was added up.
+
+    The cubes, taken without their signs, add up to at least what they would if all values were
+    equally large; where a few outweigh the others, they show in the sum itself.
+    """
+    weight, square, cube = cells.weight3, cells.square3, cells.cube3
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = np.divide(square, weight, out=np.zeros_like(square), where=weight > 0)
+        size = np.maximum(np.abs(cube), square * np.sqrt(mean))
+    return steady(cube, size)

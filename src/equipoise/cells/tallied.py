@@ -19,7 +19,9 @@ from equipoise.trail.engine import objects
 from equipoise.trail.trail import expect_trail
 
 _FORMAT = "equipoise counts"
-_VERSION = 1
+_VERSION = 2
+#: Version 1 had no sums of third order. Counts of rates on rows without weights need none.
+_READ = (1, _VERSION)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -102,6 +104,7 @@ class Tallied:
                 table=_table(data["counts"]),
                 uncounted=int(data["uncounted"]),
             )
+            _check_orders(scan, data["version"])
             return cls(scan=_checked(scan))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise TrailError(f"These counts are damaged: {error!r}.") from error
@@ -221,11 +224,20 @@ def _kind(value: Any) -> str:
 def _check_format(data: Any) -> None:
     if not isinstance(data, Mapping) or data.get("format") != _FORMAT:
         raise TrailError("These are no counts of equipoise: expected what Tallied.to_dict gives.")
-    if data.get("version") != _VERSION:
-        raise TrailError(
-            f"These counts have the format version {data.get('version')!r}; this one reads "
-            f"{_VERSION}."
-        )
+    if data.get("version") not in _READ:
+        raise _other_version(data.get("version"))
+
+
+def _check_orders(scan: Scan, version: int) -> None:
+    """Refuse counts of the version before where they lack sums that audits need."""
+    if version != _VERSION and not scan.third_sums() <= set(scan.table):
+        raise _other_version(version)
+
+
+def _other_version(version: Any) -> TrailError:
+    return TrailError(
+        f"These counts have the format version {version!r}; this one reads {_VERSION}."
+    )
 
 
 def _dimensions(plain: Sequence[Any]) -> tuple[Dimension, ...]:
@@ -240,7 +252,7 @@ def _checked(scan: Scan) -> Scan:
     """Keys and sums in the forms that a look at a table gives, and as many of each."""
     lengths = {len(column) for column in scan.table.values()}
     keys = scan.key_columns()
-    expected = {f"key{i}" for i in range(len(scan.dimensions))} | {"present"}
+    expected = {f"key{i}" for i in range(len(scan.dimensions))} | {"present"} | scan.third_sums()
     if len(lengths) != 1 or not expected <= set(scan.table):
         raise TrailError("These counts are damaged: columns are missing or differ in length.")
     table = {n: plain_keys(c) if n in keys else floats(c) for n, c in scan.table.items()}

@@ -7,6 +7,7 @@ import numpy as np
 
 from equipoise._codec import canonical
 from equipoise._validate import LARGEST, listing, rows_text
+from equipoise.cells.merge import each_once
 from equipoise.cells.scan import Columns, Scan, floats, is_local
 from equipoise.claims.arithmetic import Term, as_number, as_truth
 from equipoise.claims.formula import Reference, parse
@@ -14,7 +15,10 @@ from equipoise.claims.metric import Metric
 from equipoise.errors import ClaimError, TrailError
 from equipoise.methods.arrays import FloatArray
 
-_MOMENTS = ("weight", "total", "square", "weight2", "total2", "square2")
+_POWERS = ("weight", "total", "square")
+#: Of each order of the weights. Rows are added in the order of their last sums, so the third order
+#: comes first: it has no say in the digits of the others.
+_ORDERS = ("3", "", "2")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,49 +75,68 @@ def _local(scan: Scan, metric: Metric) -> Tally:
             f"Metric {metric.name!r} is infinite, too large, or not a number on some rows. "
             "Bound it with .clip(low, high)."
         )
-    moments = _local_moments(scan, frequency, value)
+    zero_one = bool(np.isin(value[counts], (0.0, 1.0)).all())
+    moments = _local_moments(scan, frequency, value, zero_one)
     return Tally(
         rows=np.where(counts, frequency, 0.0),
-        moments={name: np.where(counts, sums, 0.0) for name, sums in moments.items()},
+        moments=each_once(lambda sums: np.where(counts, sums, 0.0), moments),
         excluded=excluded,
-        zero_one=bool(np.isin(value[counts], (0.0, 1.0)).all()),
+        zero_one=zero_one,
     )
 
 
-def _local_moments(scan: Scan, frequency: FloatArray, value: FloatArray) -> dict[str, FloatArray]:
-    weight = scan.table["weight"] if scan.weighted else frequency
-    weight2 = scan.table["weight2"] if scan.weighted else frequency
-    return {
-        f"{name}{order}": w * power
-        for order, w in (("", weight), ("2", weight2))
-        for name, power in (("weight", 1.0), ("total", value), ("square", value**2))
-    }
+def _local_moments(
+    scan: Scan, frequency: FloatArray, value: FloatArray, zero_one: bool
+) -> dict[str, FloatArray]:
+    if not scan.weighted:
+        cube = None if zero_one else frequency * value**3
+        return _unweighted(frequency, frequency * value, frequency * value**2, cube)
+    # the cube of a huge weight is infinite, and then so are the sums of third order, or unknown
+    with np.errstate(over="ignore", invalid="ignore"):
+        moments = {
+            f"{name}{order}": scan.table[f"weight{order}"] * value**power
+            for order in _ORDERS
+            for power, name in enumerate(_POWERS)
+        }
+        cube = moments["total3"] if zero_one else scan.table["weight3"] * value**3
+    return {"cube3": cube, **moments}
+
+
+def _unweighted(
+    rows: FloatArray, total: FloatArray, square: FloatArray, cube: FloatArray | None
+) -> dict[str, FloatArray]:
+    """Without weights the weight is the number of rows, and so are its square and its cube.
+
+    Where the metric is 0 or 1 there is no need of a cube.
+    """
+    sums = dict(zip(_POWERS, (rows, total, square), strict=True))
+    every = {f"{name}{order}": x for order in _ORDERS for name, x in sums.items()}
+    return {"cube3": total if cube is None else cube, **every}
 
 
 def _pushed(scan: Scan, metric: Metric, reads: tuple[str, ...], prefix: str) -> Tally:
     """A metric that the engine has summed."""
     table = scan.table
     rows = table[f"{prefix}rows"]
+    zero_one = metric.zero_one or _only_zero_one(metric, table, prefix)
+    cube = None if zero_one else table[f"{prefix}cube3"]
     if scan.weighted:
-        moments = {name: table[f"{prefix}{name}"] for name in _MOMENTS}
+        names = [f"{name}{order}" for order in _ORDERS for name in _POWERS]
+        moments = {name: table[f"{prefix}{name}"] for name in names}
+        moments = {"cube3": moments["total3"] if cube is None else cube, **moments}
     else:
-        # without weights the weight is the number of rows, and so is its square
-        sums = rows, table[f"{prefix}total"], table[f"{prefix}square"]
-        moments = dict(zip(_MOMENTS, sums * 2, strict=True))
+        moments = _unweighted(rows, table[f"{prefix}total"], table[f"{prefix}square"], cube)
     # Each column is counted among the rows that have all before it, so the losses add up.
     present = [total(table, "present") - total(table, "missing_weight")]
     present += [total(table, f"{prefix}present{i}") for i in range(len(reads))]
     excluded = {f"missing {name}": present[i] - present[i + 1] for i, name in enumerate(reads)}
-    zero_one = metric.zero_one or _only_zero_one(metric, moments, table, prefix)
     return Tally(rows=rows, moments=moments, excluded=excluded, zero_one=zero_one)
 
 
-def _only_zero_one(
-    metric: Metric, moments: dict[str, FloatArray], table: Columns, prefix: str
-) -> bool:
+def _only_zero_one(metric: Metric, table: Columns, prefix: str) -> bool:
     if metric.in_unit:
         # Between 0 and 1 a square is smaller than its root, so equal sums leave only 0 and 1.
-        return bool(np.array_equal(moments["total"], moments["square"]))
+        return bool(np.array_equal(table[f"{prefix}total"], table[f"{prefix}square"]))
     return total(table, f"{prefix}other") == 0
 
 

@@ -1,13 +1,12 @@
 """What `certify` says: bounds on every group's disparity that hold at once."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from equipoise._validate import fraction
 from equipoise.errors import OptionError
-from equipoise.findings.atoms import Atoms
 from equipoise.findings.charts.forest import Line, forest, forest_pair, reading
 from equipoise.findings.charts.width import width_curve
 from equipoise.findings.finding import Finding
@@ -22,12 +21,13 @@ from equipoise.findings.limits import (
     tolerated,
 )
 from equipoise.findings.lookup import find_row, range_width
-from equipoise.findings.recipes import cook, family_critical, quantile_of
+from equipoise.findings.recipes import cook, family_critical, quantile_at
 from equipoise.findings.rows import ComparedGroup
 from equipoise.findings.verdict import Verdict
 from equipoise.findings.words import disparity_text, ends_text, level_text, plural
 
 _TOO_SMALL = "too small to exclude anything"
+SELF_TARGET = "the group is its own target"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class BoundedGroup(ComparedGroup):
     note: str = ""
     """Why a bound is missing or says nothing."""
     reach: float | None = None
-    """Half-width of the bounds per unit of the critical value."""
+    """About the half-width of the bounds per unit of the critical value; None without an answer."""
 
     def __str__(self) -> str:
         said = ends_text(self.lower, self.upper, "{:+.3f}".format, self.note)
@@ -90,12 +90,10 @@ class Bounds(Finding):
     """How resamples were drawn: exact, moments or clusters."""
     critical: float | None
     """The critical value behind the bounds; None if no group could be audited."""
-    draws: tuple[tuple[float, float], ...] = dataclasses.field(repr=False)
-    """Lowest and highest value of the process in each resample: any level can be read off."""
+    quantiles: tuple[float, ...] = dataclasses.field(default=(), repr=False)
+    """Critical values of the levels 0.1 %, 0.2 % … 99.9 %; empty if there is no distribution."""
     recipe: Mapping[str, Any] | None = dataclasses.field(default=None, repr=False)
     """What bounds that are not estimate ± reach are made from, so that any level can be had."""
-    atoms: Atoms | None = dataclasses.field(default=None, repr=False)
-    """The cells from which any group of the collection can be made again; None if unknown."""
 
     def ask(self, group: Mapping[str, Any] | str | None = None, /, **where: Any) -> BoundedGroup:
         """The bounds of one group of the collection; asking more never costs confidence.
@@ -108,20 +106,23 @@ class Bounds(Finding):
     def at(self, level: float) -> "Bounds":
         """The same bounds at another confidence level, from the stored distribution."""
         fraction("level", level)
-        if not self.draws and self.recipe is None:
-            raise OptionError("These bounds keep no distribution from which to read another level.")
-        if self.draws:
-            critical = quantile_of(sorted(self.statistics()), level)
+        pivotal = self.method.get("kind") == "pivotal"
+        if (not self.quantiles and self.recipe is None) or (pivotal and self.recipe is None):
+            raise OptionError("These bounds keep too little from which to read another level.")
+        if self.quantiles:
+            critical = quantile_at(self.quantiles, level)
         else:
             critical = family_critical(self.recipe or {}, level, self.side)
-        rows = tuple(map(self._rebound, self.rows, self._ends(critical)))
+        ends = self._ends(critical)
+        other = self._other_ends(level, critical, ends)
+        rows = tuple(map(self._rebound, self.rows, ends, other))
         said = self.guarantee.replace(level_text(self.level), level_text(level))
         return dataclasses.replace(self, level=level, critical=critical, rows=rows, guarantee=said)
 
     def _ends(self, critical: float) -> list[Ends]:
         """Both ends of every group at a critical value, whichever sides were asked for."""
         if self.recipe is not None:
-            return cook(self.recipe, critical)
+            return cook(self.recipe, critical, self.limits)
         return [
             (None, None)
             if row.reach is None or row.disparity is None
@@ -130,16 +131,30 @@ class Bounds(Finding):
             for row in self.rows
         ]
 
+    def _other_ends(self, level: float, critical: float, ends: list[Ends]) -> list[Ends]:
+        """Ends that judge a one-sided limit from the other side, each at its share of the error."""
+        pivotal = self.recipe is not None and self.recipe["kind"] == "pivot"
+        if self.recipe is None or not pivotal or self.side == "both" or self.tolerance is None:
+            return [(None, None)] * len(ends)
+        strict = family_critical(
+            {"family": "bonferroni", "groups": len(self.recipe["answered"])}, level, self.side
+        )
+        return cook(self.recipe, max(strict, critical), self.limits)
+
     @property
     def verdict(self) -> Verdict | None:
-        """What is shown about the tolerance for all groups together."""
-        said = [row.verdict for row in self.rows if row.verdict is not None]
-        if not said:
+        """What is shown about the tolerance for all groups together.
+
+        A group that is its own target has no verdict and is left aside; if there is nobody else,
+        nothing is shown.
+        """
+        if self.tolerance is None:
             return None
+        said = [row.verdict for row in self.rows if row.verdict is not None]
         if Verdict.SHOWN_NOT in said:
             return Verdict.SHOWN_NOT
         # All bounds hold at once, so verdicts may be put together without losing confidence.
-        every = all(verdict is Verdict.SHOWN for verdict in said) and len(said) == len(self.rows)
+        every = bool(said) and all(verdict is Verdict.SHOWN for verdict in said)
         return Verdict.SHOWN if every else Verdict.UNDETERMINED
 
     @property
@@ -245,31 +260,31 @@ class Bounds(Finding):
         ends = tolerated(self.tolerance, self.side, self.relative)
         return [end for end in ends if end is not None]
 
-    def statistics(self) -> Iterator[float]:
-        """The largest deviation of each resample, on the sides that were asked for."""
-        for low, high in self.draws:
-            yield {"lower": high, "upper": -low, "both": max(high, -low)}[self.side]
-
-    def _rebound(self, row: BoundedGroup, ends: Ends) -> BoundedGroup:
+    def _rebound(self, row: BoundedGroup, ends: Ends, other: Ends) -> BoundedGroup:
         # Without bounds, or being its own target, a group is the same at every level.
-        if row.reach is None or row.disparity is None or row.reach == 0:
+        if row.reach is None or row.disparity is None:
             return row
         lower = ends[0] if self.side != "upper" else None
         upper = ends[1] if self.side != "lower" else None
-        return self.judged(dataclasses.replace(row, lower=lower, upper=upper))
+        against = {"lower": other[1], "upper": other[0], "both": None}[self.side]
+        return self.judged(dataclasses.replace(row, lower=lower, upper=upper, note=""), against)
 
-    def judged(self, row: BoundedGroup) -> BoundedGroup:
-        """A row whose bounds are cut to what is possible, with its verdict and its note."""
+    def judged(self, row: BoundedGroup, against: float | None = None) -> BoundedGroup:
+        """A row whose bounds are cut to what is possible, with its verdict and its note.
+
+        ``against`` is a bound from the other side, which may show that a one-sided limit is not
+        kept.
+        """
         lower, upper = clamp(row.lower, self.limits), clamp(row.upper, self.limits)
         verdict, note = None, row.note
-        # A single row shows nothing, unless the group is its own target and differs by nothing.
-        alone = row.n == 1 and row.reach != 0
-        if self.tolerance is not None:
+        answered = row.reach is not None
+        if self.tolerance is not None and row.note != SELF_TARGET:
             allowed = tolerated(self.tolerance, self.side, self.relative)
-            verdict = Verdict.UNDETERMINED if alone else judged(lower, upper, allowed)
-        if row.reach != 0:
-            telling = says_something(lower, upper, self.limits) and not alone
-            note = "" if telling else row.note or f"n = {row.n:,} is {_TOO_SMALL}"
+            low = against if self.side == "upper" else lower
+            high = against if self.side == "lower" else upper
+            verdict = judged(low, high, allowed) if answered else Verdict.UNDETERMINED
+        if answered and not says_something(lower, upper, self.limits):
+            note = row.note or f"n = {row.n:,} is {_TOO_SMALL}"
         if (lower, upper, verdict, note) == (row.lower, row.upper, row.verdict, row.note):
             return row  # as most are without a tolerance, and copies of many rows take time
         return dataclasses.replace(row, lower=lower, upper=upper, verdict=verdict, note=note)
@@ -286,7 +301,7 @@ class Bounds(Finding):
         return [
             f"That every {self.noun}'s disparity is {claim} is "
             f"{'shown not to hold' if fails else self.verdict}: shown for "
-            f"{counts[Verdict.SHOWN]:,} of {plural(len(self), self.noun)}, shown not to hold for "
+            f"{counts[Verdict.SHOWN]:,} of {plural(sum(counts.values()), self.noun)}, shown not to hold for "
             f"{counts[Verdict.SHOWN_NOT]:,}, undetermined for {counts[Verdict.UNDETERMINED]:,}."
         ]
 
@@ -303,8 +318,7 @@ class Bounds(Finding):
         return f"{row.group} (n = {row.n:,}), estimated {self._say(row.disparity or 0.0)}"
 
     def _vacuous_sentence(self) -> list[str]:
-        # A group that is its own target has a note too, but its bounds say all there is to say.
-        silent = [row for row in self.rows if row.note and row.reach != 0]
+        silent = [row for row in self.rows if row.note]
         if not silent:
             return []
         reasons: dict[str, list[str]] = {}

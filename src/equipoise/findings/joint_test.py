@@ -14,6 +14,7 @@ from equipoise.findings.verdict import Verdict
 from equipoise.findings.words import level_text
 
 _FAMILY = {
+    "joint": "hold for all groups at once, by the joint law of their scores",
     "sidak": "by Šidák's inequality: all of them hold at once",
     "bonferroni": "by Bonferroni's inequality: all of them hold at once",
     "pointwise": "one group at a time",
@@ -61,9 +62,9 @@ class JointTest(Finding):
     level: float
     """Confidence level of the verdict, the region and the intervals."""
     statistic: float
-    """Likelihood ratio statistic."""
+    """The largest score of all groups, or the likelihood ratio statistic."""
     degrees: int
-    """Degrees of freedom: disparities that do not follow from each other."""
+    """Degrees of freedom of a likelihood ratio: disparities that do not follow from each other."""
     tested: int
     """Groups that were tested."""
     p: float
@@ -77,7 +78,7 @@ class JointTest(Finding):
     calibration: str
     """How the cut-off and the p-value were corrected for small groups."""
     family: str
-    """What makes the intervals ``lower`` to ``upper`` hold: sidak, bonferroni or pointwise."""
+    """What makes the intervals hold: joint (of all scores), sidak, bonferroni or pointwise."""
     at: Mapping[str, float] = dataclasses.field(default_factory=dict)
     """The disparities tested, by group; empty if all are zero."""
     region: Mapping[str, Any] | None = dataclasses.field(default=None, repr=False)
@@ -138,6 +139,14 @@ class JointTest(Finding):
 
     def sentences(self) -> tuple[str, ...]:
         """The verdict, the test, the intervals, and what was left out."""
+        if self.method.get("kind") == "pivotal":
+            return (
+                f"{self._said()} ({level_text(self.level)} confidence).",
+                f"Largest score {self.statistic:.2f}, critical {self.critical:.2f}, "
+                f"p = {self.p:.3g}, over {self.tested} groups.",
+                *self._interval_sentences(),
+                self.provenance.left_out(),
+            )
         dropped = self.tested - self.degrees
         verb = "follows" if dropped == 1 else "follow"
         follow = f"; {dropped} of them {verb} from the others" if dropped else ""
@@ -166,6 +175,8 @@ class JointTest(Finding):
     def _interval_sentences(self) -> list[str]:
         if all(row.lower is None and row.region_lower is None for row in self.rows):
             return []
+        if self.family == "joint":
+            return [f"Intervals at {level_text(self.level)}: lower to upper {_FAMILY['joint']}."]
         return [
             f"Intervals at {level_text(self.level)}: lower to upper {_FAMILY[self.family]}; "
             "region_lower to region_upper is the shadow of the joint region on each group "

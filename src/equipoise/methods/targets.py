@@ -51,6 +51,10 @@ class Target:
         """Sums of cell values over every part of every group, shape ``(parts, …, G)``."""
         return sums(x)[None]
 
+    def total(self, x: FloatArray, inside: FloatArray) -> FloatArray:
+        """Sums of cell values ``(b, C)`` over the target, given those over the groups."""
+        return x.sum(axis=-1, keepdims=True)
+
     def members(self, cells: int) -> FloatArray:
         """Which cells the target is made of, where it is one for all groups, shape ``(C,)``."""
         return np.full(cells, float(self.estimated))
@@ -107,6 +111,10 @@ class Complement(Target):
         """The group, and everybody else."""
         return _inside_outside(x, sums)
 
+    def total(self, x: FloatArray, inside: FloatArray) -> FloatArray:
+        """All that is not inside."""
+        return x.sum(axis=-1, keepdims=True) - inside
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference(Target):
@@ -124,6 +132,12 @@ class Reference(Target):
         every, both = sums(x), sums(inside)
         rest = inside.sum(axis=-1, keepdims=True) - both
         return np.stack([_rounded(every - both, every), both, _rounded(rest, both)])
+
+    def total(self, x: FloatArray, inside: FloatArray) -> FloatArray:
+        """The cells of R."""
+        # take() keeps rows contiguous, so that each is added in the same order in any block
+        chosen = np.flatnonzero(self.cells)
+        return np.asarray(np.take(x, chosen, axis=-1).sum(axis=-1, keepdims=True))
 
     def members(self, cells: int) -> FloatArray:
         """The cells of R."""

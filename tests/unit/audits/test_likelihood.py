@@ -10,7 +10,7 @@ from scipy.special import stdtrit
 
 import equipoise as eq
 from equipoise.findings import from_json
-from equipoise.methods.likelihood import mean_ratio, segments
+from equipoise.methods.published.likelihood import mean_ratio, segments
 
 # the verbs return one of several findings, which each test knows
 certify_: Any = eq.certify

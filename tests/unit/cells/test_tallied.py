@@ -110,7 +110,7 @@ def test_counts_travel_as_plain_json() -> None:
         lambda data: data["counts"]["present"].pop(),
         lambda data: data["counts"]["present"].__setitem__(0, -3),
         lambda data: data["counts"].__setitem__("present", ["x"] * len(data["counts"]["present"])),
-        lambda data: data.update(version=2),
+        lambda data: data.update(version=3),
         lambda data: data.update(format="something else"),
         lambda data: data.update(roles={"label": "y", "judge": "j"}),
         lambda data: data.update(dimensions=[{"kind": "no such"}]),

@@ -1,65 +1,90 @@
 """Bounds on every group of a bench that hold at once, as a finding."""
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from equipoise._codec import to_plain
 from equipoise._rng import Seed
 from equipoise.audits._fields import finite, possible_range, provenance_of
-from equipoise.audits._groups.atoms import atoms_of
-from equipoise.audits._groups.bench import (
-    SELF_TARGET,
-    Bench,
-    audit_of,
-    group_fields,
-    status_note,
-    without_spread,
-)
+from equipoise.audits._groups.bench import Bench, group_fields, notes_of
 from equipoise.audits._groups.likelihood import Found, likelihood_bounds
 from equipoise.audits._groups.options import CertifyOptions
-from equipoise.audits._progress import Progress, progress_bar
-from equipoise.audits.methods import Bootstrap
+from equipoise.audits._groups.published import bootstrap_bounds
+from equipoise.audits._groups.scores import critical_scores, exactness
+from equipoise.audits._progress import Progress
+from equipoise.audits.methods import Bootstrap, Pivotal
 from equipoise.findings.bounds import BoundedGroup, Bounds
 from equipoise.findings.words import level_text
-from equipoise.methods import bootstrap
+from equipoise.methods.inference.core import Core
+from equipoise.methods.inference.joint import independent_score
+from equipoise.methods.inference.stored import stored
 
 
 def bound_bench(bench: Bench, options: CertifyOptions, seed: Seed, progress: Progress) -> Bounds:
     """Bound the groups of a bench by a method that gives numbers."""
+    if isinstance(options.method, Pivotal):
+        return _finding(bench, options, seed, _by_scores(bench, options, seed, progress))
     if isinstance(options.method, Bootstrap):
-        return _by_bootstrap(bench, options, seed, progress)
-    found = likelihood_bounds(bench, options.method, options.level, options.side, seed, progress)
+        return _finding(bench, options, seed, bootstrap_bounds(bench, options, seed, progress))
+    found = likelihood_bounds(bench, options.method, options.level, options.side)
     return _finding(bench, options, seed, found)
 
 
-def _by_bootstrap(bench: Bench, options: CertifyOptions, seed: Seed, progress: Progress) -> Bounds:
-    with progress_bar(progress, options.method.resamples, "certify") as tell:
-        audit = audit_of(bench, options.method.engine, options.method.resamples, seed, tell)
-        method = options.method.settled(audit.engine.has_spread)
-        scaling = method.scaling(power=1.5)
-        extremes = bootstrap.bound_extremes(audit, scaling, studentized=method.studentized)
-    read = bootstrap.simultaneous_bounds(
-        bench.estimates, extremes, scaling, level=options.level, side=bootstrap.Side(options.side)
+def _by_scores(bench: Bench, options: CertifyOptions, seed: Seed, progress: Progress) -> Found:
+    score = independent_score(options.level, len(bench.collection), options.side == "both")
+    core = bench.core.guarded(score)
+    critical = critical_scores(
+        core, options.level, options.side, options.method.draws, seed, progress
     )
-    # One row has no spread of its own, and equal rows show none: nothing follows from either.
-    still = without_spread(bench)
-    alone = (bench.estimates.status == bootstrap.Status.SINGLE) | still
-    reach = bootstrap.half_width_factors(bench.estimates, scaling)
-    found = Found(
-        lower=np.where(alone, np.nan, read.lower),
-        upper=np.where(alone, np.nan, read.upper),
-        reach=np.where(alone, np.nan, reach),
-        critical=read.critical,
-        draws=tuple(zip(extremes.lowest.tolist(), extremes.highest.tolist(), strict=True)),
-        engine=extremes.engine,
-        recipe=None,
+    low, high = (np.full(core.status.shape, np.nan) for _ in range(2))
+    if core.answered.size:
+        low, high = core.bounds(critical.value, limits_of(bench))
+    none = np.full(low.shape, np.nan)
+    return Found(
+        lower=low if options.side != "upper" else none,
+        upper=high if options.side != "lower" else none,
+        against=_against(core, bench, options, critical.value),
+        reach=np.where(np.isnan(low), np.nan, core.pivot.error),
+        critical=critical.value,
+        quantiles=critical.quantiles,
+        engine="normal scores of all groups; no rows resampled",
+        recipe=stored(core),
         guarantee="",
-        assumption="large-sample approximation by the bootstrap",
-        note="no group has two rows that differ" if still else "",
+        assumption=_trust(bench),
+        notes=tuple(notes_of(bench, core, score)),
     )
-    return _finding(bench, dataclasses.replace(options, method=method), seed, found)
+
+
+def _trust(bench: Bench) -> str:
+    return f"error rate {exactness(bench, many=len(bench.collection) > 1)}"
+
+
+def limits_of(bench: Bench) -> tuple[float, float]:
+    """Smallest and largest disparity that is possible at all, infinite where there is no limit."""
+    low, high = possible_range(bench.claim)
+    return (-math.inf if low is None else low), (math.inf if high is None else high)
+
+
+def _against(
+    core: Core, bench: Bench, options: CertifyOptions, critical: float
+) -> np.ndarray | None:
+    """Bounds on the other side, where a one-sided limit may be shown not to be kept.
+
+    A group either keeps its limit or does not, so it can be judged wrongly in one way only. With m
+    groups each at the error (1 − level)/m no judgement is wrong; the bounds that show a limit kept
+    are at least as strict.
+    """
+    if options.side == "both" or options.tolerance is None or not core.answered.size:
+        return None
+    number = core.answered.size
+    strict = float(-ndtri((1 - options.level) / number))
+    # an upper bound judges a lower limit, and the other way round
+    low, high = core.bounds(max(strict, critical), limits_of(bench))
+    return high if options.side == "lower" else low
 
 
 def _finding(bench: Bench, options: CertifyOptions, seed: Seed, found: Found) -> Bounds:
@@ -81,14 +106,16 @@ def _finding(bench: Bench, options: CertifyOptions, seed: Seed, found: Found) ->
         method=to_plain(options.method),
         engine=found.engine,
         critical=finite(found.critical),
-        draws=found.draws,
+        quantiles=found.quantiles,
         recipe=found.recipe,
-        atoms=atoms_of(bench) if _is_band(found) else None,
     )
-    ends = zip(found.lower.tolist(), found.upper.tolist(), found.reach.tolist(), strict=True)
+    notes = found.notes or tuple(notes_of(bench, bench.core, 0.0))
+    other = found.against if found.against is not None else np.full(found.lower.shape, np.nan)
+    columns = (found.lower, found.upper, found.reach, other)
+    ends = zip(*(x.tolist() for x in columns), strict=True)
     rows = tuple(
-        _bounded(draft, fields, status_note(bench, i) or found.note, *map(finite, three))
-        for i, (fields, three) in enumerate(zip(group_fields(bench), ends, strict=True))
+        _bounded(draft, fields, note, *map(finite, four))
+        for fields, note, four in zip(group_fields(bench), notes, ends, strict=True)
     )
     return dataclasses.replace(draft, rows=rows)
 
@@ -101,10 +128,6 @@ def _guarantee(bench: Bench, options: CertifyOptions) -> str:
     )
 
 
-def _is_band(found: Found) -> bool:
-    return found.recipe is not None and found.recipe["kind"] == "band"
-
-
 def _bounded(
     draft: Bounds,
     fields: dict[str, Any],
@@ -112,8 +135,7 @@ def _bounded(
     lower: float | None,
     upper: float | None,
     reach: float | None,
+    other: float | None,
 ) -> BoundedGroup:
-    if note == SELF_TARGET:
-        # Compared with itself a group differs by nothing, and that is certain.
-        lower, upper, reach = fields["disparity"], fields["disparity"], 0.0
-    return draft.judged(BoundedGroup(**fields, lower=lower, upper=upper, note=note, reach=reach))
+    row = BoundedGroup(**fields, lower=lower, upper=upper, note=note, reach=reach)
+    return draft.judged(row, other)

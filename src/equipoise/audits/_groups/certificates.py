@@ -1,43 +1,39 @@
 """Yes-or-no certificates for every group of a bench, as a finding."""
 
+import numpy as np
+
 from equipoise._codec import to_plain
 from equipoise._rng import Seed
 from equipoise.audits._fields import finite, provenance_of
-from equipoise.audits._groups.bench import (
-    Bench,
-    audit_of,
-    group_fields,
-    status_note,
-    without_spread,
-)
+from equipoise.audits._groups.bench import Bench, group_fields, notes_of
 from equipoise.audits._groups.options import CertifyOptions
-from equipoise.audits._progress import Progress, progress_bar
+from equipoise.audits._groups.published import bootstrap_certificates
+from equipoise.audits._groups.scores import exactness, stepped_down
+from equipoise.audits._progress import Progress
+from equipoise.audits.methods import Certificates
 from equipoise.errors import OptionError
 from equipoise.findings.certificates import CertificateList, CertifiedGroup
-from equipoise.findings.limits import tolerance_words
+from equipoise.findings.limits import tolerance_words, tolerated
 from equipoise.findings.words import level_text
-from equipoise.methods import bootstrap
-
-_AIMS = {"lower": bootstrap.Aim.ABOVE, "upper": bootstrap.Aim.BELOW, "both": bootstrap.Aim.WITHIN}
+from equipoise.methods.arrays import FloatArray
+from equipoise.methods.hypotheses import Above, Below, Null
+from equipoise.methods.inference.joint import independent_score
 
 
 def certify_bench(
     bench: Bench, options: CertifyOptions, seed: Seed, progress: Progress
 ) -> CertificateList:
     """Certify the groups of a bench for the tolerance."""
-    limit = _limit(bench, options.tolerance)
-    with progress_bar(progress, options.method.resamples, "certify") as tell:
-        audit = audit_of(bench, options.method.engine, options.method.resamples, seed, tell)
-        method = options.method.settled(audit.engine.has_spread)
-        results = bootstrap.certify(
-            audit,
-            # the studentized process is that of the bounds, and so is its scale
-            method.scaling(power=1.5 if method.studentized else 0.5),
-            aim=_AIMS[options.side],
-            limit=limit,
-            step_down=method.step_down,
-            studentized=method.studentized,
-        )
+    limit = _limit(bench, options)
+    score = independent_score(options.level, len(bench.collection), two_sided=False)
+    core = bench.core.guarded(score)
+    if isinstance(options.method, Certificates):
+        worst = _by_scores(bench, options, limit, seed)
+        certified = np.nan_to_num(worst, nan=1.0) <= 1 - options.level
+        engine, trust = "normal scores of all groups, stepped down", _trust(bench)
+    else:
+        certified, values, engine = bootstrap_certificates(bench, options, limit, seed, progress)
+        worst, trust = np.array(values), "large-sample approximation by the bootstrap, as published"
     return CertificateList(
         claim=bench.claim.quoted(),
         question=bench.claim.words,
@@ -45,47 +41,52 @@ def certify_bench(
             f"With {level_text(options.level)} confidence not one certificate is false, for "
             f"{bench.every}"
         ),
-        assumptions=(*bench.assumptions, "large-sample approximation by the bootstrap"),
+        assumptions=(*bench.assumptions, trust),
         provenance=provenance_of(bench.cells, seed.number),
-        rows=_rows(bench, results, options.level),
+        rows=tuple(
+            CertifiedGroup(
+                **fields, certified=bool(certified[i]), p_adjusted=finite(worst[i]), note=note
+            )
+            for i, (fields, note) in enumerate(
+                zip(group_fields(bench), notes_of(bench, core, score), strict=True)
+            )
+        ),
         metric=bench.claim.metric.words,
         against=bench.claim.target.words,
-        claimed=tolerance_words(limit, options.side, False, bench.cells.zero_one),
+        claimed=tolerance_words(limit, options.side, bench.relative, bench.cells.zero_one),
         level=options.level,
         tolerance=limit,
         side=options.side,
-        method=to_plain(method),
-        engine=audit.engine.name,
+        method=to_plain(options.method),
+        engine=engine,
     )
 
 
-def _limit(bench: Bench, tolerance: float | None) -> float:
-    if tolerance is None:
+def _trust(bench: Bench) -> str:
+    return f"error rate {exactness(bench, many=len(bench.collection) > 1)}"
+
+
+def _by_scores(bench: Bench, options: CertifyOptions, limit: float, seed: Seed) -> FloatArray:
+    """Adjusted p-values of the claim's opposite; both ends of a range must be refuted."""
+    score = independent_score(options.level, len(bench.collection), two_sided=False)
+    core = bench.core.guarded(score)
+    low, high = tolerated(limit, options.side, bench.relative)
+    nulls: list[Null] = [] if low is None else [Above(limit=low)]
+    nulls += [] if high is None else [Below(limit=high)]
+    # an intersection–union test: each end is tested at the full level, since both must be refuted
+    adjusted = [
+        stepped_down(core, null.p_value(core.tails), null, options.method.draws, seed)
+        for null in nulls
+    ]
+    return np.asarray(np.max(adjusted, axis=0))
+
+
+def _limit(bench: Bench, options: CertifyOptions) -> float:
+    if options.tolerance is None:
         raise OptionError(
             "Certificates need a tolerance: what should each group be certified for? Pass "
-            "tolerance=…, or use method='bootstrap' for bounds."
+            "tolerance=…, or leave method= out for bounds."
         )
-    if bench.relative:
-        raise OptionError(
-            "Certificates are for gaps. For a ratio, certify the gap to a scaled target, such as "
-            "target=0.8 * reference(…) with tolerance=0 and side='lower'."
-        )
-    return tolerance
-
-
-def _rows(
-    bench: Bench, results: tuple[bootstrap.Certificates, ...], level: float
-) -> tuple[CertifiedGroup, ...]:
-    # equal rows show no error, which is not to say that there is none
-    certified = bootstrap.combine(results, level) & (not without_spread(bench))
-    # both sides of a range must be certified, so the weaker one is the group's p-value
-    worst = [max(float(r.exceedances[i]) for r in results) for i in range(len(certified))]
-    return tuple(
-        CertifiedGroup(
-            **fields,
-            certified=bool(certified[i]),
-            p_adjusted=finite(worst[i]),
-            note=status_note(bench, i),
-        )
-        for i, fields in enumerate(group_fields(bench))
-    )
+    if bench.relative and not isinstance(options.method, Certificates):
+        raise OptionError("Published certificates are for gaps; use method='certificates'.")
+    return options.tolerance

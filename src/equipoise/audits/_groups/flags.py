@@ -1,6 +1,7 @@
 """Flags on the groups of a bench: question, tests, adjustment, and the finding in words."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,54 +9,80 @@ import numpy as np
 from equipoise._codec import to_plain
 from equipoise._rng import Seed
 from equipoise._validate import modest
-from equipoise.audits._fields import finite, provenance_of
+from equipoise.audits._fields import finite, possible_range, provenance_of
 from equipoise.audits._groups.bench import (
     Bench,
     check_method,
     group_fields,
     method_target,
-    status_note,
+    notes_of,
 )
 from equipoise.audits._groups.likelihood import WRONG
-from equipoise.audits._groups.options import CONTROLS, FlagOptions
-from equipoise.audits._groups.testing import Control, Test, Tested, adjust, p_values
+from equipoise.audits._groups.likelihood_tests import likelihood_p_values
+from equipoise.audits._groups.options import CONTROLS, FlagOptions, possible_limit
+from equipoise.audits._groups.published import audit_of
+from equipoise.audits._groups.scores import exactness, stepped_down
 from equipoise.audits._progress import Progress, progress_bar
 from equipoise.audits.methods import (
     Bootstrap,
-    BootstrapT,
     Euclidean,
     Likelihood,
-    UnderNull,
+    Pivotal,
     as_method,
     with_resamples,
 )
-from equipoise.claims import target as targets
+from equipoise.claims.claim import Gap
 from equipoise.errors import OptionError
 from equipoise.findings.flags import FlaggedGroup, Flags
 from equipoise.findings.words import difference, level_text, unsigned
-from equipoise.methods import bootstrap, nulls
 from equipoise.methods.arrays import BoolArray, FloatArray
+from equipoise.methods.hypotheses import Above, Below, Null, Outside
+from equipoise.methods.inference.comparison import Status
+from equipoise.methods.inference.core import Core
+from equipoise.methods.inference.dealt import dealt_tails
+from equipoise.methods.inference.joint import independent_score
+from equipoise.methods.inference.reachable import Reachable, smallest_reachable
+from equipoise.methods.inference.tails import Tails
+from equipoise.methods.multiplicity import (
+    benjamini_hochberg,
+    benjamini_yekutieli,
+    e_benjamini_hochberg,
+    holm,
+)
+from equipoise.methods.published.bootstrap import algorithm_4
 
-_TILTABLE = {"score": UnderNull, "bootstrap-t": BootstrapT, "bootstrap": Bootstrap}
+Test = Pivotal | Bootstrap | Likelihood | Euclidean
+Adjust = Callable[[FloatArray], FloatArray]
+
+_ADJUST: dict[str, Adjust] = {
+    "bh": benjamini_hochberg,
+    "by": benjamini_yekutieli,
+    "e-bh": e_benjamini_hochberg,
+    "holm": holm,
+}
 
 
 def flag_bench(bench: Bench, options: FlagOptions, seed: Seed, progress: Progress) -> Flags:
     """Flag the groups of a bench."""
     chosen = _method(bench, options)
-    null, words, tested_bench = _question(bench, options)
-    with progress_bar(progress, getattr(chosen, "resamples", 1), "flag") as tell:
-        tested = p_values(tested_bench, chosen, null, seed, tell)
-        tested = _only_compared(tested_bench, chosen, tested)
-        small = _too_small(bench, chosen, options.min_rows)
-        p = np.where(small, np.nan, tested.p)
-        adjusted = adjust(tested_bench, p, null, options.control, chosen, seed)
+    null, words = _question(bench, options)
+    score = independent_score(1 - options.fdr, len(bench.collection), isinstance(null, Outside))
+    core = bench.core.guarded(score)
+    p = _p_values(bench, core, chosen, null, options, seed, progress)
+    small = _too_small(bench, chosen, options.min_rows)
+    p = np.where(small, np.nan, p)
+    if options.control == "max-t":
+        adjusted = stepped_down(core, p, null, getattr(chosen, "draws", None), seed)
+    else:
+        adjusted = _ADJUST[options.control](p)
+    notes = _notes(notes_of(bench, core, score), p, small)
     return Flags(
         claim=bench.claim.quoted(),
         question=bench.claim.words,
         guarantee=_guarantee(options, chosen, bench),
-        assumptions=_assumptions(bench, options.control),
+        assumptions=_assumptions(bench, options, chosen),
         provenance=provenance_of(bench.cells, seed.number),
-        rows=_rows(bench, tested, p, adjusted, options, small),
+        rows=_rows(bench, null, p, adjusted, options, notes),
         metric=bench.claim.metric.words,
         against=bench.claim.target.words,
         share=bench.cells.zero_one,
@@ -64,58 +91,42 @@ def flag_bench(bench: Bench, options: FlagOptions, seed: Seed, progress: Progres
         rate=options.fdr,
         control=CONTROLS[options.control],
         method=to_plain(chosen),
-        engine=tested.engine,
+        engine="no resampling",
     )
 
 
-def _only_compared(bench: Bench, method: Test, tested: Tested) -> Tested:
-    """No p-value without rows, or without anybody else to compare with, by any method."""
-    alone = [bootstrap.Status[name] for name in ("EMPTY", "NO_TARGET", "IDENTICAL")]
-    exact = isinstance(method, UnderNull) and method.test in ("auto", "mid-p", "exact")
-    # the bootstrap-t has a minimum of its own
-    careful = isinstance(method, BootstrapT) or (exact and not bench.tilted)
-    if not careful:
-        # the approximation of a test that does not count is worth nothing on a single row
-        alone.append(bootstrap.Status.SINGLE)
-    without = np.isin(bench.estimates.status, alone)
-    return dataclasses.replace(tested, p=np.where(without, np.nan, tested.p))
-
-
 def _method(bench: Bench, options: FlagOptions) -> Test:
-    counted = bench.moments.binary and bench.cells.clusters is None
-    known = not isinstance(bench.claim.target, targets.Custom)
-    default = UnderNull() if counted and known else BootstrapT()
-    allowed = (Bootstrap, UnderNull, BootstrapT, Likelihood, Euclidean)
-    asked = as_method(default if options.method is None else options.method, allowed, "flag")
+    allowed = (Pivotal, Bootstrap, Likelihood, Euclidean)
+    asked = as_method(Pivotal() if options.method is None else options.method, allowed, "flag")
     chosen: Test = with_resamples(asked, options.resamples)
-    check_method(bench, chosen, _TILTABLE)
-    if isinstance(chosen, UnderNull) and not (counted and known):
-        raise OptionError(
-            "Tests under the null need a 0/1 metric without weights or clusters and a target that "
-            "is not custom. Use method='bootstrap-t'."
-        )
+    check_method(bench, chosen, {"pivotal": Pivotal})
+    if options.dealt and not isinstance(chosen, Pivotal):
+        raise OptionError("population='these rows' has a test of its own; leave method= out.")
     return chosen
 
 
-def _question(bench: Bench, options: FlagOptions) -> tuple[nulls.Null, str, Bench]:
-    """The null in numbers and in words, and the bench on which it is tested."""
+def _question(bench: Bench, options: FlagOptions) -> tuple[Null, str]:
+    """The null in numbers and in words."""
     above, below, outside = options.above, options.below, options.outside
+    limits = [x for x in (above, below, *(outside or ())) if x is not None]
+    for limit in limits:
+        possible_limit("limit", limit, bench.claim, possible_range(bench.claim))
     if bench.relative:
-        return _ratio_question(bench, above, below, outside)
+        return _ratio_question(above, below, outside)
     share = bench.cells.zero_one
     if above is not None:
         limit = modest("above", above)
-        return nulls.Above(limit=limit), _limit_words(limit, "above", "below", share), bench
+        return Above(limit=limit), _limit_words(limit, "above", "below", share)
     if below is not None:
         limit = modest("below", below)
-        return nulls.Below(limit=limit), _limit_words(-limit, "below", "above", share), bench
+        return Below(limit=limit), _limit_words(-limit, "below", "above", share)
     low, high = _range(outside)
     words = (
         "different from"
         if low == high == 0
         else f"outside {difference(low, share)} to {difference(high, share)} of"
     )
-    return nulls.Outside(low=low, high=high), words, bench
+    return Outside(low=low, high=high), words
 
 
 def _limit_words(limit: float, way: str, other: str, share: bool) -> str:
@@ -127,23 +138,20 @@ def _limit_words(limit: float, way: str, other: str, share: bool) -> str:
     return f"{way}, or less than {unsigned(-limit, share)} {other},"
 
 
-def _ratio_question(
-    bench: Bench, above: float | None, below: float | None, outside: Any
-) -> tuple[nulls.Null, str, Bench]:
-    """μ / θ against c is μ − cθ against zero, which needs no division (Fieller)."""
-    if outside is not None or (above is None and below is None):
-        raise OptionError("For a ratio pass above= or below=, such as below=0.8.")
+def _ratio_question(above: float | None, below: float | None, outside: Any) -> tuple[Null, str]:
+    if outside is not None:
+        low, high = _range(outside)
+        if low <= 0:
+            raise OptionError(f"The limits of a ratio must be above 0; got {outside!r}.")
+        return Outside(low=low, high=high), f"outside {low:g} to {high:g} times"
+    if above is None and below is None:
+        return Outside(low=1.0, high=1.0), "different from"
     factor = modest("above or below", above if above is not None else below)
     if factor <= 0:
         raise OptionError(f"The limit of a ratio must be above 0; got {factor!r}.")
-    target = bench.claim.target * factor
-    scaled = method_target(target, bench.cells, bench.influence)
-    estimates = bootstrap.estimate_gaps(bench.moments, scaled, bench.collection.sums)
-    claim = dataclasses.replace(bench.claim, target=target)
-    moved = dataclasses.replace(bench, claim=claim, target=scaled, estimates=estimates)
     if above is not None:
-        return nulls.Above(limit=0.0), f"more than {factor:g} times", moved
-    return nulls.Below(limit=0.0), f"less than {factor:g} times", moved
+        return Above(limit=factor), f"more than {factor:g} times"
+    return Below(limit=factor), f"less than {factor:g} times"
 
 
 def _range(outside: tuple[float, float] | None) -> tuple[float, float]:
@@ -157,26 +165,109 @@ def _range(outside: tuple[float, float] | None) -> tuple[float, float]:
     return low, high
 
 
+# --- p-values ------------------------------------------------------------------------------------
+
+
+def _p_values(
+    bench: Bench,
+    core: Core,
+    method: Test,
+    null: Null,
+    options: FlagOptions,
+    seed: Seed,
+    progress: Progress,
+) -> FloatArray:
+    """One p-value per group, NaN where it could not be tested."""
+    if isinstance(method, Pivotal):
+        tails = _dealt(bench, core, null) if options.dealt else core.tails
+        return null.p_value(tails)
+    # the published tests know gaps only: μ/θ against c is μ − cθ against zero (Fieller)
+    moved, at_zero = (_as_gap(bench, null)) if bench.relative else (bench, null)
+    if isinstance(method, Likelihood | Euclidean):
+        p = likelihood_p_values(moved, method, at_zero)
+    else:
+        with progress_bar(progress, method.resamples, "flag") as tell:
+            audit = audit_of(moved, method.engine, method.resamples, seed, tell)
+            p = algorithm_4(audit, at_zero).p
+    # the approximation of a test that does not count is worth nothing on a single row
+    alone = (Status.EMPTY, Status.NO_TARGET, Status.IDENTICAL, Status.SINGLE)
+    return np.where(np.isin(moved.estimates.status, alone), np.nan, p)
+
+
+def _as_gap(bench: Bench, null: Null) -> tuple[Bench, Null]:
+    if isinstance(null, Outside):
+        raise OptionError("For a ratio this method needs above= or below=, such as below=0.8.")
+    target = bench.claim.target * null.limit
+    claim = Gap(metric=bench.claim.metric, across=bench.claim.across, target=target)
+    scaled = method_target(target, bench.cells, bench.influence)
+    moved = dataclasses.replace(bench, claim=claim, target=scaled)
+    return moved, Above(limit=0.0) if isinstance(null, Above) else Below(limit=0.0)
+
+
+def _dealt(bench: Bench, core: Core, null: Null) -> Callable[[float], Tails]:
+    """Tails given all margins, for the one null they are about: no difference at all."""
+    even = 1.0 if bench.relative else 0.0
+    target, found = bench.target, core.comparison
+    if not core.counted or bench.cells.weighted or bench.cells.clusters is not None:
+        raise OptionError(
+            "population='these rows' needs a 0/1 metric without weights and clusters."
+        )
+    if not target.estimated or target.scale != 1.0:
+        raise OptionError(
+            "population='these rows' compares with rows: everyone, everyone else or a reference "
+            "group, not with a number or a scaled target."
+        )
+    if any(limit != even for limit in null.limits):
+        raise OptionError(
+            "population='these rows' asks whether outcomes could have been dealt without regard "
+            f"to the group, so the limit can only be {even:g}."
+        )
+    both = [a and b for a, b in zip(target.group, target.against, strict=True)]
+    if len(both) == 3 and bool((found.parts.rows[1] > 0).any()):
+        overlap = (found.parts.rows[1] > 0) & (core.status == Status.OK)
+        if bool(overlap.any()):
+            raise OptionError(
+                "population='these rows' needs a reference that shares no row with the groups."
+            )
+    rows, ones = found.parts.rows, found.parts.total
+    up, down = dealt_tails((found.in_group * ones).sum(0), found.rows, ones.sum(0), rows.sum(0))
+    able = core.status == Status.OK
+    return lambda limit: (np.where(able, up, np.nan), np.where(able, down, np.nan))
+
+
 def _too_small(bench: Bench, method: Any, min_rows: int | None) -> BoolArray:
     least = min_rows if min_rows is not None else getattr(method, "min_rows", 1)
     if min_rows is None and isinstance(method, Likelihood) and bench.moments.binary:
         # counts have an answer at any size
         least = 1
-    return np.asarray(bench.estimates.rows < least)
+    return np.asarray(bench.core.comparison.rows < least)
+
+
+# --- rows ----------------------------------------------------------------------------------------
+
+
+def _notes(notes: list[str], p: FloatArray, small: BoolArray) -> list[str]:
+    """Why a group was not tested."""
+    return [
+        "fewer rows than the minimum"
+        if few and not note
+        else note or ("no spread to test with" if np.isnan(each) else "")
+        for note, each, few in zip(notes, p.tolist(), small.tolist(), strict=True)
+    ]
 
 
 def _rows(
     bench: Bench,
-    tested: Tested,
+    null: Null,
     p: FloatArray,
     adjusted: FloatArray,
     options: FlagOptions,
-    small: BoolArray,
+    notes: list[str],
 ) -> tuple[FlaggedGroup, ...]:
     flagged = np.nan_to_num(adjusted, nan=1.0) <= options.fdr
-    tested_groups = max(int((~np.isnan(p)).sum()), 1)
-    threshold = options.fdr * _step(options.control, int(flagged.sum()), tested_groups)
-    reach = None if tested.reach is None else tested.reach(threshold)
+    tested = max(int((~np.isnan(p)).sum()), 1)
+    threshold = options.fdr * _step(options.control, int(flagged.sum()), tested)
+    reach = _reach(bench, null, threshold)
     # Holm's step is a guide to the maxima of dependent groups; beyond the rate itself none can go.
     never = options.fdr if options.control == "max-t" else threshold
     return tuple(
@@ -185,39 +276,50 @@ def _rows(
             p=finite(p[i]),
             p_adjusted=finite(adjusted[i]),
             flagged=bool(flagged[i]),
-            note=_note(bench, i, bool(np.isnan(tested.p[i])), bool(small[i]))
-            or _out_of_reach(reach, i, never),
+            note=notes[i] or _out_of_reach(reach, i, never),
             reachable=None if bench.relative else _reachable(reach, i),
         )
         for i, fields in enumerate(group_fields(bench))
     )
 
 
-def _step(control: Control, flagged: int, tested: int) -> float:
+def _reach(bench: Bench, null: Null, threshold: float) -> Reachable | None:
+    """What groups of these sizes could show at most, worked out as if the target were known."""
+    core = bench.core
+    if not core.counted or bench.cells.weighted or bench.cells.clusters is not None:
+        return None
+    found = core.comparison
+    theta = np.nan_to_num(found.target.scale * found.theta)
+    if not bench.relative:
+        return smallest_reachable(found.rows, theta, null, alpha=threshold)
+    # a ratio of c is a gap of (c − 1) θ; one number serves all groups only if they share θ
+    moved = [limit * float(theta.mean()) for limit in null.limits]
+    at: Null = Outside(low=moved[0], high=moved[-1])
+    if isinstance(null, Above):
+        at = Above(limit=moved[0])
+    elif isinstance(null, Below):
+        at = Below(limit=moved[0])
+    return smallest_reachable(found.rows, np.zeros_like(theta), at, alpha=threshold)
+
+
+def _step(control: str, flagged: int, tested: int) -> float:
     """Share of the rate that one more group would have to reach, given those flagged."""
     if control == "bh":
         return min(flagged + 1, tested) / tested
-    if control == "by":
+    if control in ("by", "e-bh"):
         every = float(np.sum(1 / np.arange(1, tested + 1)))
         return min(flagged + 1, tested) / (tested * every)
     # Holm's next step; step-down maxima of dependent groups may reach a little further.
     return 1 / max(tested - flagged, 1)
 
 
-def _note(bench: Bench, i: int, untested: bool, small: bool) -> str:
-    if untested:
-        said = "too few clusters" if bench.cells.clusters is not None else "no spread to test with"
-        return status_note(bench, i) or said
-    return "fewer rows than the minimum" if small else ""
-
-
-def _out_of_reach(reach: nulls.Reachable | None, i: int, threshold: float) -> str:
+def _out_of_reach(reach: Reachable | None, i: int, threshold: float) -> str:
     if reach is None or not reach.smallest_p[i] > threshold:
         return ""
     return "too small to be flagged whatever the outcome"
 
 
-def _reachable(reach: nulls.Reachable | None, i: int) -> float | None:
+def _reachable(reach: Reachable | None, i: int) -> float | None:
     if reach is None:
         return None
     ends = reach.disparity_above[i], reach.disparity_below[i]
@@ -225,11 +327,14 @@ def _reachable(reach: nulls.Reachable | None, i: int) -> float | None:
     return min(known) if known else None
 
 
+# --- words ---------------------------------------------------------------------------------------
+
+
 def _guarantee(options: FlagOptions, method: Test, bench: Bench) -> str:
     rate = level_text(options.fdr)
     number = len(bench.collection)
     groups = f"all {number:,} {bench.noun}s" if number > 1 else f"the one {bench.noun}"
-    if options.control in ("bh", "by"):
+    if options.control in ("bh", "by", "e-bh"):
         first = f"On average at most {rate} of the flags are false, over {groups}"
     else:
         first = f"The chance of any false flag is at most {rate}, over {groups}"
@@ -241,10 +346,23 @@ def _guarantee(options: FlagOptions, method: Test, bench: Bench) -> str:
     return first
 
 
-def _assumptions(bench: Bench, control: Control) -> tuple[str, ...]:
-    if control != "bh":
-        return bench.assumptions
-    estimates = f"the {bench.noun}s' estimates"
+def _assumptions(bench: Bench, options: FlagOptions, method: Test) -> tuple[str, ...]:
+    if options.dealt:
+        return (
+            "speaks of exactly these rows: outcomes dealt without regard to the group, all margins "
+            "as they are; exact",
+            bench.assumptions[1],
+            *_dependence(bench, options),
+        )
+    trust = f"p-values {exactness(bench, many=False)}" if isinstance(method, Pivotal) else ""
+    return (*bench.assumptions, *([trust] if trust else []), *_dependence(bench, options))
+
+
+def _dependence(bench: Bench, options: FlagOptions) -> list[str]:
+    if options.control != "bh":
+        return []
     # Benjamini and Yekutieli (2001): BH holds under positive regression dependence
-    depend = f"{estimates} are positively dependent or nearly so (use 'by' if not)"
-    return (*bench.assumptions, depend)
+    return [
+        f"false discovery rate proved if the {bench.noun}s' estimates are positively dependent, "
+        "measured to hold for groups against everyone ('by' and 'e-bh' hold under any dependence)"
+    ]

@@ -12,8 +12,8 @@ from equipoise.audits._groups.likelihood import ends_at, likelihood_bounds
 from equipoise.audits._groups.samples import joint_scores, membership, rows_of
 from equipoise.audits.methods import Euclidean, Likelihood
 from equipoise.errors import OptionError
-from equipoise.methods import likelihood
 from equipoise.methods.arrays import FloatArray, IntArray
+from equipoise.methods.published import likelihood
 
 #: Rows × groups that a joint test writes out at most.
 LIMIT = 200_000_000

@@ -1,4 +1,4 @@
-"""Bounds by likelihood: the band, and intervals group by group."""
+"""Intervals group by group by empirical or Euclidean likelihood, as published and corrected."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,22 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from equipoise._rng import Seed, seed_of
 from equipoise.audits._groups.bench import Bench
 from equipoise.audits._groups.samples import own_values, pseudo_values
-from equipoise.audits._progress import Progress, progress_bar
-from equipoise.audits.methods import Band, Euclidean, Likelihood
+from equipoise.audits.methods import Euclidean, Likelihood
 from equipoise.claims import target as targets
 from equipoise.errors import OptionError
 from equipoise.findings.words import level_text
-from equipoise.methods import bootstrap, likelihood
 from equipoise.methods.arrays import BoolArray, FloatArray
+from equipoise.methods.inference.comparison import Status
+from equipoise.methods.published import bootstrap, likelihood
+from equipoise.methods.targets import Complement, Constant, Overall, Reference
 
 WRONG = (
     "as published: the estimated target is taken for the truth, so these intervals cover too "
     "rarely against other groups and too often against everybody"
 )
-_NOTHING: Mapping[str, Any] = {"draws": (), "engine": "", "guarantee": "", "assumption": ""}
+_NOTHING: Mapping[str, Any] = {"engine": "", "guarantee": "", "assumption": ""}
 _FAMILIES = {"sidak": "Šidák's", "bonferroni": "Bonferroni's"}
 
 
@@ -33,13 +33,16 @@ class Found:
     upper: FloatArray
     reach: FloatArray
     critical: float
-    draws: tuple[tuple[float, float], ...]
     engine: str
     recipe: Mapping[str, Any] | None
     guarantee: str
     assumption: str
-    note: str = ""
-    """Why nothing is said about any group."""
+    quantiles: tuple[float, ...] = ()
+    """Critical values of the levels 0.1 %, 0.2 % … 99.9 %, where there is a distribution."""
+    against: FloatArray | None = None
+    """Bounds on the other side of a one-sided limit, which may show that it is not kept."""
+    notes: tuple[str, ...] = ()
+    """Why nothing is said about each group; empty if there is nothing of the kind."""
 
 
 def band_applies(bench: Bench) -> bool:
@@ -49,56 +52,27 @@ def band_applies(bench: Bench) -> bool:
 
 
 def likelihood_bounds(
-    bench: Bench,
-    method: Band | Likelihood | Euclidean,
-    level: float,
-    side: str,
-    seed: Seed | None = None,
-    progress: Progress = None,
+    bench: Bench, method: Likelihood | Euclidean, level: float, side: str
 ) -> Found:
-    """Bounds of every group by the method; only the band needs a seed."""
-    if isinstance(method, Band):
-        seed = seed_of(0) if seed is None else seed
-        return _band(bench, method, level, side, seed, progress)
-    return _intervals(bench, method, level, side)
-
-
-def _band(
-    bench: Bench, method: Band, level: float, side: str, seed: Seed, progress: Progress
-) -> Found:
-    if not band_applies(bench):
-        raise OptionError(
-            "The band needs a 0/1 metric without weights or clusters, and a target that is not "
-            "custom. Use method='bootstrap'."
-        )
-    sums = bench.collection.sums
-    draws = method.draws or likelihood.affordable_draws(len(bench.collection))
-    with progress_bar(progress, draws, "certify") as tell:
-        found = likelihood.normal_maxima(
-            bench.cells.rows,
-            sums,
-            _comparison(bench),
-            draws=draws,
-            seed=seed.sequence,
-            progress=tell,
-        )
-    extreme = {
-        "lower": found.highest,
-        "upper": -found.lowest,
-        "both": np.maximum(found.highest, -found.lowest),
-    }[side]
-    critical = max(bootstrap.quantile(extreme, level), 0.0)
-    recipe = _recipe(bench, calibrated=method.calibrated, plugged=False)
-    return _from_counts(
-        bench,
-        critical,
-        side,
-        recipe,
-        draws=tuple(zip(found.lowest.tolist(), found.highest.tolist(), strict=True)),
-        engine="normal draws for the largest deviation; no rows resampled",
-        guarantee="",
-        assumption="large-sample approximation of signed likelihood roots by normals",
-    )
+    """Intervals of every group by the method."""
+    number = len(bench.collection)
+    critical = likelihood.normal_critical(level, method.family, number, two_sided=side == "both")
+    shared: dict[str, Any] = {
+        "engine": "no resampling",
+        "guarantee": _guarantee(bench, method, level),
+        "assumption": "large-sample approximation of the likelihood ratio by χ²",
+    }
+    family = {"family": method.family, "groups": number}
+    if isinstance(method, Euclidean):
+        return _euclidean(bench, method, critical, side, family, shared)
+    if bench.relative:
+        raise OptionError("Likelihood intervals are for gaps; leave method= out for ratios.")
+    plugged = method.target == "plug-in" and not isinstance(bench.target, Constant)
+    if band_applies(bench) and not plugged:
+        recipe = _recipe(bench, calibrated=method.calibration == "auto", plugged=False)
+        return _from_counts(bench, critical, side, {**recipe, **family}, **shared)
+    low, high = real_interval(bench, method, critical)
+    return _found(bench, low, high, critical, side, None, shared)
 
 
 def _from_counts(
@@ -112,8 +86,8 @@ def _from_counts(
 
 def comparable(bench: Bench) -> BoolArray:
     """Groups with an estimate, and a target other than the group itself."""
-    error = likelihood.standard_errors(bench.cells.rows, bench.collection.sums, _comparison(bench))
-    return ~np.isnan(bench.estimates.estimate) & (error > 0)
+    bad = (Status.EMPTY, Status.NO_TARGET, Status.IDENTICAL)
+    return ~np.isnan(bench.estimates.estimate) & ~np.isin(bench.estimates.status, bad)
 
 
 def counted_parts(bench: Bench) -> likelihood.Parts:
@@ -121,28 +95,13 @@ def counted_parts(bench: Bench) -> likelihood.Parts:
     return _parts_of(_recipe(bench, calibrated=True, plugged=False))
 
 
-def _comparison(bench: Bench) -> likelihood.Comparison:
-    match bench.target:
-        case bootstrap.Overall(scale=scale):
-            return likelihood.Comparison(kind="overall", scale=_factor(bench, scale))
-        case bootstrap.Complement(scale=scale):
-            return likelihood.Comparison(kind="complement", scale=_factor(bench, scale))
-        case bootstrap.Reference(cells=cells, scale=scale):
-            return likelihood.Comparison(
-                kind="reference", scale=_factor(bench, scale), reference=cells
-            )
-    return likelihood.Comparison(kind="known")
-
-
-def _factor(bench: Bench, scale: float) -> float:
-    # a ratio near one moves with the target like a gap to it
-    return 1.0 if bench.relative else scale
+_AGAINST = {Overall: "overall", Complement: "complement", Reference: "reference"}
 
 
 def _recipe(bench: Bench, *, calibrated: bool, plugged: bool) -> dict[str, Any]:
     target = bench.target
-    against = "known" if plugged else _comparison(bench).kind
-    reference = target.cells if isinstance(target, bootstrap.Reference) else None
+    against = "known" if plugged else _AGAINST.get(type(target), "known")
+    reference = target.cells if isinstance(target, Reference) else None
     rows, ones, sums = bench.cells.rows, bench.cells.total, bench.collection.sums
     parts = likelihood.parts_of(rows, ones, sums, against, reference=reference)  # type: ignore[arg-type]
     return {
@@ -168,31 +127,9 @@ def _parts_of(recipe: Mapping[str, Any]) -> likelihood.Parts:
     )
 
 
-def _intervals(bench: Bench, method: Likelihood | Euclidean, level: float, side: str) -> Found:
-    number = len(bench.collection)
-    critical = likelihood.normal_critical(level, method.family, number, two_sided=side == "both")
-    shared: dict[str, Any] = {
-        "draws": (),
-        "engine": "no resampling",
-        "guarantee": _guarantee(bench, method, level),
-        "assumption": "large-sample approximation of the likelihood ratio by χ²",
-    }
-    family = {"family": method.family, "groups": number}
-    if isinstance(method, Euclidean):
-        return _euclidean(bench, method, critical, side, family, shared)
-    if bench.relative:
-        raise OptionError("Likelihood intervals are for gaps; use method='band' for ratios.")
-    plugged = method.target == "plug-in" and not isinstance(bench.target, bootstrap.Constant)
-    if band_applies(bench) and not plugged:
-        recipe = _recipe(bench, calibrated=method.calibration == "auto", plugged=False)
-        return _from_counts(bench, critical, side, {**recipe, **family}, **shared)
-    low, high = real_interval(bench, method, critical)
-    return _found(bench, low, high, critical, side, None, shared)
-
-
 def ends_at(bench: Bench, method: Likelihood, critical: float) -> tuple[FloatArray, FloatArray]:
     """Ends of every group's interval at a critical value of the signed root."""
-    plugged = method.target == "plug-in" and not isinstance(bench.target, bootstrap.Constant)
+    plugged = method.target == "plug-in" and not isinstance(bench.target, Constant)
     if not band_applies(bench) or plugged:
         return real_interval(bench, method, critical)
     recipe = _recipe(bench, calibrated=method.calibration == "auto", plugged=False)
@@ -205,7 +142,7 @@ def real_interval(
 ) -> tuple[FloatArray, FloatArray]:
     """Intervals from the rows: of the group's values, or of pseudo-values."""
     low, high = (np.full(len(bench.collection), np.nan) for _ in range(2))
-    known = isinstance(bench.target, bootstrap.Constant)
+    known = isinstance(bench.target, Constant)
     plain = known or method.target == "plug-in"
     for chosen, groups in own_values(bench) if plain else pseudo_values(bench):
         adjust = likelihood.adjustment(groups) if method.calibration == "auto" else None
@@ -243,9 +180,7 @@ def errors_of(bench: Bench, method: Euclidean) -> tuple[FloatArray, FloatArray]:
         raise OptionError("Euclidean likelihood does not know clusters; use method='bootstrap'.")
     found = bench.estimates
     # a group whose values are all the same has a spread only through its target
-    own = bootstrap.estimate_gaps(
-        bench.moments, bootstrap.Constant(value=0.0), bench.collection.sums
-    )
+    own = bootstrap.estimate_gaps(bench.moments, Constant(value=0.0), bench.collection.sums)
     error = np.where(own.variance > 0, np.nan_to_num(found.standard_error), 0.0)
     degrees = found.rows - 1 if method.calibration == "auto" else np.full(error.shape, np.inf)
     return error, np.where(found.rows > 1, degrees, 0.0)
@@ -277,7 +212,7 @@ def _found(
 def _guarantee(bench: Bench, method: Likelihood | Euclidean, level: float) -> str:
     number = len(bench.collection)
     plugged = isinstance(method, Likelihood) and method.target == "plug-in"
-    warning = f"; {WRONG}" if plugged and not isinstance(bench.target, bootstrap.Constant) else ""
+    warning = f"; {WRONG}" if plugged and not isinstance(bench.target, Constant) else ""
     if method.family == "pointwise" or number == 1:
         said = f"With {level_text(level)} confidence each interval holds, one group at a time"
         return said + warning

@@ -1,18 +1,22 @@
 """What callers of `certify` and `flag` ask for, checked once, before any row is read."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from equipoise._validate import fraction, known_name, listing, modest, whole
-from equipoise.audits._groups.testing import Control
+from equipoise.audits._fields import possible_range
 from equipoise.claims import Claim, Ratio
 from equipoise.errors import OptionError
-from equipoise.findings.limits import Side
+from equipoise.findings.limits import Ends, Side
+
+Control = Literal["bh", "by", "e-bh", "holm", "max-t"]
+Population = Literal["people like these", "these rows"]
 
 #: How flags are controlled, in words.
 CONTROLS = {
     "bh": "false discovery rate (Benjamini–Hochberg)",
     "by": "false discovery rate under any dependence (Benjamini–Yekutieli)",
+    "e-bh": "false discovery rate under any dependence (e-BH)",
     "holm": "familywise error (Holm)",
     "max-t": "familywise error (step-down maxima)",
 }
@@ -51,6 +55,7 @@ class CertifyOptions:
                 )
         elif self.side == "both" and tolerance <= 0:
             raise OptionError(f"tolerance must be above 0 with side='both'; got {tolerance!r}.")
+        possible_limit("tolerance", tolerance, claim, possible_range(claim))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +70,15 @@ class FlagOptions:
     method: Any
     min_rows: int | None
     resamples: int | None
+    population: Population = "people like these"
+
+    @property
+    def dealt(self) -> bool:
+        """Whether the question is about exactly these rows."""
+        return self.population == "these rows"
 
     def __post_init__(self) -> None:
+        known_name("population", self.population, ("people like these", "these rows"))
         fraction("fdr", self.fdr)
         known_name("control", self.control, tuple(CONTROLS))
         given = ("above", "below", "outside")
@@ -75,3 +87,19 @@ class FlagOptions:
             raise OptionError(f"Pass one of above=, below= and outside=; got {listing(named)}.")
         if self.min_rows is not None:
             whole("min_rows", self.min_rows)
+
+
+def possible_limit(name: str, limit: float, claim: Claim, possible: Ends) -> None:
+    """Refuse a limit that no disparity of the claim can reach, with what was likely meant."""
+    low, high = possible
+    beyond = (high is not None and limit >= high) or (low is not None and limit <= low)
+    if isinstance(claim, Ratio) or not beyond:
+        return
+    ends = " and ".join(f"{end:g}" for end in (low, high) if end is not None)
+    hint = ""
+    if abs(limit) > 1 and claim.metric.low is not None and claim.metric.high == 1:
+        hint = f" Rates are shares of 1, so {abs(limit):g} points are {abs(limit) / 100:g}."
+    raise OptionError(
+        f"{name} must lie between {ends}, the smallest and largest disparity that "
+        f"{claim.metric.words} can have; got {limit:g}.{hint}"
+    )

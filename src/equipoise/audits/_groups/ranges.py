@@ -7,7 +7,7 @@ import numpy as np
 from equipoise._codec import to_plain
 from equipoise._rng import Seed
 from equipoise.audits._fields import independent, provenance_of
-from equipoise.audits._groups.bench import cell_moments, method_target
+from equipoise.audits._groups.bench import method_target, published_moments
 from equipoise.audits._groups.options import CertifyOptions
 from equipoise.audits._progress import Progress, progress_bar
 from equipoise.cells import Cells, gather
@@ -21,8 +21,8 @@ from equipoise.errors import OptionError
 from equipoise.findings.limits import tolerance_words
 from equipoise.findings.ranges import CertifiedRange, RangeCertificates
 from equipoise.findings.words import level_text
-from equipoise.methods import bootstrap
 from equipoise.methods.arrays import FloatArray
+from equipoise.methods.published import bootstrap
 from equipoise.trail import Trail
 
 
@@ -37,7 +37,7 @@ def certify_ranges(
     limit = _check(claim, options.tolerance)
     gathered = steady_cells(*gather(trail, [claim]))
     cells, points = _on_the_line(gathered)
-    moments, target = cell_moments(cells), method_target(claim.target, cells, None)
+    moments, target = published_moments(cells), method_target(claim.target, cells, None)
     engine = _engine(trail, claim, gathered, cells, moments)
     aims = {"lower": [(limit, True)], "upper": [(limit, False)]}
     with progress_bar(progress, options.method.resamples, "certify") as tell:
@@ -133,7 +133,8 @@ def _on_the_line(cells: Cells) -> tuple[Cells, tuple[float, ...]]:
     here = cells.index[:, 0] < len(axis)
     lost = round(float(cells.rows[~here].sum()))
     excluded = {**cells.excluded, f"missing {axis.name}": lost} if lost else cells.excluded
-    names = ("present", "rows", "weight", "total", "square", "weight2", "total2", "square2")
+    sums = ("weight", "total", "square", "weight2", "total2", "square2")
+    names = ("present", "rows", *sums, "weight3", "total3", "square3", "cube3")
     kept = {name: getattr(cells, name)[here] for name in names}
     points = tuple(float(axis.levels[i]) for i in cells.index[here, 0])
     return replace(cells, index=cells.index[here], excluded=excluded, **kept), points

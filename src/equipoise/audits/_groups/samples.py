@@ -6,8 +6,10 @@ import numpy as np
 
 from equipoise.audits._groups.bench import Bench
 from equipoise.errors import OptionError
-from equipoise.methods import bootstrap, likelihood
 from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
+from equipoise.methods.inference.comparison import Status
+from equipoise.methods.published import bootstrap, likelihood
+from equipoise.methods.targets import Complement, Constant, Custom, Overall, Reference
 
 #: Values handled at a time.
 _BLOCK = 4_000_000
@@ -97,7 +99,7 @@ def joint_scores(
     pairs = [_score(bench, rows, c, int(i), plugged) for c, i in zip(member, used, strict=True)]
     empty = [np.zeros((rows.value.size, 0))] * 2
     zero, slope = (np.stack(x, axis=1) for x in zip(*pairs, strict=True)) if pairs else empty
-    known = isinstance(bench.target, bootstrap.Constant) or plugged
+    known = isinstance(bench.target, Constant) or plugged
     apart = known and not bool((member.sum(axis=0) > 1).any())
     # a group of two ones could have had a zero: with 0/1 metrics all outcomes are known
     return likelihood.Scores(
@@ -112,7 +114,7 @@ def _score(
     found, x = bench.estimates, rows.value
     inside, share = cells[rows.cell], float(found.share[group])
     target = bench.target
-    if isinstance(target, bootstrap.Complement) and target.scale == 1 and not plugged:
+    if isinstance(target, Complement) and target.scale == 1 and not plugged:
         # with θ the mean of everybody and p the share, μ(G) = θ + (1 − p)ε and μ(rest) = θ − pε
         theta, p = float(bench.cells.total.sum() / bench.cells.rows.sum()), share
         zero = np.where(inside, (x - theta) / p, -(x - theta) / (1 - p))
@@ -134,18 +136,18 @@ def influence(bench: Bench, rows: bootstrap.RowData, cells: BoolArray, group: in
     target = bench.target
     theta = found.target[group]
     match target:
-        case bootstrap.Constant():
+        case Constant():
             return own
-        case bootstrap.Overall(scale=scale):
+        case Overall(scale=scale):
             # every row moves the overall mean, the group's own included
             return np.asarray(own - (scale * x - theta))
-        case bootstrap.Complement(scale=scale):
+        case Complement(scale=scale):
             return np.asarray(own - np.where(inside, 0.0, scale * x - theta) / (1 - share))
-        case bootstrap.Reference(cells=reference, scale=scale):
+        case Reference(cells=reference, scale=scale):
             there = reference[rows.cell]
             part = float(bench.cells.rows[reference].sum()) / float(bench.cells.rows.sum())
             return np.asarray(own - np.where(there, scale * x - theta, 0.0) / part)
-        case bootstrap.Custom(scale=scale) if rows.influence is not None:
+        case Custom(scale=scale) if rows.influence is not None:
             return np.asarray(own - scale * (rows.influence - rows.influence.mean()))
     raise OptionError("Likelihood cannot use this target; use method='bootstrap'.")
 
@@ -153,7 +155,7 @@ def influence(bench: Bench, rows: bootstrap.RowData, cells: BoolArray, group: in
 def _batches(sizes: FloatArray, bench: Bench) -> Iterator[IntArray]:
     """Groups that have an estimate and differ from their target, in batches of bearable size."""
     status = bench.estimates.status
-    bad = (bootstrap.Status.EMPTY, bootstrap.Status.NO_TARGET, bootstrap.Status.IDENTICAL)
+    bad = (Status.EMPTY, Status.NO_TARGET, Status.IDENTICAL)
     useful = np.flatnonzero((sizes > 0) & ~np.isin(status, bad))
     if useful.size == 0:
         return

@@ -3,7 +3,7 @@
 A draw moves every cell's sums by a normal with the covariance that its rows (or clusters) give them;
 the groups' contrasts move along, and divided by their standard deviations they have the correlation
 of the estimates. The more groups move together, the smaller the largest of them, so a correlation
-that rests on few counts is taken to be smaller than it looks; then no critical value exceeds that of
+that rests on few counts is taken to be smaller than it looks; no critical value then exceeds that of
 independent groups.
 """
 
@@ -18,6 +18,7 @@ from scipy.special import ndtri
 from equipoise.methods.arrays import FloatArray, GroupSums, IntArray
 from equipoise.methods.inference.clusters import ClusterSums
 from equipoise.methods.inference.comparison import Comparison, Moments, over
+from equipoise.methods.streams import child
 
 CHUNK = 256
 """Draws per random stream; part of the definition of the results."""
@@ -123,7 +124,7 @@ class JointLaw:
         step = max(1, min(CHUNK, (1 << 22) // max(self.factor.size, 1)))
         loose, done = self.apart[self.used], 0
         for chunk in range(-(-self.draws // CHUNK)):
-            rng = _stream(self.seed, chunk)
+            rng = np.random.default_rng(child(self.seed, chunk))
             size = min(CHUNK, self.draws - done)
             weight, total = self.cells.draw(rng, size)
             own = rng.standard_normal((size, self.used.size))
@@ -164,11 +165,6 @@ def independent_score(level: float, groups: int, two_sided: bool) -> float:
     if two_sided:
         return float(-ndtri((1 - level ** (1 / max(groups, 1))) / 2))
     return float(-ndtri((1 - level) / max(groups, 1)))
-
-
-def _stream(seed: np.random.SeedSequence, chunk: int) -> np.random.Generator:
-    key = (*seed.spawn_key, chunk)
-    return np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=key))
 
 
 def joint_law(

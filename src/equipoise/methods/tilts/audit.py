@@ -6,8 +6,8 @@ from enum import StrEnum
 import numpy as np
 
 from equipoise.methods.arrays import FloatArray
-from equipoise.methods.bootstrap.quantiles import quantile
-from equipoise.methods.bootstrap.streams import Progress
+from equipoise.methods.quantiles import quantile
+from equipoise.methods.streams import Progress
 from equipoise.methods.tilts.allowance import Outside, outside_of, widened
 from equipoise.methods.tilts.draws import Deviations, TiltEngine, deviations, joined
 from equipoise.methods.tilts.process import unscaled_extremes

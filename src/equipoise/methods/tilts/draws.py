@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from equipoise.methods.arrays import FloatArray
-from equipoise.methods.bootstrap.streams import CHUNK, Progress
+from equipoise.methods.streams import CHUNK, Progress
 from equipoise.methods.tilts.sample import TiltSample, row_blocks
 
 #: Rows beyond so many times the atoms are drawn atom by atom.

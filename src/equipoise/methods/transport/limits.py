@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import bdtr, bdtrc, betainc, betaincinv, ndtr, ndtri
 
 from equipoise.methods.arrays import BoolArray, FloatArray
-from equipoise.methods.bootstrap.quantiles import quantile
+from equipoise.methods.quantiles import quantile
 
 
 class Limit(Protocol):

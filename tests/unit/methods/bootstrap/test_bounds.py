@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from equipoise.methods.arrays import FloatArray
-from equipoise.methods.bootstrap import (
+from equipoise.methods.published.bootstrap import (
     Aim,
     Audit,
     BinaryEngine,
@@ -31,7 +31,7 @@ from equipoise.methods.bootstrap import (
     simultaneous_bounds,
     unweighted_moments,
 )
-from equipoise.methods.nulls import Above
+from equipoise.methods.hypotheses import Above
 from tests.unit.methods.bootstrap.naive import sums_of
 from tests.unit.methods.bootstrap.world import (
     COLLECTIONS,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from equipoise.methods.arrays import BoolArray, FloatArray
-from equipoise.methods.bootstrap import (
+from equipoise.methods.published.bootstrap import (
     Aim,
     Audit,
     BinaryEngine,
@@ -21,7 +21,7 @@ from equipoise.methods.bootstrap import (
     quantile,
     unweighted_moments,
 )
-from equipoise.methods.bootstrap.process import certificate_deviations, certificate_values
+from equipoise.methods.published.bootstrap.process import certificate_deviations, certificate_values
 from tests.unit.methods.bootstrap.naive import interval_cells, sums_of
 from tests.unit.methods.bootstrap.world import CELLS, make_world
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from equipoise.methods.arrays import FloatArray
-from equipoise.methods.bootstrap import (
+from equipoise.methods.published.bootstrap import (
     BinaryEngine,
     CellMoments,
     ClusterData,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from equipoise.methods.bootstrap import (
+from equipoise.methods.published.bootstrap import (
     Audit,
     MomentsEngine,
     Overall,

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import ks_2samp
 
 from equipoise.methods.arrays import FloatArray
-from equipoise.methods.bootstrap import (
+from equipoise.methods.published.bootstrap import (
     Aim,
     Audit,
     Constant,
@@ -19,7 +19,7 @@ from equipoise.methods.bootstrap import (
     estimate_gaps,
     estimate_ratios,
 )
-from equipoise.methods.nulls import Above
+from equipoise.methods.hypotheses import Above
 from tests.unit.methods.bootstrap.naive import (
     algorithm_2,
     algorithm_3,

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.methods import bootstrap as bs
+from equipoise.methods.published import bootstrap as bs
 from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
-from equipoise.methods.bootstrap.process import bound_deviations
-from equipoise.methods.bootstrap.studentized import studentized_deviations
+from equipoise.methods.published.bootstrap.process import bound_deviations
+from equipoise.methods.published.bootstrap.studentized import studentized_deviations
 from equipoise.methods.tilted import TiltSums, members, squared, weighs_alike, worth
-from equipoise.methods.nulls import Above
+from equipoise.methods.hypotheses import Above
 
 N, TILTS = 40, 3
 FLOOR, SHRINK = 0.01, 0.2

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
-from equipoise.methods.bootstrap import (
+from equipoise.methods.published.bootstrap import (
     BinaryEngine,
     CellMoments,
     Complement,

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import bdtr, xlogy
 
-from equipoise.methods.likelihood import (
+from equipoise.methods.published.likelihood import (
     Comparison,
     Parts,
     band,
@@ -15,8 +15,8 @@ from equipoise.methods.likelihood import (
     part_roots,
     parts_of,
 )
-from equipoise.methods.likelihood.band import bartlett
-from equipoise.methods.likelihood.maxima import standard_errors
+from equipoise.methods.published.likelihood.band import bartlett
+from equipoise.methods.published.likelihood.maxima import standard_errors
 from equipoise.methods.nulls import Contrast, profile_root, signed_root
 
 CASES: list[tuple[Any, list[float], list[float], float]] = [

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from equipoise.methods.likelihood import (
+from equipoise.methods.published.likelihood import (
     Scores,
     euclidean_at,
     euclidean_ends,

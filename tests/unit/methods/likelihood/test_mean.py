@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import bdtr
 
-from equipoise.methods.likelihood import (
+from equipoise.methods.published.likelihood import (
     Segments,
     adjustment,
     mean_interval,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import chdtri
 
-from equipoise.methods.likelihood import (
+from equipoise.methods.published.likelihood import (
     Calibration,
     Segments,
     adjustment,

@@ -7,7 +7,7 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 from equipoise.methods.arrays import FloatArray, GroupSums
-from equipoise.methods.bootstrap import (
+from equipoise.methods.published.bootstrap import (
     Complement,
     Overall,
     Reference,

@@ -1,0 +1,132 @@
+"""A pivot as plain data and back: what a finding keeps to answer again at another level."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from equipoise.methods.arrays import FloatArray
+from equipoise.methods.inference.clusters import LeftOut
+from equipoise.methods.inference.comparison import Comparison, Moments
+from equipoise.methods.inference.core import ClusterPivot, Core
+from equipoise.methods.inference.counts import CountPivot
+from equipoise.methods.inference.invert import Pivot, bounds
+from equipoise.methods.inference.student import StudentPivot
+from equipoise.methods.targets import (
+    Complement,
+    Constant,
+    Custom,
+    Overall,
+    Reference,
+    Target,
+)
+
+_TARGETS: Mapping[str, Callable[[float, float], Target]] = {
+    "constant": lambda scale, value: Constant(scale=scale, value=value),
+    "overall": lambda scale, value: Overall(scale=scale),
+    "complement": lambda scale, value: Complement(scale=scale),
+    # the parts are stored, so that nobody asks which cells they came from
+    "reference": lambda scale, value: Reference(scale=scale, cells=np.zeros(0, dtype=bool)),
+}
+
+
+def stored(core: Core) -> dict[str, Any] | None:
+    """The pivot of a core as plain data; None where it would be too much or is not known.
+
+    >>> from equipoise.methods.inference.core import core_of
+    >>> from equipoise.methods.inference.comparison import plain_moments
+    >>> counts = plain_moments(*[np.array([40.0]), *[np.array([10.0])] * 3])
+    >>> options = {"relative": False, "zero_one": True, "weighted": False}
+    >>> core = core_of(counts, Constant(value=0.2), lambda x: x, **options)
+    >>> kept = stored(core)
+    >>> kept["form"], restored_bounds(kept, 1.96, (-1.0, 1.0))[0][0] < 0
+    ('counts', True)
+    """
+    found, pivot = core.comparison, core.pivot
+    if found.tilts is not None or isinstance(found.target, Custom):
+        return None
+    target = found.target
+    data: dict[str, Any] = {
+        "kind": "pivot",
+        "target": type(target).__name__.lower(),
+        "scale": target.scale,
+        "value": target.number,
+        "relative": found.relative,
+        "answered": core.answered.tolist(),
+    }
+    m = found.parts
+    if isinstance(pivot, CountPivot) and m.weight is m.rows and bool(np.isinf(pivot.degrees).all()):
+        return data | {"form": "counts", "rows": _whole(m.rows), "ones": _whole(m.total)}
+    if isinstance(pivot, CountPivot):
+        names = ("rows", "weight", "total", "weight2")
+        degrees = np.where(np.isinf(pivot.degrees), 1e9, pivot.degrees)
+        extra = {"worth": pivot.rows.tolist(), "degrees": degrees.tolist()}
+        return data | {"form": "worth", **_plain(m, names), **extra}
+    if isinstance(pivot, StudentPivot):
+        return data | {"form": "spread", **_plain(m, tuple(f.name for f in fields(m)))}
+    if isinstance(pivot, ClusterPivot):
+        left = pivot.left_out
+        return data | {
+            "form": "clusters",
+            **_plain(m, ("rows", "weight", "total", "weight2")),
+            "powers": [x.tolist() for x in left.powers],
+            "sizes": left.sizes.tolist(),
+            "clusters": left.clusters,
+            "blank": left.blank.tolist(),
+        }
+    return None
+
+
+def restored_bounds(
+    data: Mapping[str, Any], critical: float, possible: tuple[float, float]
+) -> tuple[FloatArray, FloatArray]:
+    """Bounds of every group at a critical score, from stored data; NaN without an answer."""
+    pivot, size = _restored(data)
+    low, high = np.full(size, np.nan), np.full(size, np.nan)
+    chosen = np.array(data["answered"], dtype=np.int64)
+    if chosen.size:
+        low[chosen], high[chosen] = bounds(pivot, chosen, critical, possible)
+    return low, high
+
+
+def _restored(data: Mapping[str, Any]) -> tuple[Pivot, int]:
+    target = _TARGETS[data["target"]](data["scale"], data["value"])
+    arrays = {
+        name: np.array(data[name], dtype=np.float64)
+        for name in (f.name for f in fields(Moments))
+        if name in data
+    }
+    rows = arrays["rows"]
+    if data["form"] == "counts":
+        arrays |= {"weight": rows, "total": np.array(data["ones"], dtype=np.float64)}
+    none = np.zeros_like(rows)
+    arrays.setdefault("weight2", rows)
+    moments = Moments(**{f.name: arrays.get(f.name, none) for f in fields(Moments)})
+    found = Comparison(target=target, relative=data["relative"], parts=moments)
+    size = rows.shape[1]
+    if data["form"] == "counts":
+        return CountPivot(comparison=found, rows=rows, degrees=np.full(size, np.inf)), size
+    if data["form"] == "worth":
+        degrees = np.array(data["degrees"], dtype=np.float64)
+        worth = np.array(data["worth"], dtype=np.float64)
+        degrees = np.where(degrees >= 1e9, np.inf, degrees)
+        return CountPivot(comparison=found, rows=worth, degrees=degrees), size
+    if data["form"] == "spread":
+        return StudentPivot(comparison=found), size
+    left = LeftOut(
+        powers=tuple(np.array(x, dtype=np.float64) for x in data["powers"]),
+        sizes=np.array(data["sizes"], dtype=np.float64),
+        clusters=int(data["clusters"]),
+        blank=np.array(data["blank"], dtype=np.float64),
+    )
+    return ClusterPivot(comparison=found, left_out=left), size
+
+
+def _plain(m: Moments, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: getattr(m, name).tolist() for name in names}
+
+
+def _whole(x: FloatArray) -> list[list[int]]:
+    out: list[list[int]] = np.rint(x).astype(np.int64).tolist()
+    return out

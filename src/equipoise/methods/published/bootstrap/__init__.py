@@ -1,0 +1,104 @@
+"""Bootstrap over groups: engines, targets, simultaneous bounds, certificates and p-values.
+
+An `Audit` holds what is resampled; everything else reads off its resamples.
+
+>>> import numpy as np
+>>> from equipoise.methods.hypotheses import Above
+>>> from equipoise.methods.targets import Overall
+>>> cells = unweighted_moments(np.array([400.0, 600.0]), np.array([100.0, 300.0]))
+>>> each_cell = lambda x: x
+>>> audit = Audit(
+...     engine=BinaryEngine(cells),
+...     groups=estimate_gaps(cells, Overall(), each_cell),
+...     target=Overall(),
+...     sums=each_cell,
+...     resamples=200,
+...     seed=np.random.SeedSequence(1),
+... )
+>>> run = bound_extremes(audit, Scaling())
+>>> found = simultaneous_bounds(audit.groups, run, Scaling(), level=0.9, side=Side.BOTH)
+>>> bool(found.upper[0] < 0 < found.lower[1])
+True
+>>> combine(certify(audit, Scaling(), aim=Aim.ABOVE, limit=0.0), 0.9).tolist()
+[False, True]
+>>> (algorithm_4(audit, Above(limit=0.0)).p < 0.01).tolist()
+[False, True]
+"""
+
+from equipoise.methods.inference.comparison import Status
+from equipoise.methods.published.bootstrap.bounds import (
+    Bounds,
+    Side,
+    critical_value,
+    half_width_factors,
+    simultaneous_bounds,
+)
+from equipoise.methods.published.bootstrap.certificates import Aim, Certificates, certify, combine
+from equipoise.methods.published.bootstrap.data import (
+    CellMoments,
+    ClusterData,
+    RowData,
+    Totals,
+    canonical_rows,
+    counted_rows,
+    observed_totals,
+    unweighted_moments,
+)
+from equipoise.methods.published.bootstrap.engines import (
+    BinaryEngine,
+    ClusterEngine,
+    MomentsEngine,
+    RowEngine,
+)
+from equipoise.methods.published.bootstrap.estimates import (
+    GroupEstimates,
+    estimate_gaps,
+    estimate_ratios,
+)
+from equipoise.methods.published.bootstrap.extremes import Extremes, bound_extremes
+from equipoise.methods.published.bootstrap.flags import (
+    BootstrapPValues,
+    algorithm_4,
+)
+from equipoise.methods.published.bootstrap.intervals import IntervalCertificates, certify_intervals
+from equipoise.methods.published.bootstrap.process import Audit
+from equipoise.methods.published.bootstrap.scaling import Scaling, Unscaled
+from equipoise.methods.published.bootstrap.streams import Engine
+
+__all__ = [
+    "Aim",
+    "Audit",
+    "BinaryEngine",
+    "BootstrapPValues",
+    "Bounds",
+    "CellMoments",
+    "Certificates",
+    "ClusterData",
+    "ClusterEngine",
+    "Engine",
+    "Extremes",
+    "GroupEstimates",
+    "IntervalCertificates",
+    "MomentsEngine",
+    "RowData",
+    "RowEngine",
+    "Scaling",
+    "Side",
+    "Status",
+    "Totals",
+    "Unscaled",
+    "algorithm_4",
+    "bound_extremes",
+    "canonical_rows",
+    "certify",
+    "certify_intervals",
+    "combine",
+    "counted_rows",
+    "critical_value",
+    "estimate_gaps",
+    "estimate_ratios",
+    "half_width_factors",
+    "observed_totals",
+    "simultaneous_bounds",
+    "unweighted_moments",
+]
