@@ -52,12 +52,15 @@ def table(rows: int = 1500, seed: int = 5) -> eq.Trail:
     ).with_columns(
         place=pl.when(pl.int_range(rows) % 97 == 0).then(None).otherwise(pl.col("place")),
         age=pl.when(pl.int_range(rows) % 41 == 0).then(None).otherwise(pl.col("age")),
+        salary=1000 * pl.col("income"),
+        insured=pl.when(pl.col("children") > 1).then(pl.lit("north")).otherwise(pl.lit("no")),
+        weight=1 + 2 * pl.col("married"),
     )
     return eq.read(frame, label="y", prediction="p", score="score")
 
 
-def many_bounds() -> dict[str, Bounds]:
-    """Bounds of every target, collection, side and method that the page can answer for."""
+def many_bounds(*names: str) -> dict[str, Bounds]:
+    """Bounds of every target, collection, side and method; or some of them, by name."""
     compas, mixed = eq.datasets.compas(), table()
     groups = eq.intersections("race", "sex", "age")
     rate, few = "false_positive_rate", {"resamples": 300}
@@ -106,12 +109,39 @@ def many_bounds() -> dict[str, Bounds]:
         "thresholds": (mixed, eq.ratio("selection_rate", across=eq.thresholds("age")), {}),
         "grid": (mixed, eq.gap("accuracy", across=eq.intervals("income", grid=12)), {}),
         "boxes": (mixed, eq.gap("accuracy", across=eq.boxes("age", "income", grid=5)), {}),
-        "one sided": (mixed, eq.gap("accuracy", across=eq.intervals("age")), {"side": "lower"}),
+        "one sided": (
+            mixed,
+            eq.gap("accuracy", across=eq.intervals("age", grid=6)),
+            {"side": "lower"},
+        ),
+        "large numbers": (
+            mixed,
+            eq.gap("accuracy", across=eq.intervals("salary", grid=5)),
+            {"level": 0.925},
+        ),
+        "shared levels": (
+            mixed,
+            eq.gap("accuracy", across=eq.intersections("place", "insured", "married", depth=2)),
+            {},
+        ),
+        "bins": (
+            mixed,
+            eq.gap("accuracy", across=eq.bins(eq.intersections("place", "insured"), number=3)),
+            {},
+        ),
+        "spread": (mixed, eq.gap("brier", across=eq.intersections("place", "married")), {}),
+        "tilts": (mixed, eq.gap("accuracy", across=eq.tilts("weight", parents="children")), {}),
         "sidak": (
             compas,
             eq.gap(rate, across=groups),
             {"method": eq.Likelihood(family="sidak")},
         ),
+        "pointwise": (
+            compas,
+            eq.gap(rate, across="race"),
+            {"method": eq.Likelihood(family="pointwise")},
+        ),
+        "plug-in": (compas, eq.gap(rate, across="race"), {"method": "likelihood-plugin"}),
         "masks": (
             mixed,
             eq.gap("accuracy", across=eq.masks(young="age < 25", rich="income > 50")),
@@ -131,7 +161,8 @@ def many_bounds() -> dict[str, Bounds]:
         "euclidean": (mixed, eq.gap("brier", across="place"), {"method": "euclidean"}),
     }
     made = {}
-    for name, (trail, claim, options) in asked.items():
+    for name in names or asked:
+        trail, claim, options = asked[name]
         found = eq.certify(trail, claim, rng=11, **options)
         assert isinstance(found, Bounds)
         made[name] = found

@@ -15,12 +15,16 @@ from tests.browser.conftest import open_in
 
 pytestmark = pytest.mark.browser
 
-ANSWERS = """(queries) => queries.map(([name, choice, level]) => {
-    const asked = questions.get(name);
-    const row = answerOf(asked, choice, level);
-    return row && {...row, parts: undefined, group: groupText(asked, choice)};
+ANSWERS = """(queries) => queries.map(([form, choice, place]) => {
+    const asked = questions.get(form);
+    const row = answerOf(asked, choice, place);
+    return row && {...row, group: groupText(asked, choice)};
 })"""
-GROUPS, LEVELS = 60, (0.5, 0.683, 0.9, 0.95, 0.999)
+CHOICES = """(form) => [...questions.get(form).groups.keys()].map((key) =>
+    [groupText(questions.get(form), JSON.parse(key)), JSON.parse(key)])"""
+OFFERED = "(form) => questions.get(form).levels.map(({level}) => level)"
+GROUPS, LEVELS = 60, {0.8, 0.9, 0.95, 0.99}
+FIXED = {"tilts", "plug-in"}
 TOLERANCE = 1e-9
 
 
@@ -43,52 +47,27 @@ def page(browser: Any, path: Path) -> Iterator[Any]:
     seen.page.context.close()
 
 
-def test_many_random_groups_levels_and_targets(bounds: dict[str, Bounds], page: Any) -> None:
+def test_random_groups_at_every_level(bounds: dict[str, Bounds], page: Any) -> None:
     rng, compared = np.random.default_rng(2024), 0
     for number, (name, found) in enumerate(bounds.items(), start=1):
         form = f"finding-{number}-ask"
-        levels = LEVELS if page.query_selector(f"#{form} [data-level]") else (found.level,)
-        assert len(levels) > 1 or name == "euclidean"
-        for level in levels:
-            rows = found.at(level).rows if level != found.level else found.rows
-            chosen = rng.choice(len(rows), size=min(GROUPS, len(rows)), replace=False)
-            choices = choices_of(page, form, found, [rows[i] for i in chosen])
-            answers = page.evaluate(ANSWERS, [[form, choice, level] for choice in choices])
-            for answer, place in zip(answers, chosen, strict=True):
-                assert_same(f"{name} at {level}", rows[place], answer)
+        choices, levels = dict(page.evaluate(CHOICES, form)), page.evaluate(OFFERED, form)
+        assert set(levels) == {found.level} | (set() if name in FIXED else LEVELS), name
+        assert len(choices) == len(found)
+        for place, level in enumerate(levels):
+            there = found if level == found.level else found.at(level)
+            some = rng.choice(list(choices), size=min(GROUPS, len(found)), replace=False)
+            queries = [[form, choices[group], place] for group in some.tolist()]
+            answers = page.evaluate(ANSWERS, queries)
+            for answer, group in zip(answers, some.tolist(), strict=True):
+                assert_same(f"{name} at {level}", there.ask(group), answer)
                 compared += 1
     assert compared > 3000
 
 
-def choices_of(page: Any, form: str, found: Bounds, rows: list[BoundedGroup]) -> list[Any]:
-    """What a reader would choose for each row, from its attributes."""
-    if found.atoms is not None:
-        return [
-            [chosen(axis, row.where.get(axis.name, ...)) for axis in found.atoms.axes]
-            for row in rows
-        ]
-    known = page.evaluate("(f) => [...questions.get(f).groups.keys()].map(JSON.parse)", form)
-    place = {row.group: choice for row, choice in zip(found.rows, known, strict=True)}
-    return [place[row.group] for row in rows]
-
-
-def chosen(axis: Any, value: Any) -> Any:
-    if value is ...:
-        return None
-    if axis.form in ("levels", "bins"):
-        return next(
-            i
-            for i, level in enumerate(axis.values)
-            if level == value and isinstance(level, bool) == isinstance(value, bool)
-        )
-    high = value.get("to", value.get("below"))
-    first = [i for i, (low, _) in enumerate(axis.values) if low == value["from"]]
-    return [first[0], [i for i, (_, end) in enumerate(axis.values) if end == high][-1]]
-
-
 def assert_same(where: str, row: BoundedGroup, answer: dict[str, Any] | None) -> None:
     assert answer is not None, (where, row.group)
-    for name in ("value", "target", "disparity", "lower", "upper"):
+    for name in ("disparity", "lower", "upper"):
         ours, theirs = getattr(row, name), answer[name]
         same = ours is theirs or (
             None not in (ours, theirs)
@@ -103,13 +82,14 @@ def assert_same(where: str, row: BoundedGroup, answer: dict[str, Any] | None) ->
 def test_groups_outside_the_collection_get_no_answer(bounds: dict[str, Bounds], page: Any) -> None:
     number = {name: f"finding-{i}-ask" for i, name in enumerate(bounds, start=1)}
     outside = [
-        [number["overall"], [None, None, None], 0.9],
-        [number["overall"], [1, 0, 2], 0.9],  # nobody is Asian, female and under 25
-        [number["depth"], [0, 0, 0], 0.9],
-        [number["thresholds"], [[2, 5]], 0.9],
-        [number["thresholds"], [[0, page.evaluate(LAST, number["thresholds"])]], 0.9],
-        [number["intervals"], [[5, 2]], 0.9],
-        [number["bootstrap"], [None, None, None], 0.9],
+        [number["overall"], [None, None, None], 0],
+        [number["overall"], [1, 0, 2], 0],  # nobody is Asian, female and under 25
+        [number["depth"], [0, 0, 0], 0],
+        [number["thresholds"], [[2, 5]], 0],
+        [number["thresholds"], [[0, page.evaluate(LAST, number["thresholds"])]], 0],
+        [number["intervals"], [[5, 2]], 0],
+        [number["bins"], [0, 0, None], 0],
+        [number["bootstrap"], [None, None, None], 0],
     ]
     assert page.evaluate(ANSWERS, outside) == [None] * len(outside)
 
@@ -118,7 +98,9 @@ LAST = "(form) => questions.get(form).axes[0].ends.length - 1"
 
 
 def test_the_form_answers_at_once(page: Any, bounds: Any) -> None:
-    form, answer = "#finding-1-ask", "#finding-1-ask .answer"
+    answer = "#finding-1-ask .answer"
+    chosen = page.locator("#finding-1-ask [data-level] option:checked")
+    assert chosen.inner_text() == "90 %, as audited"
     page.get_by_label("race").first.select_option(label="African-American")
     page.get_by_label("sex").first.select_option(label="Female")
     row = bounds["overall"].ask(race="African-American", sex="Female")
@@ -128,16 +110,39 @@ def test_the_form_answers_at_once(page: Any, bounds: Any) -> None:
     assert f"n = {row.n}; estimated {points(row.disparity)}." in said
     assert "is undetermined" in said
     assert "With 90 % confidence all bounds hold at once, for every one of the 81 groups." in said
-    page.locator(f"{form} [data-level]").fill("99.5")
-    wider = bounds["overall"].at(0.995).ask(race="African-American", sex="Female")
+    page.get_by_label("Confidence").first.select_option(label="99 %")
+    wider = bounds["overall"].at(0.99).ask(race="African-American", sex="Female")
     said = page.inner_text(answer)
     assert f"at least {points(wider.lower)}" in said
-    assert "With 99.5 % confidence all bounds hold" in said
+    assert "With 99 % confidence all bounds hold" in said
     page.get_by_label("race").first.select_option(label="Native American")
-    assert "Note: no row on which the metric counts." in page.inner_text(answer)
+    said = page.inner_text(answer)
+    assert "Native American, Female: no row on which the metric counts." in said
+    assert "n = 0; there is no estimate." in said
+    assert "is undetermined" in said
     page.get_by_label("sex").first.select_option(label="any")
     page.get_by_label("race").first.select_option(label="any")
     assert "Choose at least one attribute." in page.inner_text(answer)
+
+
+def test_a_group_that_is_its_own_target_is_told_so(bounds: dict[str, Bounds], page: Any) -> None:
+    form = f"#finding-{list(bounds).index('reference') + 1}-ask"
+    page.locator(f"{form} select").first.select_option(label="Caucasian")
+    row = bounds["reference"].ask(race="Caucasian")
+    for level in ("80 %", "99 %"):
+        page.locator(f"{form} [data-level]").select_option(label=level)
+        said = page.inner_text(f"{form} .answer")
+        assert "Caucasian: the group is its own target." in said
+        assert f"n = {row.n:,}; estimated +0.0 points." in said
+        assert "That it is" not in said
+
+
+def test_small_disparities_have_no_sign_of_their_own(page: Any) -> None:
+    said = page.evaluate("""[-0.0004, 0, -0.0005, 0.1234].map(
+        (x) => amountText({relative: false, share: true}, x))""")
+    assert said == ["+0.0 points", "+0.0 points", "-0.1 points", "+12.3 points"]
+    real = "[-0.00001, 12.34567].map((x) => amountText({relative: false, share: false}, x))"
+    assert page.evaluate(real) == ["-0.00001", "+12.35"]
 
 
 def points(value: float) -> str:
@@ -152,15 +157,28 @@ def test_sliders_move_by_keyboard_and_keep_their_order(
     page.focus(first)
     for _ in range(3):
         page.keyboard.press("ArrowRight")
-    ages = bounds["intervals"].atoms.axes[0].values  # type: ignore[union-attr]
-    assert page.get_attribute(first, "aria-valuetext") == str(ages[3][0])
+    ages = sorted({row.where["age"]["from"] for row in bounds["intervals"].rows})
+    assert page.get_attribute(first, "aria-valuetext") == str(ages[3])
     page.keyboard.press("End")
     assert page.input_value(first) == page.input_value(last) == str(len(ages) - 1)
-    row = bounds["intervals"].ask(age=(ages[-1][0], ages[-1][1]))
+    row = bounds["intervals"].ask(age=(ages[-1], ages[-1]))
     assert page.inner_text(f"#finding-{number}-ask .bound").startswith(f"{row.group}: ")
+    page.focus(last)
+    page.keyboard.press("Home")
+    assert page.input_value(first) == page.input_value(last) == "0"
+
+
+def test_sliders_lead_only_to_ranges_that_there_are(bounds: dict[str, Bounds], page: Any) -> None:
+    form = f"finding-{list(bounds).index('thresholds') + 1}-ask"
+    page.focus(f"#{form}-0-from")
+    page.keyboard.press("ArrowRight")
+    assert page.inner_text(f"#{form} .bound").startswith("age 19 to 59: at least")
+    page.focus(f"#{form}-0-to")
+    page.keyboard.press("ArrowLeft")
+    assert page.inner_text(f"#{form} .bound").startswith("age 18 to 58: at least")
 
 
 def test_without_a_distribution_the_level_is_fixed(bounds: dict[str, Bounds], page: Any) -> None:
-    number = list(bounds).index("euclidean") + 1
+    number = list(bounds).index("tilts") + 1
     assert page.query_selector(f"#finding-{number}-ask [data-level]") is None
     assert page.inner_text(f"#finding-{number}-ask .scope").startswith("With 90 % confidence")

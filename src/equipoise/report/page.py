@@ -14,7 +14,7 @@ from equipoise.report.suppress import Kept
 from equipoise.report.text import clipped, tidy
 from equipoise.report.view import CONCLUSIONS, left_out_words, section_of
 
-_SCRIPTS = ("page.js", "tables.js", "charts.js", "band.js", "ask.js")
+_SCRIPTS = ("page.js", "tables.js", "charts.js", "ask.js")
 
 
 def render(evidence: Evidence, kept: Sequence[Kept], least: int | None) -> str:

@@ -110,9 +110,9 @@ def _kept(finding: Finding, gone: Pools, least: int) -> Kept:
             removed |= {_key(row) for row in value if _is_group(row)} & own
         elif isinstance(value, tuple) and any(hasattr(part, "excluded") for part in value):
             changes[field.name] = tuple(_unnamed(part) for part in value)
-    # Both hold the counts of every group, small ones included, and so does a joint region.
+    # Both hold the counts of every group, small ones included.
     if isinstance(finding, Bounds):
-        changes |= {"recipe": None, "atoms": None}
+        changes["recipe"] = None
     if isinstance(finding, JointTest):
         changes["region"] = None
     if isinstance(finding, Joint):

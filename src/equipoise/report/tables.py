@@ -65,10 +65,15 @@ def _table(caption: str, rows: Sequence[Any], columns: Sequence[str]) -> Table:
 
 def strongest(rows: Sequence[Any], most: int) -> Sequence[Any]:
     """The rows that say most, in their own order: by p-value, by bound, or by size."""
+    return [rows[place] for place in places_of_strongest(rows, most)]
+
+
+def places_of_strongest(rows: Sequence[Any], most: int) -> list[int]:
+    """Where the rows that say most stand, in order."""
     if len(rows) <= most:
-        return rows
+        return list(range(len(rows)))
     ranked = sorted(range(len(rows)), key=lambda i: _weakness(rows[i]))
-    return [rows[i] for i in sorted(ranked[:most])]
+    return sorted(ranked[:most])
 
 
 def _weakness(row: Any) -> tuple[float, float]:

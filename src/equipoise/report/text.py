@@ -32,6 +32,15 @@ def clipped(text: str, most: int = LONG) -> str:
     return f"{text[: most - tail - 1]}…{text[-tail:]}"
 
 
+def number_text(value: float) -> str:
+    """A number as it reads in the name of a group: commas from ten thousand up.
+
+    >>> number_text(25.0), number_text(0.125), number_text(25000)
+    ('25', '0.125', '25,000')
+    """
+    return f"{value:,.10g}" if 10_000 <= abs(value) < 1e10 else f"{value:.10g}"
+
+
 def tidied(value: Any) -> Any:
     """The same plain data with every text tidied and clipped, keys left alone."""
     if isinstance(value, str):

@@ -109,7 +109,7 @@ def _loop(
         if np.isnan(w) or np.isnan(measured):
             continue
         for power, name in enumerate(THIRD):
-            sums[name][row.g] += times * w**3 * measured**power
+            sums[name][str(row.g)] += times * w**3 * measured**power
     return {name: list(found.values()) for name, found in sums.items()}
 
 

@@ -76,22 +76,24 @@ def test_no_number_of_a_small_group_is_left(findings: tuple[eq.Finding, ...]) ->
         if SMALL in getattr(row, "group", "")
         for value in (getattr(row, name, None) for name in ("value", "lower", "upper", "p"))
         # numbers of few digits stand in a page for many reasons
-        if isinstance(value, float) and len(repr(value)) > 10
+        if isinstance(value, float) and len(repr(value)) > 12
     }
     assert len(numbers) > 10
     assert all(number in whole for number in numbers)
-    assert not any(number in text for number in numbers)
+    # some are embedded with fewer digits, and cutting them off forgives the rounding
+    assert not any(number[:11] in text for number in numbers)
 
 
-def test_cells_are_not_embedded(findings: tuple[eq.Finding, ...]) -> None:
+def test_what_counts_could_be_worked_out_from_is_not_embedded(
+    findings: tuple[eq.Finding, ...],
+) -> None:
     page = eq.report(findings[2], suppress=10).html
     (data,) = re.findall(r"<script[^>]*data-ask[^>]*>(.*?)</script>", page, re.DOTALL)
     asked = json.loads(data)
-    assert asked["cells"] is None
-    assert not asked["levelled"]
-    assert min(group[1] for group in asked["groups"]) >= 10
+    assert [level["level"] for level in asked["levels"]] == [0.9]
+    assert min(n for _, n, _, _ in asked["groups"]) >= 10
     (kept,) = suppressed([findings[2]], 10)
-    assert kept.finding.atoms is kept.finding.recipe is None  # type: ignore[attr-defined]
+    assert kept.finding.recipe is None  # type: ignore[attr-defined]
 
 
 def test_the_conclusion_is_that_of_the_whole_finding() -> None:
@@ -194,9 +196,11 @@ def test_people_with_another_label_are_other_people(findings: tuple[eq.Finding, 
     assert kept.removed == 1
 
 
-def test_what_counts_could_be_read_from_is_not_kept(findings: tuple[eq.Finding, ...]) -> None:
-    assert findings[6].region is not None  # type: ignore[attr-defined]
-    (kept,) = suppressed([findings[6]], 10)
+def test_what_counts_could_be_read_from_is_not_kept() -> None:
+    claim = eq.gap("accuracy", across="place")
+    found = eq.joint_test(trail(), claim, method="likelihood", rng=1)
+    assert found.region is not None
+    (kept,) = suppressed([found], 10)
     assert kept.finding.region is None  # type: ignore[attr-defined]
 
 

@@ -20,10 +20,14 @@ PLENTY = 1000.0
 """A part whose count has this variance is as good as normal."""
 SHAKY = 0.03
 """Where shares add more than this to the variance, their likely values are sought."""
-SHARE_STEPS = (19, 9, 9)
+SHARE_STEPS = (13, 7, 5)
 """Values that are tried, in ever narrower ranges."""
-OPEN_RATES = 0.5
-"""Standard errors by which the rates that a disparity leaves open are moved either way."""
+OPEN_STEPS = (-1.0, -0.5, 0.5, 1.0)
+"""Standard errors by which the rates that a disparity leaves open are moved."""
+RARE, RARE_STEPS = 5.0, (-2.0, 2.0)
+"""Where a count's variance is below this, they are moved further too."""
+SHARE_MOVES = ((0.0, np.inf), (-1.0, 500.0), (1.0, 500.0), (-2.0, 100.0), (2.0, 100.0))
+"""Standard errors by which likely shares are moved, and up to how many rows in all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,37 +69,64 @@ class CountPivot:
         found, n = self.comparison.some(chosen), self.rows[:, chosen]
         factor, aim = found.factor(disparity), found.aim(disparity)
         rates = np.nan_to_num(over(found.parts.total, found.parts.weight))
-        likely = found.reweighed(_likely_shares(found, n, rates, factor, aim))
+        # with the shares as observed, as if they were fixed; and with likely ones that vary
+        everyone = np.arange(disparity.size)
+        likely, error, shaky = _likely_shares(found, n, rates, factor, aim)
+        places, times = [everyone], [np.ones_like(rates)]
+        size = n[:, shaky].sum(axis=0)
+        for by, most in SHARE_MOVES:
+            here = size <= most
+            moved = np.where(_common(found.some(shaky[here])), np.exp(by * error[here]), 1.0)
+            places.append(shaky[here])
+            times.append(likely[:, here] * moved)
+        place = np.concatenate(places)
+        drawn = np.arange(place.size) >= everyone.size
+        high, low = self._at_shares(
+            found.some(place),
+            np.concatenate(times, axis=1),
+            drawn,
+            n[:, place],
+            rates[:, place],
+            factor[place],
+            aim[place],
+        )
+        up, down = np.zeros(disparity.shape), np.zeros(disparity.shape)
+        np.maximum.at(up, place, high)
+        np.maximum.at(down, place, low)
+        return self._student(up, chosen), self._student(down, chosen)
+
+    def _at_shares(
+        self,
+        found: Comparison,
+        times: FloatArray,
+        drawn: BoolArray,
+        n: FloatArray,
+        rates: FloatArray,
+        factor: FloatArray,
+        aim: FloatArray,
+    ) -> Tails:
+        """The tails when the parts' shares are multiplied, largest over the rates left open."""
+        likely = found.reweighed(times)
         a = _contrast(likely, n, factor)
         fitted, _ = constrained_rates(n, rates, a, aim)
         # the statistic keeps the observed shares; how unlikely they are is part of it
         effect = likely.slopes(factor) * fitted - likely.intercepts(factor, fitted)
         a = np.where(a != 0, likely.slopes(factor) * found.parts.weight, 0.0)
         seen = (a * rates).sum(axis=0) + (effect * found.parts.weight).sum(axis=0)
-        everywhere = np.arange(seen.size)
-        # in parts with many outcomes the rates left open hardly matter, nor does one outcome
-        many = np.where(a != 0, n * fitted * (1 - fitted), np.inf).min(axis=0) >= PLENTY
-        few = np.flatnonzero(~many)
-        step = _open_rates(n[:, few], fitted[:, few], a[:, few])
-        some = np.abs(step).max(axis=0) > 0
-        moving, step = few[some], step[:, some]
-        cases = [(everywhere, fitted)] + [
-            (moving, _moved(fitted[:, moving], sign * step)) for sign in (-1.0, 1.0)
-        ]
+        count = np.where(a != 0, n * fitted * (1 - fitted), np.inf).min(axis=0)
+        place, mu = _with_open_rates(n, fitted, a, count)
+        noise = self._noise(likely.some(place), factor[place], mu)
+        # with and without: the noise of shares would halve the chance of the outcome itself
+        plain = np.flatnonzero((noise == 0) | ((count < PLENTY) & ~drawn)[place])
+        noisy = np.flatnonzero(noise > 0)
+        case = np.concatenate([plain, noisy])
+        extra = np.concatenate([np.zeros(plain.size), noise[noisy]])
+        at = place[case]
+        high, low = linear_tails(n[:, at], mu[:, case], a[:, at], seen[at], extra)
         up, down = np.zeros(seen.shape), np.zeros(seen.shape)
-        for place, mu in cases:
-            noise = self._noise(likely.some(place), factor[place], mu)
-            # with and without: the noise of shares would halve the chance of the outcome itself
-            noisy, plain = noise > 0, (noise == 0) | ~many[place]
-            for extra, here in ((0.0, np.flatnonzero(plain)), (1.0, np.flatnonzero(noisy))):
-                if here.size == 0:
-                    continue
-                at = place[here]
-                high, low = linear_tails(
-                    n[:, at], mu[:, here], a[:, at], seen[at], extra * noise[here]
-                )
-                up[at], down[at] = np.maximum(up[at], high), np.maximum(down[at], low)
-        return self._student(up, chosen), self._student(down, chosen)
+        np.maximum.at(up, at, high)
+        np.maximum.at(down, at, low)
+        return up, down
 
     @staticmethod
     def _noise(found: Comparison, factor: FloatArray, rates: FloatArray) -> FloatArray:
@@ -125,16 +156,18 @@ def _contrast(found: Comparison, n: FloatArray, factor: FloatArray) -> FloatArra
 
 def _likely_shares(
     found: Comparison, n: FloatArray, rates: FloatArray, factor: FloatArray, aim: FloatArray
-) -> FloatArray:
-    """Factors on the parts' shares of the population that make the disparity most likely.
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Factors on the parts' shares that make a disparity most likely, where that matters.
+
+    Returned are the factors and the error of the common part's log-odds for the groups that are
+    named last: those in which the shares add something to the variance.
 
     Where group or target consist of several parts, their shares are estimated too, and under a
     disparity the most likely shares are not those observed. What counts is the share of the part
     that belongs to both; it is sought on either side of the one observed.
     """
-    times = np.ones_like(rates)
     if not found.target.mixed:
-        return times
+        return np.ones((rates.shape[0], 0)), np.zeros(0), np.zeros(0, dtype=np.int64)
     a = _contrast(found, n, factor)
     mu, _ = constrained_rates(n, rates, a, aim)
     effect = found.slopes(factor) * mu - found.intercepts(factor, mu)
@@ -145,8 +178,8 @@ def _likely_shares(
     missed = np.abs((a * mu).sum(axis=0) - aim) > 1e-9 * (np.abs(a).sum(axis=0) + np.abs(aim))
     todo = np.flatnonzero((shaky > SHAKY * steady) | missed | excluded.any(axis=0))
     if todo.size == 0:
-        return times
-    both = (found.in_group * found.in_target) > 0
+        return np.ones((rates.shape[0], 0)), np.zeros(0), todo
+    both = _common(found)
     some, size, mean = found.some(todo), n[:, todo], rates[:, todo]
     inside = np.maximum((both * size).sum(axis=0), 0.25)
     outside = np.maximum((~both * size).sum(axis=0), 0.25)
@@ -154,16 +187,24 @@ def _likely_shares(
     centre, width = np.zeros(todo.size), 4.5
     for steps in SHARE_STEPS:
         grid = np.linspace(-width, width, steps)
-        lost = np.stack(
-            [
-                _loss(some, size, mean, factor[todo], aim[todo], both, centre + g * error)
-                for g in grid
-            ]
-        )
-        best = np.argmin(lost, axis=0)
-        centre, width = centre + grid[best] * error, 2 * width / (steps - 1)
-    times[:, todo] = np.where(both, np.exp(centre), 1.0)
-    return times
+        # all values of all groups at once
+        tried = np.tile(np.arange(todo.size), steps)
+        odds = (centre + grid[:, None] * error).ravel()
+        lost = _loss(
+            some.some(tried),
+            size[:, tried],
+            mean[:, tried],
+            factor[todo][tried],
+            aim[todo][tried],
+            odds,
+        ).reshape(steps, todo.size)
+        centre, width = centre + grid[np.argmin(lost, axis=0)] * error, 2 * width / (steps - 1)
+    return np.where(both, np.exp(centre), np.ones_like(mean)), error, todo
+
+
+def _common(found: Comparison) -> BoolArray:
+    """The part that belongs to the group and to its target."""
+    return np.asarray(found.in_group * found.in_target > 0)
 
 
 def _loss(
@@ -172,11 +213,10 @@ def _loss(
     rates: FloatArray,
     factor: FloatArray,
     aim: FloatArray,
-    both: BoolArray,
     log_odds: FloatArray,
 ) -> FloatArray:
     """Log-likelihood lost when the common part's odds are moved and the rates obey the disparity."""
-    times = np.where(both, np.exp(log_odds), 1.0)
+    times = np.where(_common(found), np.exp(log_odds), np.ones_like(rates))
     here = found.reweighed(times)
     a = _contrast(here, n, factor)
     mu, _ = constrained_rates(n, rates, a, aim)
@@ -189,8 +229,31 @@ def _loss(
     return np.where(reached, lost, np.inf)
 
 
+def _with_open_rates(
+    n: FloatArray, fitted: FloatArray, a: FloatArray, count: FloatArray
+) -> tuple[IntArray, FloatArray]:
+    """The fitted rates of every group, and those some standard errors to either side of them.
+
+    In parts with many outcomes the rates that a disparity leaves open hardly matter; where outcomes
+    are rare, their estimate says little.
+    """
+    few = np.flatnonzero(count < PLENTY)
+    step = _open_rates(n[:, few], fitted[:, few], a[:, few])
+    some = np.abs(step).max(axis=0) > 0
+    moving, step = few[some], step[:, some]
+    rare = np.flatnonzero(count[moving] < RARE)
+    places = [np.arange(count.size)]
+    rates = [fitted]
+    for which, moves in ((np.arange(moving.size), OPEN_STEPS), (rare, RARE_STEPS)):
+        for by in moves:
+            at = moving[which]
+            places.append(at)
+            rates.append(_moved(fitted[:, at], by * step[:, which]))
+    return np.concatenate(places), np.concatenate(rates, axis=1)
+
+
 def _open_rates(n: FloatArray, rates: FloatArray, a: FloatArray) -> FloatArray:
-    """Half a standard error along the rates that the contrast leaves open, ``(parts, G)``."""
+    """One standard error along the rates that the contrast leaves open, ``(parts, G)``."""
     used = a != 0
     spread = np.maximum(rates * (1 - rates), 0.25 / np.maximum(n, 1.0)) / np.maximum(n, 1e-9)
     spread = np.where(used, spread, 0.0)
@@ -200,7 +263,7 @@ def _open_rates(n: FloatArray, rates: FloatArray, a: FloatArray) -> FloatArray:
     along = np.nan_to_num(np.where(used, along, 0.0))
     along = np.where(np.abs(along) > 1e-9, along, 0.0)
     information = np.where(used, along**2 / np.where(used, spread, 1.0), 0.0).sum(axis=0)
-    step = OPEN_RATES / np.sqrt(np.where(information > 0, information, np.inf))
+    step = 1 / np.sqrt(np.where(information > 0, information, np.inf))
     return np.asarray(along * step)
 
 

@@ -9,7 +9,7 @@ from equipoise.methods.arrays import FloatArray, IntArray
 from equipoise.methods.inference.tails import Tails
 
 MAX_STEPS = 60
-CLOSE = 1e-5
+CLOSE = 2e-4
 """Standard errors to which a bound is found."""
 
 

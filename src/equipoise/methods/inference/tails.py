@@ -110,7 +110,8 @@ def _saddlepoint(
         bend = (n * c**2 * p * (1 - p)).sum(axis=0) + noise
         step = np.where(bend > 0, gap / np.where(bend > 0, bend, 1.0), 0.0)
         s = np.clip(s - np.clip(step, -limit / 15, limit / 15), -limit, limit)
-        if bool((np.abs(gap) <= 1e-10 * np.sqrt(safe)).all()):
+        # beyond the range of the sum there is no saddlepoint, and s stays at its limit
+        if bool(((np.abs(gap) <= 1e-6 * np.sqrt(safe)) | (np.abs(s) >= limit)).all()):
             break
     p = _tilted(rates, s * c)
     bend = (n * c**2 * p * (1 - p)).sum(axis=0) + noise
@@ -285,6 +286,8 @@ def _block(
     # sums of the same counts in another order differ by rounding
     hair = 1e-11 * (np.abs(c * n).sum(axis=0) + np.abs(seen))[:, None]
     if close:
+        # parts that do not move at all still have a place
+        left = left - (n * c * rates)[written + 1 :].sum(axis=0)[:, None]
         above, below = _binomial_close(n[written], rates[written], c[written], left, hair)
     else:
         above, below = _normal_close(n[written:], rates[written:], c[written:], left, hair, noise)

@@ -10,13 +10,14 @@ from scipy.special import bdtr
 from equipoise.methods.published.likelihood import (
     Segments,
     adjustment,
+    known_roots,
     mean_interval,
     mean_p_values,
     mean_ratio,
     mean_roots,
     segments,
 )
-from equipoise.methods.nulls import Above, Below, Outside, signed_root
+from equipoise.methods.hypotheses import Above, Below, Outside
 
 
 def naive(x: Any, value: float) -> float:
@@ -49,9 +50,11 @@ def test_many_groups_at_once_are_each_group_alone() -> None:
 def test_zeros_and_ones_give_the_binomial_ratio() -> None:
     x = np.array([0.0] * 7 + [1.0] * 3)
     found = mean_roots(segments([x]), np.array([0.5]))
-    assert found[0] == pytest.approx(
-        float(signed_root(np.array(3.0), np.array(10.0), np.array(0.5)))
-    )
+    # 2 log of the binomial likelihood at 3/10 over that at 1/2, by hand
+    ratio = 2 * (3 * np.log(0.3 / 0.5) + 7 * np.log(0.7 / 0.5))
+    assert found[0] == pytest.approx(-np.sqrt(ratio))
+    one = known_roots(np.array([3.0]), np.array([10.0]), np.array([0.5]), calibrated=False)
+    assert found[0] == pytest.approx(float(one[0]))
 
 
 def test_counts_are_repeated_rows() -> None:

@@ -8,9 +8,7 @@ from equipoise.methods.arrays import FloatArray
 from equipoise.methods.published.bootstrap import (
     Aim,
     Audit,
-    Constant,
     MomentsEngine,
-    Overall,
     Scaling,
     Unscaled,
     algorithm_4,
@@ -19,15 +17,16 @@ from equipoise.methods.published.bootstrap import (
     estimate_gaps,
     estimate_ratios,
 )
+from equipoise.methods.targets import Constant, Overall
 from equipoise.methods.hypotheses import Above
-from tests.unit.methods.bootstrap.naive import (
+from tests.unit.methods.published.bootstrap.naive import (
     algorithm_2,
     algorithm_3,
     algorithm_4_scales,
     scale_of,
     sums_of,
 )
-from tests.unit.methods.bootstrap.world import COLLECTIONS, World, make_world, targets
+from tests.unit.methods.published.bootstrap.world import COLLECTIONS, World, make_world, targets
 
 DRAWS = 2000
 # with some fifty comparisons, a right programme fails one in about twenty thousand runs

@@ -10,6 +10,7 @@ from equipoise.methods.published.likelihood import (
     joint_disjoint,
     joint_euclidean,
     joint_ratio,
+    known_roots,
     likelihood_at,
     moments_of,
     normal_critical,
@@ -18,7 +19,6 @@ from equipoise.methods.published.likelihood import (
     student_interval,
     student_roots,
 )
-from equipoise.methods.nulls import signed_root
 
 
 def test_disjoint_groups_decouple() -> None:
@@ -101,7 +101,8 @@ def zeros_and_ones(theta: float, rows: list[int], ones: list[int]) -> tuple[np.n
 def test_outcomes_that_could_have_occurred_give_the_binomial_likelihood() -> None:
     rows, ones = [3, 20, 2], [3, 6, 0]
     g, count = zeros_and_ones(0.4, rows, ones)
-    alone = signed_root(np.array(ones, float), np.array(rows, float), np.full(3, 0.4)) ** 2
+    counts = np.array(ones, float), np.array(rows, float), np.full(3, 0.4)
+    alone = known_roots(*counts, calibrated=False) ** 2
     found = joint_ratio(g, count, support=True)
     assert found.rank == 3
     assert found.statistic == pytest.approx(float(alone.sum()), abs=1e-3)

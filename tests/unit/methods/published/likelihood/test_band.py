@@ -7,17 +7,16 @@ import pytest
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import bdtr, xlogy
 
+from equipoise.methods.inference.constrained import constrained_rates
 from equipoise.methods.published.likelihood import (
-    Comparison,
     Parts,
     band,
-    normal_maxima,
+    bartlett,
+    known_roots,
+    normal_critical,
     part_roots,
     parts_of,
 )
-from equipoise.methods.published.likelihood.band import bartlett
-from equipoise.methods.published.likelihood.maxima import standard_errors
-from equipoise.methods.nulls import Contrast, profile_root, signed_root
 
 CASES: list[tuple[Any, list[float], list[float], float]] = [
     ("complement", [40.0, 100.0], [10.0, 40.0], 1.0),
@@ -97,9 +96,9 @@ def test_a_known_target_inverts_the_binomial_ratio() -> None:
     low, high = band(parts, 3.0, calibrated=False)
     assert np.all((low >= -0.2 - 1e-12) & (high <= 0.8 + 1e-12))
     inner = k > 0
-    assert np.allclose(signed_root(k, n, low + 0.2)[inner], 3.0, atol=1e-8)
+    assert np.allclose(known_roots(k, n, low + 0.2, calibrated=False)[inner], 3.0, atol=1e-8)
     inner = k < n
-    assert np.allclose(signed_root(k, n, high + 0.2)[inner], -3.0, atol=1e-8)
+    assert np.allclose(known_roots(k, n, high + 0.2, calibrated=False)[inner], -3.0, atol=1e-8)
     assert np.all(low[k == 0] == -0.2)
     assert np.allclose(high[k == n], 0.8)
 
@@ -115,43 +114,6 @@ def test_no_rows_no_bounds() -> None:
     assert np.isnan(high).all()
 
 
-def test_correlated_maxima_have_the_spread_they_are_divided_by() -> None:
-    rows = np.array([30.0, 50.0, 20.0, 7.0])
-    member = np.array([[1, 1, 0, 0], [0, 1, 1, 0], [1, 0, 0, 1]], dtype=float)
-    rng = np.random.default_rng(3)
-    z = np.sqrt(rows) * rng.standard_normal((200_000, 4))
-    reference = np.array([False, True, True, False])
-
-    def sums(x: Any) -> Any:
-        return x @ member.T
-
-    mean = sums(z) / sums(rows)
-    everyone = z.sum(1, keepdims=True)
-    moves = {
-        "known": mean,
-        "overall": mean - everyone / rows.sum(),
-        "complement": mean - (everyone - sums(z)) / (rows.sum() - sums(rows)),
-        "reference": mean - z[:, 1:3].sum(1, keepdims=True) / 70,
-    }
-    for kind, moved in moves.items():
-        against = Comparison(kind=kind, reference=reference if kind == "reference" else None)
-        error = standard_errors(rows, sums, against)
-        live = error > 0
-        assert np.allclose(moved.std(axis=0)[live], error[live], rtol=0.02)
-        # the reference group itself (the second) differs from itself by nothing
-        assert live.tolist() == [True, kind != "reference", True]
-
-
-def test_draws_do_not_depend_on_other_draws() -> None:
-    rows = np.array([30.0, 50.0])
-    seed = np.random.SeedSequence(4)
-    some, more = (
-        normal_maxima(rows, lambda x: x, Comparison(kind="overall"), draws=b, seed=seed)
-        for b in (64, 96)
-    )
-    assert np.array_equal(some.highest, more.highest[:64])
-
-
 @pytest.mark.parametrize("rate", [0.3, 0.05])
 def test_all_bounds_hold_at_once(rate: float) -> None:
     """Misses of a nominal 0.05, 1000 worlds: accept what has a chance of at least 1e-4."""
@@ -164,14 +126,7 @@ def test_all_bounds_hold_at_once(rate: float) -> None:
 
     cells = rng.multinomial(500, share, size=1000).astype(float)
     ones = rng.binomial(cells.astype(int), rate).astype(float)
-    found = normal_maxima(
-        500 * share,
-        sums,
-        Comparison(kind="overall"),
-        draws=4000,
-        seed=np.random.SeedSequence(1),
-    )
-    cut = float(np.quantile(np.maximum(found.highest, -found.lowest), 0.95))
+    cut = normal_critical(0.95, "sidak", len(member))
     pieces = [parts_of(n, k, sums, "overall") for n, k in zip(cells, ones, strict=True)]
     every = Parts(
         rows=np.concatenate([x.rows for x in pieces], axis=1),
@@ -188,7 +143,7 @@ def test_calibrated_bounds_invert_the_ratio_divided_by_its_mean() -> None:
     n, k = np.array([12.0, 40.0, 300.0]), np.array([3.0, 20.0, 60.0])
     parts = Parts(rows=n[None], ones=k[None], against="known", value=0.0)
     for end, sign in zip(band(parts, 2.0), (1.0, -1.0), strict=True):
-        ratio = signed_root(k, n, end) ** 2 / bartlett(parts)
+        ratio = known_roots(k, n, end, calibrated=False) ** 2 / bartlett(parts)
         assert np.allclose(ratio, 2.0**2, atol=1e-7)
         assert np.all(np.sign(k / n - end) == sign)
 
@@ -198,7 +153,8 @@ def test_the_factor_is_the_mean_of_the_ratio_up_to_the_square_of_one_over_n() ->
         k = np.arange(n + 1.0)
         rate = 0.3
         chance = np.diff(np.concatenate([[0.0], bdtr(k, n, rate)]))
-        mean = float(chance @ signed_root(k, np.full(n + 1, float(n)), np.full(n + 1, rate)) ** 2)
+        rows, rates = np.full(n + 1, float(n)), np.full(n + 1, rate)
+        mean = float(chance @ known_roots(k, rows, rates, calibrated=False) ** 2)
         # half a row of either kind is added inside, so the count is chosen to hit the rate
         ones = rate * (n + 1) - 0.5
         parts = Parts(rows=np.array([[float(n)]]), ones=np.array([[ones]]), against="known")
@@ -238,14 +194,12 @@ def test_shares_are_profiled_too() -> None:
     parts = Parts(rows=rows, ones=ones, against="overall")
 
     def at(share: float) -> float:
-        contrast = Contrast(
-            rows=rows,
-            ones=ones,
-            coefficient=np.array([[1 - share], [share - 1]]),
-            status=np.zeros(1, dtype=np.int64),
-        )
+        a = np.array([[1 - share], [share - 1]])
+        rates, _ = constrained_rates(rows, ones / rows, a, np.array([limit]))
+        k, rest = ones, rows - ones
+        fit = xlogy(k, k / rows / rates) + xlogy(rest, rest / rows / (1 - rates))
         own = 2 * (60 * np.log(0.3 / share) + 140 * np.log(0.7 / (1 - share)))
-        return float(profile_root(contrast, limit)[0] ** 2 + own)
+        return float(2 * fit.sum() + own)
 
     least = minimize_scalar(at, bounds=(0.1, 0.6), method="bounded", options={"xatol": 1e-9}).fun
     root = part_roots(parts, limit, calibrated=False)[0]

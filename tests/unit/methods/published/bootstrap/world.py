@@ -8,19 +8,13 @@ from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
 from equipoise.methods.published.bootstrap import (
     BinaryEngine,
     CellMoments,
-    Complement,
-    Constant,
-    Custom,
     Engine,
-    InfluenceSums,
-    Overall,
-    Reference,
     RowEngine,
-    Target,
     canonical_rows,
     unweighted_moments,
 )
-from tests.unit.methods.bootstrap.naive import TargetOf, cell_sums, interval_cells
+from equipoise.methods.targets import Complement, Constant, Custom, InfluenceSums, Overall, Reference, Target
+from tests.unit.methods.published.bootstrap.naive import TargetOf, cell_sums, interval_cells
 
 CELLS = 6
 

@@ -8,22 +8,19 @@ from equipoise.methods.published.bootstrap import (
     Aim,
     Audit,
     BinaryEngine,
-    Complement,
-    Constant,
-    Overall,
     Scaling,
-    Target,
     Unscaled,
     certify,
     certify_intervals,
     combine,
     estimate_gaps,
-    quantile,
     unweighted_moments,
 )
+from equipoise.methods.targets import Complement, Constant, Overall, Target
+from equipoise.methods.quantiles import quantile
 from equipoise.methods.published.bootstrap.process import certificate_deviations, certificate_values
-from tests.unit.methods.bootstrap.naive import interval_cells, sums_of
-from tests.unit.methods.bootstrap.world import CELLS, make_world
+from tests.unit.methods.published.bootstrap.naive import interval_cells, sums_of
+from tests.unit.methods.published.bootstrap.world import CELLS, make_world
 
 
 def audit_of(target: Target, resamples: int = 300, n: int = 600) -> Audit:

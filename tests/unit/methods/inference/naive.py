@@ -1,0 +1,194 @@
+"""Plain definitions, row by row and table by table: slow, and easy to check by eye."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.stats import beta, binom, norm
+
+from equipoise.methods.arrays import BoolArray, FloatArray, GroupSums, IntArray
+from equipoise.methods.inference.comparison import Moments, plain_moments
+from equipoise.methods.targets import Complement, Constant, Overall, Reference, Target
+
+# --- binomials -----------------------------------------------------------------------------------
+
+
+def chances(n: float, rate: float) -> list[tuple[float, float]]:
+    """Shares and chances of a binomial; a fraction of a row gives differences of beta tails."""
+    if n == int(n):
+        return [(k / n, float(binom.pmf(k, int(n), rate))) for k in range(int(n) + 1)]
+    top = int(np.ceil(n))
+    at_most = [float(beta.sf(rate, k + 1, n - k)) if k < n else 1.0 for k in range(top + 1)]
+    steps = np.diff([0.0, *at_most])
+    return [(min(k / n, 1.0), float(p)) for k, p in enumerate(steps)]
+
+
+def written_out(
+    rows: list[float], rates: list[float], a: list[float], seen: float, noise: float
+) -> tuple[float, float]:
+    """P(Σ a k/n + noise ≥ seen) and P(… ≤ seen), by a loop over all outcomes."""
+    up = down = 0.0
+    hair = 1e-11 * (sum(map(abs, a)) + abs(seen))
+    for outcome in product(*(chances(n, p) for n, p in zip(rows, rates, strict=True))):
+        value = sum(x * share for x, (share, _) in zip(a, outcome, strict=True))
+        chance = float(np.prod([p for _, p in outcome]))
+        if noise > 0:
+            up += chance * float(norm.sf((seen - value) / np.sqrt(noise)))
+            down += chance * float(norm.cdf((seen - value) / np.sqrt(noise)))
+        else:
+            up += chance * (value >= seen - hair)
+            down += chance * (value <= seen + hair)
+    return up, down
+
+
+def two_part_tails(
+    n: tuple[int, int], k: tuple[int, int], delta: float, theta: float, factor: float = 1.0
+) -> tuple[float, float]:
+    """Tails of k₁/n₁ − factor·k₂/n₂ over all tables, the target's rate being ``theta``."""
+    rates = [factor * theta + delta, theta]
+    seen = k[0] / n[0] - factor * k[1] / n[1]
+    return written_out([float(x) for x in n], rates, [1.0, -factor], seen, 0.0)
+
+
+def most_likely_theta(
+    n: tuple[int, int], k: tuple[int, int], delta: float, factor: float = 1.0
+) -> float:
+    """The target's rate that makes the table most likely if μ = factor·θ + δ."""
+    low = max(0.0, -delta / factor)
+    high = min(1.0, (1 - delta) / factor)
+
+    def lost(theta: float) -> float:
+        mu = np.clip(factor * theta + delta, 0.0, 1.0)
+        with np.errstate(divide="ignore"):
+            return -float(binom.logpmf(k[0], n[0], mu) + binom.logpmf(k[1], n[1], theta))
+
+    found = minimize_scalar(lost, bounds=(low, high), method="bounded", options={"xatol": 1e-12})
+    # the search keeps off the ends, where the most likely value often is
+    return float(min((low, float(found.x), high), key=lost))
+
+
+# --- rows ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """Rows in cells, with values and weights, and groups as tables of cells."""
+
+    cell: IntArray
+    value: FloatArray
+    weight: FloatArray
+    groups: BoolArray
+    """Which cells each group consists of, shape ``(G, C)``."""
+    reference: BoolArray
+    """Which cells make up the reference group."""
+
+    @property
+    def cells(self) -> int:
+        return self.groups.shape[1]
+
+    def moments(self) -> Moments:
+        if bool((self.weight == 1).all()):
+            powers = [self._sum(self.value**p) for p in range(4)]
+            return plain_moments(*powers)
+        names = {
+            "rows": (0, 0),
+            "weight": (1, 0),
+            "total": (1, 1),
+            "weight2": (2, 0),
+            "total2": (2, 1),
+            "square2": (2, 2),
+            "weight3": (3, 0),
+            "total3": (3, 1),
+            "square3": (3, 2),
+            "cube3": (3, 3),
+        }
+        return Moments(
+            **{
+                name: self._sum(self.weight**i * self.value**j) for name, (i, j) in names.items()
+            }
+        )
+
+    def _sum(self, x: FloatArray) -> FloatArray:
+        return np.bincount(self.cell, weights=x, minlength=self.cells).astype(np.float64)
+
+    @property
+    def sums(self) -> GroupSums:
+        table = self.groups.astype(np.float64)
+        return lambda x: np.asarray(x @ table.T)
+
+    def member(self, group: int) -> BoolArray:
+        return np.asarray(self.groups[group][self.cell])
+
+    def compared(self, target: Target, group: int) -> BoolArray:
+        """Rows of a group's target, none if it is a number."""
+        if isinstance(target, Constant):
+            return np.zeros(self.cell.size, dtype=bool)
+        if isinstance(target, Overall):
+            return np.ones(self.cell.size, dtype=bool)
+        if isinstance(target, Complement):
+            return ~self.member(group)
+        return np.asarray(self.reference[self.cell])
+
+    def mean(self, inside: BoolArray) -> float:
+        return float(np.average(self.value[inside], weights=self.weight[inside]))
+
+    def theta(self, target: Target, group: int) -> float:
+        if isinstance(target, Constant):
+            return target.value
+        return self.mean(self.compared(target, group))
+
+    def estimate(self, target: Target, group: int, relative: bool) -> float:
+        mean, theta = self.mean(self.member(group)), target.scale * self.theta(target, group)
+        return mean / theta if relative else mean - theta
+
+    def influence(self, target: Target, group: int, factor: float) -> FloatArray:
+        """How much each row moves mean − factor · target."""
+        out = np.zeros(self.cell.size)
+        for inside, times in ((self.member(group), 1.0), (self.compared(target, group), -factor)):
+            if inside.any():
+                w = np.where(inside, self.weight, 0.0)
+                out = out + times * w * (self.value - self.mean(inside)) / w.sum()
+        return out
+
+    def parts(self, target: Target, group: int) -> list[BoolArray]:
+        """Disjoint masks of the rows that matter: only in the group, in both, only in the target."""
+        own, other = self.member(group), self.compared(target, group)
+        return [own & ~other, own & other, other & ~own]
+
+
+def make_rows(
+    seed: int,
+    n: int = 160,
+    *,
+    draw: Callable[[np.random.Generator, int], FloatArray] | None = None,
+    weighted: bool = False,
+) -> Rows:
+    """A table of six cells with four overlapping groups."""
+    rng = np.random.default_rng(seed)
+    groups = np.array(
+        [[1, 0, 0, 0, 0, 0], [1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0], [0, 1, 0, 1, 0, 1]], dtype=bool
+    )
+    cell = rng.choice(6, size=n, p=[0.3, 0.2, 0.2, 0.1, 0.1, 0.1])
+    value = rng.gamma(2.0, 0.5, n) if draw is None else draw(rng, n)
+    return Rows(
+        cell=cell,
+        value=value + 0.2 * (cell == 1) * (draw is None),
+        weight=rng.lognormal(0.0, 0.5, n) if weighted else np.ones(n),
+        groups=groups,
+        reference=np.array([False, True, True, False, False, False]),
+    )
+
+
+def targets_of(rows: Rows) -> dict[str, Target]:
+    return {
+        "constant": Constant(value=0.4),
+        "overall": Overall(),
+        "scaled": Overall(scale=0.8),
+        "complement": Complement(),
+        "reference": Reference(cells=rows.reference),
+    }
+
+
+TARGETS = ["constant", "overall", "scaled", "complement", "reference"]
