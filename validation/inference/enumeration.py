@@ -84,7 +84,11 @@ def errors(p: Floats, chance: Floats) -> dict[str, list[float]]:
     """How often each question is answered wrongly: flags on either side, flags of any difference
     (which is also a bound that misses)."""
     up, down = p
-    sides = {"above": up, "below": down, "outside or bounds": np.minimum(1, 2 * np.minimum(up, down))}
+    sides = {
+        "above": up,
+        "below": down,
+        "outside or bounds": np.minimum(1, 2 * np.minimum(up, down)),
+    }
     return {
         name: [float(chance[value <= error + 1e-12].sum()) for error in ERRORS]
         for name, value in sides.items()
@@ -108,7 +112,9 @@ def known_target(sizes: tuple[int, ...]) -> Iterator[tuple[dict[str, list[float]
     for n in sizes:
         k = np.arange(n + 1.0)
         for rate in RATES:
-            p = tails(np.full((1, n + 1), float(n)), k[None], Constant(value=float(rate)), False, 0.0)
+            p = tails(
+                np.full((1, n + 1), float(n)), k[None], Constant(value=float(rate)), False, 0.0
+            )
             yield errors(p, chances(n, rate)), f"{n} rows, rate {rate:.3g}"
 
 
@@ -118,7 +124,10 @@ def two_parts(
     """Two binomials of fixed sizes."""
     for n in sizes:
         for m in sizes:
-            k, j = (x.ravel() for x in np.meshgrid(np.arange(n + 1.0), np.arange(m + 1.0), indexing="ij"))
+            k, j = (
+                x.ravel()
+                for x in np.meshgrid(np.arange(n + 1.0), np.arange(m + 1.0), indexing="ij")
+            )
             rows = np.stack([np.full(k.size, float(n)), np.full(k.size, float(m))])
             target = Complement() if kind == "complement" else Overall()
             for at in RATIOS if relative else GAPS:
@@ -141,14 +150,13 @@ def own_rate(kind: str, relative: bool, at: float, rest: float, share: float) ->
     return rest + at / (1 - share)
 
 
-def drawn_sizes(totals: tuple[int, ...], relative: bool) -> Iterator[tuple[dict[str, list[float]], str]]:
+def drawn_sizes(
+    totals: tuple[int, ...], relative: bool
+) -> Iterator[tuple[dict[str, list[float]], str]]:
     """Everyone as the target, the group's size being drawn with the rows."""
     for total in totals:
         tables = [
-            (n, k, j)
-            for n in range(1, total)
-            for k in range(n + 1)
-            for j in range(total - n + 1)
+            (n, k, j) for n in range(1, total) for k in range(n + 1) for j in range(total - n + 1)
         ]
         n, k, j = (np.array(x, dtype=np.float64) for x in zip(*tables, strict=True))
         rows, ones = np.stack([n, total - n]), np.stack([k, j])
@@ -185,8 +193,16 @@ def run(full: bool = False) -> dict[str, Any]:
     rows = []
     for name, found in studies.items():
         for question, worst in worst_of(found).items():
-            rows.append({"study": name, "question": question, **worst, "agrees": worst["excess"] <= BAR})
-            print(name, question, f"{100 * worst['excess']:+.2f} points", worst["where"], file=sys.stderr)
+            rows.append(
+                {"study": name, "question": question, **worst, "agrees": worst["excess"] <= BAR}
+            )
+            print(
+                name,
+                question,
+                f"{100 * worst['excess']:+.2f} points",
+                worst["where"],
+                file=sys.stderr,
+            )
     result = {
         "source": "enumeration of all tables",
         "sizes": list(sizes),

@@ -35,19 +35,24 @@ def unit_of(cells: Cells) -> str:
     return "rows" if cells.clusters is None else "clusters"
 
 
-def possible_range(claim: Claim) -> tuple[float | None, float | None]:
-    """Smallest and largest disparity that is possible at all; None where there is no limit."""
-    metric, target = claim.metric, claim.target
+def possible_range(claim: Claim, zero_one: bool = False) -> tuple[float | None, float | None]:
+    """Smallest and largest disparity that is possible at all; None where there is no limit.
+
+    ``zero_one`` says that the metric was found to be 0/1, whatever its author declared.
+    """
+    target, (low, high) = claim.target, (claim.metric.low, claim.metric.high)
+    if zero_one and (low is None or high is None):
+        low, high = 0.0, 1.0
     if isinstance(claim, Ratio):
-        return (0.0 if metric.low is not None and metric.low >= 0 else None), None
-    if metric.low is None or metric.high is None:
+        return (0.0 if low is not None and low >= 0 else None), None
+    if low is None or high is None:
         return None, None
     if isinstance(target, targets.Constant | targets.Custom):
         value = target.value if isinstance(target, targets.Constant) else target.estimate
-        return metric.low - target.scale * value, metric.high - target.scale * value
+        return low - target.scale * value, high - target.scale * value
     # a mean of other rows lies anywhere in the metric's range, whatever the group's own is
-    ends = sorted((target.scale * metric.low, target.scale * metric.high))
-    return metric.low - ends[1], metric.high - ends[0]
+    ends = sorted((target.scale * low, target.scale * high))
+    return low - ends[1], high - ends[0]
 
 
 def finite(value: Any) -> float | None:

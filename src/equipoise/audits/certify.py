@@ -124,7 +124,8 @@ def certify(
     tolerance
         A disparity that is tolerated. ``side="both"`` asks whether every group's disparity lies
         within it, ``"upper"`` whether it lies below, ``"lower"`` whether it lies above; each group
-        then gets a verdict: kept, not kept, or undetermined. For a ratio, ``"both"`` means between the tolerance and its inverse.
+        then gets a verdict: shown, shown not, or undetermined. For a ratio, ``"both"`` means
+        between the tolerance and its inverse.
     method
         As a value or by name: `Pivotal` (bounds; the default), `Certificates` (yes or no for each
         group, needs a tolerance), `AllRanges` (the same for all ranges of a number); and as

@@ -64,7 +64,8 @@ def joint_test(
         any metric, weights and clusters. `Likelihood` and `Euclidean` are the published joint tests
         of gaps, which also have a joint region: the degrees of freedom count only disparities that
         do not follow from others; if some group has under 1000 rows, p-value and region are
-        calibrated by resampling, unless ``calibration="none"``; ``family`` is that of the intervals.
+        calibrated by resampling, unless ``calibration="none"``; ``family`` is that of the
+        intervals.
     intervals
         Whether to give each group its two intervals, which takes longer than the test.
     rng

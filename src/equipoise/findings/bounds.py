@@ -109,6 +109,10 @@ class Bounds(Finding):
         pivotal = self.method.get("kind") == "pivotal"
         if (not self.quantiles and self.recipe is None) or (pivotal and self.recipe is None):
             raise OptionError("These bounds keep too little from which to read another level.")
+        said = self.guarantee.replace(level_text(self.level), level_text(level))
+        if pivotal and not self.quantiles:
+            # no group had an answer, and none has one at another level
+            return dataclasses.replace(self, level=level, guarantee=said)
         if self.quantiles:
             critical = quantile_at(self.quantiles, level)
         else:
@@ -116,7 +120,6 @@ class Bounds(Finding):
         ends = self._ends(critical)
         other = self._other_ends(level, critical, ends)
         rows = tuple(map(self._rebound, self.rows, ends, other))
-        said = self.guarantee.replace(level_text(self.level), level_text(level))
         return dataclasses.replace(self, level=level, critical=critical, rows=rows, guarantee=said)
 
     def _ends(self, critical: float) -> list[Ends]:

@@ -8,7 +8,7 @@ import polars as pl
 
 from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
 
-FLOOR, SHRINK = 0.01, 0.2
+FLOOR = 0.01
 
 
 def member(table: pl.DataFrame, where: Mapping[str, Any]) -> BoolArray:
@@ -74,24 +74,8 @@ class Oracle:
         w, x = self.weight[rows], self.value[rows]
         return float(np.sqrt(rows.size * np.sum(w**2 * (x - self.mean(rows)) ** 2)) / w.sum())
 
-    def sigma(self, rows: IntArray, group: BoolArray) -> float:
-        """√(n p Σ influence²), the influence of a row on the gap written out."""
-        w, x, inside = self.weight[rows], self.value[rows], group[rows]
-        influence = inside * w * (x - self.mean(rows[inside])) / w[inside].sum()
-        beside = self.compared(group)
-        if beside is not None and beside[rows].any():
-            there = beside[rows]
-            theta = self.mean(rows[there])
-            influence = influence - self.factor * there * w * (x - theta) / w[there].sum()
-        return float(np.sqrt(self.n * self.share(rows, group) * np.sum(influence**2)))
-
-    def scale(self, rows: IntArray, group: BoolArray, shrink: float) -> float:
-        p = self.share(rows, group)
-        own = 0.0 if shrink == np.inf else p / (p + shrink)
-        mixed = (1 - own) * self.spread(rows)
-        if own:
-            mixed += own * self.sigma(rows, group)
-        return float(max(p, FLOOR) ** 1.5 * mixed)
+    def scale(self, rows: IntArray, group: BoolArray) -> float:
+        return float(max(self.share(rows, group), FLOOR) ** 1.5 * self.spread(rows))
 
     def published(self, rows: IntArray) -> list[float]:
         """ŝ⁻¹ p̂ p*(ε* − ε̂) of every group."""
@@ -100,26 +84,16 @@ class Oracle:
             self.share(everyone, g)
             * self.share(rows, g)
             * (self.gap(rows, g) - e)
-            / self.scale(everyone, g, np.inf)
-            for g, e in zip(self.groups, self.before, strict=True)
-        ]
-
-    def studentized(self, rows: IntArray) -> list[float]:
-        """p*²(ε* − ε̂)/ŝ* of every group that the resample met."""
-        return [
-            self.share(rows, g) ** 2 * (self.gap(rows, g) - e) / self.scale(rows, g, SHRINK)
-            if g[rows].any()
-            else 0.0
+            / self.scale(everyone, g)
             for g, e in zip(self.groups, self.before, strict=True)
         ]
 
     def extremes(
-        self, form: str, draws: int, seed: int, cluster: IntArray | None = None
+        self, draws: int, seed: int, cluster: IntArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """Lowest and highest value of the process in each resample."""
         rng = np.random.default_rng(seed)
-        process = self.published if form == "published" else self.studentized
-        found = np.array([process(self._draw(rng, cluster)) for _ in range(draws)])
+        found = np.array([self.published(self._draw(rng, cluster)) for _ in range(draws)])
         return found.min(axis=1), found.max(axis=1)
 
     def _draw(self, rng: np.random.Generator, cluster: IntArray | None) -> IntArray:

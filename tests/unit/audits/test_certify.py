@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import beta
 
 import equipoise as eq
 from equipoise.findings import Verdict
@@ -35,7 +36,7 @@ def certificates(claim: Any = CLAIM, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("side", ["lower", "upper", "both"])
-@pytest.mark.parametrize("method", ["bootstrap", "bootstrap-published", "bootstrap-unscaled"])
+@pytest.mark.parametrize("method", ["pivotal", "bootstrap", "bootstrap-unscaled"])
 def test_another_level_is_read_off_the_same_resamples(side: str, method: str) -> None:
     wide = bounds(side=side, method=method, level=0.95, tolerance=0.1)
     narrow = bounds(side=side, method=method, level=0.8, tolerance=0.1)
@@ -50,7 +51,9 @@ def test_one_side_needs_less_than_both() -> None:
         assert b.lower >= a.lower
 
 
-@pytest.mark.parametrize("form", ["bootstrap", "certificates"])
+@pytest.mark.parametrize(
+    "form", ["pivotal", "certificates", "bootstrap", "certificates-published"]
+)
 def test_json_comes_back_equal(form: str) -> None:
     found = certify_(TRAIL, CLAIM, method=form, tolerance=0.2, resamples=100, rng=1)
     assert from_json(found.to_json()) == found
@@ -66,9 +69,13 @@ def test_groups_are_asked_by_attributes_label_or_range() -> None:
 
 
 def test_the_curve_by_width_is_the_worst_bound() -> None:
-    found = bounds(eq.gap("accuracy", across=eq.intervals("age", edges=(20, 30, 40, 50, 60))))
+    ranges = eq.intervals("age", edges=(20, 30, 40, 50, 60))
+    found = bounds(eq.gap("accuracy", across=ranges, target=0.7))
     curve = found.by_width()
     assert [point["width"] for point in curve] == [10, 20, 30, 40]
+    # against everyone the widest range is its own target, and has no bound
+    everyone = bounds(eq.gap("accuracy", across=ranges)).by_width()
+    assert [point["width"] for point in everyone] == [10, 20, 30]
     tens = [row.lower for row in found.rows if row.where["age"].get("from") is not None]
     assert curve[0]["bound"] == min(tens)
     with pytest.raises(eq.OptionError, match="by_width"):
@@ -97,9 +104,25 @@ def test_certificates_are_never_fewer_than_bounds_show(side: str) -> None:
 
 
 def test_stepping_down_never_loses_a_certificate() -> None:
-    single = certificates(tolerance=0.1, method=eq.Certificates(resamples=300, step_down=False))
-    stepped = certificates(tolerance=0.1)
+    single, stepped = (
+        certificates(tolerance=0.1, method=eq.BootstrapCertificates(resamples=300, step_down=step))
+        for step in (False, True)
+    )
     assert {r.group for r in single.certified} <= {r.group for r in stepped.certified}
+
+
+@pytest.mark.parametrize(("side", "limit"), [("lower", 0.5), ("upper", 1.6), ("both", 0.6)])
+def test_ratios_are_certified_where_their_bounds_show_it(side: str, limit: float) -> None:
+    claim = eq.ratio("accuracy", across="race", target=eq.reference(race="a"))
+    shown = [r.verdict is Verdict.SHOWN for r in bounds(claim, side=side, tolerance=limit).rows]
+    found = certificates(claim, side=side, tolerance=limit)
+    for held, row in zip(shown, found.rows, strict=True):
+        assert row.certified or not held
+    assert any(row.certified for row in found.rows)
+    # the reference itself is what it is compared with
+    assert not found.ask(race="a").certified
+    with pytest.raises(eq.OptionError, match="are for gaps; use method='certificates'"):
+        certificates(claim, side=side, tolerance=limit, method="certificates-published")
 
 
 def test_a_ratio_is_bounded_around_the_ratio() -> None:
@@ -108,22 +131,48 @@ def test_a_ratio_is_bounded_around_the_ratio() -> None:
     row = found.ask(race="b")
     assert row.lower < row.disparity < row.upper
     assert row.disparity == pytest.approx(row.value / row.target)
-    assert found.ask(race="a").lower == found.ask(race="a").upper == 1.0
+
+
+def test_a_group_that_is_its_own_target_has_no_bounds_and_no_verdict() -> None:
+    claim = eq.gap("accuracy", across="race", target=eq.reference(race="a"))
+    found = bounds(claim, tolerance=0.9)
+    itself = found.ask(race="a")
+    assert (itself.disparity, itself.lower, itself.upper) == (0.0, None, None)
+    assert (itself.verdict, itself.note) == (None, "the group is its own target")
+    assert found.verdict is Verdict.SHOWN
+    assert "shown for 2 of 2 groups" in found.sentences()[1]
+    assert not certificates(claim, tolerance=0.9).ask(race="a").certified
+
+
+@pytest.mark.parametrize(
+    ("side", "target", "limit"), [("lower", 0.9, -0.03), ("upper", 0.5, 0.15)]
+)
+def test_a_one_sided_tolerance_may_be_shown_not_to_be_kept(
+    side: str, target: float, limit: float
+) -> None:
+    claim = eq.gap("accuracy", across=eq.intersections("race", "sex"), target=target)
+    found = bounds(claim, side=side, tolerance=limit)
+    assert found.verdict is Verdict.SHOWN_NOT
+    # each group from the other side, at its even share of the error; the target is a number, so
+    # these are Clopper and Pearson's bounds
+    error = 0.1 / len(found.rows)
+    for row in found.rows:
+        ones = round(row.value * row.n)
+        upper = beta.ppf(1 - error, ones + 1, row.n - ones) - target
+        lower = beta.ppf(error, ones, row.n - ones + 1) - target
+        beyond = upper <= limit if side == "lower" else lower >= limit
+        assert (row.verdict is Verdict.SHOWN_NOT) == beyond
+    # at another level the other side is read off as well
+    assert found.at(0.8).rows == bounds(claim, side=side, tolerance=limit, level=0.8).rows
 
 
 @pytest.mark.parametrize("engine", ["exact", "moments"])
 def test_both_engines_are_named_and_agree_roughly(engine: Any) -> None:
     claim = eq.gap("absolute_error", across="sex")
-    found = bounds(claim, method=eq.Bootstrap(engine=engine, resamples=2000, studentized=False))
+    found = bounds(claim, method=eq.Bootstrap(engine=engine, resamples=2000))
     assert found.engine == engine
-    other = bounds(claim, method=eq.Bootstrap(resamples=2000, studentized=False))
+    other = bounds(claim, method=eq.Bootstrap(resamples=2000))
     np.testing.assert_allclose(found.critical, other.critical, rtol=0.1)
-
-
-def test_an_engine_without_spread_says_that_it_did_without() -> None:
-    found = bounds(method=eq.Bootstrap(engine="moments"))
-    assert found.method["studentized"] is False
-    assert found.method["shrink"] == {"number": "inf"}
 
 
 def test_the_bounds_hold_the_estimate_and_the_possible_range() -> None:
@@ -154,6 +203,7 @@ def test_charts_are_drawn() -> None:
         ({"side": "left"}, "side"),
         ({"tolerance": -0.1}, "tolerance"),
         ({"method": "bootstrap-t"}, "certify method"),
+        ({"method": "band"}, "certify method"),
         ({"method": "certificates"}, "need a tolerance"),
         ({"resamples": 5}, "resamples"),
         ({"rng": -1}, "rng"),

@@ -1,13 +1,17 @@
-"""What `certify` stores of its resamples has the distribution of a row-by-row bootstrap."""
+"""Numbers of `certify` against definitions written row by row: the default, and the bootstrap."""
 
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
-from scipy.stats import ks_2samp
+from scipy.special import ndtr
+from scipy.stats import beta, ks_2samp
+from scipy.stats import t as student
 
 import equipoise as eq
-from equipoise.findings.bounds import Bounds
+from equipoise.findings.bounds import BoundedGroup, Bounds
+from equipoise.methods.arrays import BoolArray, FloatArray
 from tests.unit.audits.oracle import Oracle, member
 from tests.unit.audits.table import make_table
 
@@ -15,10 +19,10 @@ from tests.unit.audits.table import make_table
 certify_: Any = eq.certify
 
 TABLE = make_table()
+LARGE = make_table(900)
 DRAWS = 700
-# some sixty comparisons: a right programme fails one in about twenty thousand runs
+# some thirty comparisons: a right programme fails one in about thirty thousand runs
 ALARM = 1e-6
-FORMS = {"bootstrap": "studentized", "bootstrap-published": "published"}
 ROLES = {"label": "label", "prediction": "prediction", "score": "score"}
 ACROSS: dict[str, Any] = {
     "intersections": eq.intersections("race", "sex"),
@@ -28,23 +32,19 @@ ACROSS: dict[str, Any] = {
     "masks": eq.masks(young="age < 35", new="years < 3", both="age < 35 and years < 3"),
     "bins": eq.bins(eq.intersections("sex"), number=4),
 }
-VALUE = {
-    "accuracy": (TABLE["label"] == TABLE["prediction"]).to_numpy().astype(float),
-    "absolute_error": np.abs(TABLE["label"].to_numpy() - TABLE["score"].to_numpy()),
-}
-MASKS = {
-    "young": TABLE["age"].to_numpy() < 35,
-    "new": TABLE["years"].to_numpy() < 3,
-}
-MASKS["both"] = MASKS["young"] & MASKS["new"]
+
+
+def value_of(table: pl.DataFrame, metric: str) -> FloatArray:
+    if metric == "accuracy":
+        return (table["label"] == table["prediction"]).to_numpy().astype(float)
+    return np.abs(table["label"].to_numpy() - table["score"].to_numpy())
+
+
 TARGETS: dict[str, tuple[Any, dict[str, Any]]] = {
     "constant": (eq.constant(0.6), {"target": "constant", "known": 0.6}),
     "overall": (eq.overall(), {"target": "overall"}),
     "scaled": (0.8 * eq.overall(), {"target": "overall", "factor": 0.8}),
-    "reference": (
-        eq.reference(race="a"),
-        {"target": "reference", "reference": TABLE["race"].to_numpy() == "a"},
-    ),
+    "reference": (eq.reference(race="a"), {"target": "reference"}),
     "complement": (eq.complement(), {"target": "complement"}),
 }
 CASES = [
@@ -57,75 +57,150 @@ CASES = [
 ]
 
 
-def groups_of(found: Bounds) -> list[Any]:
-    """Membership of the audited groups; a group compared with itself never moves."""
-    rows = [row for row in found.rows if row.reach]
-    return [MASKS[row.group] if row.group in MASKS else member(TABLE, row.where) for row in rows]
+def inside(table: pl.DataFrame, row: BoundedGroup) -> BoolArray:
+    age, years = table["age"].to_numpy(), table["years"].to_numpy()
+    masks = {"young": age < 35, "new": years < 3, "both": (age < 35) & (years < 3)}
+    return masks[row.group] if row.group in masks else member(table, row.where)
 
 
-def same_law(ours: Bounds, low: np.ndarray, high: np.ndarray) -> bool:
-    drawn = np.array(ours.draws)
-    pairs = ((drawn[:, 0], low), (drawn[:, 1], high))
-    # counts give t a lattice of values, which rounding errors must not split
-    return all(ks_2samp(np.round(a, 9), np.round(b, 9)).pvalue > ALARM for a, b in pairs)
+def oracle_of(
+    table: pl.DataFrame, found: Bounds, metric: str, weight: FloatArray | None = None, **options: Any
+) -> Oracle:
+    # a group compared with itself never moves
+    groups = [inside(table, row) for row in found.rows if row.reach]
+    if options["target"] == "reference":
+        options["reference"] = table["race"].to_numpy() == "a"
+    return Oracle(value_of(table, metric), groups, weight=weight, **options)
+
+
+# --- the default ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("metric", "kind", "target"), CASES)
-@pytest.mark.parametrize("form", ["bootstrap", "bootstrap-published"])
-def test_the_process_has_the_naive_distribution(
-    metric: str, kind: str, target: str, form: str
-) -> None:
+def test_estimates_are_those_of_the_rows(metric: str, kind: str, target: str) -> None:
     goal, options = TARGETS[target]
     claim = eq.gap(metric, across=ACROSS[kind], target=goal)
-    found = certify_(eq.read(TABLE, **ROLES), claim, method=form, resamples=2000, rng=5)
-    assert isinstance(found, Bounds)
-    oracle = Oracle(VALUE[metric], groups_of(found), **options)
-    low, high = oracle.extremes(FORMS[form], DRAWS, seed=8)
-    if any(row.reach == 0 for row in found.rows):
-        # a group that is its own target stands still at zero
+    found = certify_(eq.read(LARGE, **ROLES), claim, rng=5)
+    answered = [row for row in found.rows if row.reach]
+    oracle = oracle_of(LARGE, found, metric, **options)
+    assert len(answered) >= 2
+    for row, group, gap in zip(answered, oracle.groups, oracle.before, strict=True):
+        assert row.n == group.sum()
+        assert row.disparity == pytest.approx(gap)
+        assert row.lower <= row.disparity <= row.upper
+
+
+@pytest.mark.parametrize("kind", ["intersections", "masks"])
+def test_bounds_of_rates_against_a_number_are_exact(kind: str) -> None:
+    claim = eq.gap("accuracy", across=ACROSS[kind], target=0.6)
+    found = certify_(eq.read(TABLE, **ROLES), claim, rng=5)
+    error = float(ndtr(-found.critical))
+    correct = value_of(TABLE, "accuracy")
+    for row in found.rows:
+        group = inside(TABLE, row)
+        n, k = int(group.sum()), int(correct[group].sum())
+        low = beta.ppf(error, k, n - k + 1) if k else 0.0
+        high = beta.ppf(1 - error, k + 1, n - k) if k < n else 1.0
+        assert (row.lower, row.upper) == pytest.approx((low - 0.6, high - 0.6), abs=2e-4)
+
+
+@pytest.mark.parametrize("target", ["constant", "complement"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_bounds_of_real_values_are_welchs_with_halls_transformation(
+    target: str, weighted: bool
+) -> None:
+    goal, _ = TARGETS[target]
+    claim = eq.gap("absolute_error", across=ACROSS["intersections"], target=goal)
+    more = {"weight": "weight"} if weighted else {}
+    found = certify_(eq.read(LARGE, **ROLES, **more), claim, rng=5)
+    x = value_of(LARGE, "absolute_error")
+    weight = LARGE["weight"].to_numpy() if weighted else np.ones(x.size)
+    error = float(ndtr(-found.critical))
+    for row in found.rows:
+        group = inside(LARGE, row)
+        parts = [group] if target == "constant" else [group, ~group]
+        each, sizes, cubes = [], [], 0.0
+        for sign, part in zip((1, -1), parts, strict=False):
+            w = weight[part] / weight[part].sum()
+            moves = sign * w * (x[part] - (w @ x[part]))
+            size = 1 / float((w**2).sum())
+            each.append(float((moves**2).sum()) * size / (size - 1))
+            sizes.append(size)
+            cubes += float((moves**3).sum())
+        variance = sum(each)
+        degrees = variance**2 / sum(v**2 / (n - 1) for v, n in zip(each, sizes, strict=True))
+        g = cubes / variance**1.5
+        assert row.reach == pytest.approx(np.sqrt(variance))
+        for end, side in ((row.lower, 1), (row.upper, -1)):
+            t = (row.disparity - end) / np.sqrt(variance)
+            turned = t + g * t**2 / 3 + g**2 * t**3 / 27 + g / 6
+            tail = max(float(student.sf(side * z, degrees)) for z in (t, turned))
+            assert tail == pytest.approx(error, rel=2e-3)
+
+
+# --- the bootstrap as published -------------------------------------------------------------------
+
+
+def same_law(sides: dict[str, Bounds], low: FloatArray, high: FloatArray) -> bool:
+    """Critical values of all levels, whose table is as good as a sample of a thousand."""
+    pairs = ((sides["lower"].quantiles, high), (sides["upper"].quantiles, -low))
+    # counts give t a lattice of values, which rounding errors must not split
+    return all(
+        ks_2samp(np.round(np.array(a), 9), np.round(b, 9)).pvalue > ALARM for a, b in pairs
+    )
+
+
+def both_sides(trail: eq.Trail, claim: Any) -> dict[str, Bounds]:
+    return {
+        side: certify_(trail, claim, method="bootstrap", side=side, resamples=2000, rng=5)
+        for side in ("lower", "upper")
+    }
+
+
+@pytest.mark.parametrize(("metric", "kind", "target"), CASES)
+def test_the_process_has_the_naive_distribution(metric: str, kind: str, target: str) -> None:
+    goal, options = TARGETS[target]
+    claim = eq.gap(metric, across=ACROSS[kind], target=goal)
+    found = both_sides(eq.read(TABLE, **ROLES), claim)
+    oracle = oracle_of(TABLE, found["lower"], metric, **options)
+    low, high = oracle.extremes(DRAWS, seed=8)
+    if any(row.note == "the group is its own target" for row in found["lower"].rows):
+        # such a group stands still at zero
         low, high = np.minimum(low, 0), np.maximum(high, 0)
     assert same_law(found, low, high)
 
 
-@pytest.mark.parametrize("form", ["bootstrap", "bootstrap-published"])
-def test_weights_are_resampled_with_their_rows(form: str) -> None:
+def test_weights_are_resampled_with_their_rows() -> None:
     claim = eq.gap("accuracy", across=ACROSS["intersections"])
-    trail = eq.read(TABLE, weight="weight", **ROLES)
-    found = certify_(trail, claim, method=form, resamples=2000, rng=5)
-    assert isinstance(found, Bounds)
-    oracle = Oracle(
-        VALUE["accuracy"], groups_of(found), "overall", weight=TABLE["weight"].to_numpy()
-    )
-    assert same_law(
-        found,
-        *oracle.extremes(FORMS[form], DRAWS, seed=8),
-    )
+    found = both_sides(eq.read(TABLE, weight="weight", **ROLES), claim)
+    weight = TABLE["weight"].to_numpy()
+    oracle = oracle_of(TABLE, found["lower"], "accuracy", weight, target="overall")
+    assert same_law(found, *oracle.extremes(DRAWS, seed=8))
 
 
 def test_clusters_are_resampled_whole() -> None:
     claim = eq.gap("accuracy", across=ACROSS["intersections"])
-    found = certify_(eq.read(TABLE, cluster="site", **ROLES), claim, resamples=2000, rng=5)
-    assert isinstance(found, Bounds)
-    assert found.engine == "clusters"
-    assert found.method["studentized"] is False
-    oracle = Oracle(VALUE["accuracy"], groups_of(found), "overall")
-    low, high = oracle.extremes("published", DRAWS, 8, cluster=TABLE["site"].to_numpy())
+    found = both_sides(eq.read(TABLE, cluster="site", **ROLES), claim)
+    assert found["lower"].engine == "clusters"
+    oracle = oracle_of(TABLE, found["lower"], "accuracy", target="overall")
+    low, high = oracle.extremes(DRAWS, 8, cluster=TABLE["site"].to_numpy())
     assert same_law(found, low, high)
 
 
 def test_a_wrong_distribution_would_be_noticed() -> None:
     claim = eq.gap("accuracy", across=ACROSS["intersections"])
-    found = certify_(eq.read(TABLE, **ROLES), claim, resamples=2000, rng=5)
-    assert isinstance(found, Bounds)
-    oracle = Oracle(VALUE["accuracy"], groups_of(found), "complement")
-    assert not same_law(found, *oracle.extremes("studentized", DRAWS, seed=8))
+    found = both_sides(eq.read(TABLE, **ROLES), claim)
+    oracle = oracle_of(TABLE, found["lower"], "accuracy", target="complement")
+    assert not same_law(found, *oracle.extremes(DRAWS, seed=8))
 
 
-def test_counts_are_repeated_rows() -> None:
+@pytest.mark.parametrize("method", ["pivotal", "bootstrap"])
+def test_counts_are_repeated_rows(method: str) -> None:
     claim = eq.gap("accuracy", across=ACROSS["intersections"])
     counted = TABLE.group_by("race", "sex", "label", "prediction").len("people")
-    one = certify_(eq.read(TABLE, label="label", prediction="prediction"), claim, rng=5)
-    two = certify_(
-        eq.read(counted, label="label", prediction="prediction", count="people"), claim, rng=5
+    roles: dict[str, Any] = {"label": "label", "prediction": "prediction"}
+    one, two = (
+        certify_(trail, claim, method=method, rng=5)
+        for trail in (eq.read(TABLE, **roles), eq.read(counted, count="people", **roles))
     )
     assert [(r.lower, r.upper) for r in one.rows] == [(r.lower, r.upper) for r in two.rows]

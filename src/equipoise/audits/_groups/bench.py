@@ -18,7 +18,7 @@ from equipoise.cells.targets import reference_cells
 from equipoise.claims import Claim, Ratio
 from equipoise.claims import target as targets
 from equipoise.errors import ClaimError, OptionError
-from equipoise.methods.arrays import FloatArray
+from equipoise.methods.arrays import BoolArray, FloatArray
 from equipoise.methods.inference.clusters import ClusterSums
 from equipoise.methods.inference.comparison import Moments, Status
 from equipoise.methods.inference.core import Core, core_of
@@ -274,9 +274,7 @@ def notes_of(bench: Bench, core: Core, score: float) -> list[str]:
     needed: FloatArray = rows_needed(core.comparison.rows, core.skewness, score)
     out = []
     for status, rows in zip(core.status.tolist(), needed.tolist(), strict=True):
-        said = _NOTES.get(Status(status), "")
-        if status == Status.EMPTY and bench.noun == "tilt":
-            said = "weight 0 on every row on which the metric counts"
+        said = _said(bench, status)
         if status == Status.SKEWED:
             said = (
                 f"too skewed for its rows: about {_about(rows)} would be needed, or a metric "
@@ -284,6 +282,27 @@ def notes_of(bench: Bench, core: Core, score: float) -> list[str]:
             )
         out.append(said)
     return out
+
+
+def published_notes(bench: Bench, answered: BoolArray, method: object) -> tuple[str, ...]:
+    """Why a published method says nothing about a group, in words; empty if it says something."""
+    found, least = bench.estimates, getattr(method, "min_rows", 1)
+    # the published methods know no difference between no rows and a rate of zero
+    zero = bench.core.status == Status.ZERO_TARGET
+    status = np.where(zero, int(Status.ZERO_TARGET), found.status)
+    few = np.where(found.rows < least, "fewer rows than the minimum", _NOTES[Status.CONSTANT])
+    return tuple(
+        "" if said else _said(bench, code) or otherwise
+        for said, code, otherwise in zip(
+            answered.tolist(), status.tolist(), few.tolist(), strict=True
+        )
+    )
+
+
+def _said(bench: Bench, status: int) -> str:
+    if status == Status.EMPTY and bench.noun == "tilt":
+        return "weight 0 on every row on which the metric counts"
+    return _NOTES.get(Status(status), "")
 
 
 def _about(rows: float) -> str:

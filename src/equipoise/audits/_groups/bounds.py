@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from equipoise._codec import to_plain
 from equipoise._rng import Seed
 from equipoise.audits._fields import finite, possible_range, provenance_of
-from equipoise.audits._groups.bench import Bench, group_fields, notes_of
+from equipoise.audits._groups.bench import Bench, group_fields, notes_of, published_notes
 from equipoise.audits._groups.likelihood import Found, likelihood_bounds
 from equipoise.audits._groups.options import CertifyOptions
 from equipoise.audits._groups.published import bootstrap_bounds
@@ -65,7 +65,7 @@ def _trust(bench: Bench) -> str:
 
 def limits_of(bench: Bench) -> tuple[float, float]:
     """Smallest and largest disparity that is possible at all, infinite where there is no limit."""
-    low, high = possible_range(bench.claim)
+    low, high = possible_range(bench.claim, bench.cells.zero_one)
     return (-math.inf if low is None else low), (math.inf if high is None else high)
 
 
@@ -102,14 +102,14 @@ def _finding(bench: Bench, options: CertifyOptions, seed: Seed, found: Found) ->
         level=options.level,
         side=options.side,
         tolerance=options.tolerance,
-        limits=possible_range(bench.claim),
+        limits=possible_range(bench.claim, bench.cells.zero_one),
         method=to_plain(options.method),
         engine=found.engine,
         critical=finite(found.critical),
         quantiles=found.quantiles,
         recipe=found.recipe,
     )
-    notes = found.notes or tuple(notes_of(bench, bench.core, 0.0))
+    notes = found.notes or published_notes(bench, ~np.isnan(found.reach), options.method)
     other = found.against if found.against is not None else np.full(found.lower.shape, np.nan)
     columns = (found.lower, found.upper, found.reach, other)
     ends = zip(*(x.tolist() for x in columns), strict=True)

@@ -5,7 +5,7 @@ import numpy as np
 from equipoise._codec import to_plain
 from equipoise._rng import Seed
 from equipoise.audits._fields import finite, provenance_of
-from equipoise.audits._groups.bench import Bench, group_fields, notes_of
+from equipoise.audits._groups.bench import Bench, group_fields, notes_of, published_notes
 from equipoise.audits._groups.options import CertifyOptions
 from equipoise.audits._groups.published import bootstrap_certificates
 from equipoise.audits._groups.scores import exactness, stepped_down
@@ -31,9 +31,11 @@ def certify_bench(
         worst = _by_scores(bench, options, limit, seed)
         certified = np.nan_to_num(worst, nan=1.0) <= 1 - options.level
         engine, trust = "normal scores of all groups, stepped down", _trust(bench)
+        notes = notes_of(bench, core, score)
     else:
         certified, values, engine = bootstrap_certificates(bench, options, limit, seed, progress)
         worst, trust = np.array(values), "large-sample approximation by the bootstrap, as published"
+        notes = list(published_notes(bench, ~np.isnan(worst), options.method))
     return CertificateList(
         claim=bench.claim.quoted(),
         question=bench.claim.words,
@@ -47,9 +49,7 @@ def certify_bench(
             CertifiedGroup(
                 **fields, certified=bool(certified[i]), p_adjusted=finite(worst[i]), note=note
             )
-            for i, (fields, note) in enumerate(
-                zip(group_fields(bench), notes_of(bench, core, score), strict=True)
-            )
+            for i, (fields, note) in enumerate(zip(group_fields(bench), notes, strict=True))
         ),
         metric=bench.claim.metric.words,
         against=bench.claim.target.words,

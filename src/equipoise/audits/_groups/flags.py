@@ -16,6 +16,7 @@ from equipoise.audits._groups.bench import (
     group_fields,
     method_target,
     notes_of,
+    published_notes,
 )
 from equipoise.audits._groups.likelihood import WRONG
 from equipoise.audits._groups.likelihood_tests import likelihood_p_values
@@ -75,7 +76,11 @@ def flag_bench(bench: Bench, options: FlagOptions, seed: Seed, progress: Progres
         adjusted = stepped_down(core, p, null, getattr(chosen, "draws", None), seed)
     else:
         adjusted = _ADJUST[options.control](p)
-    notes = _notes(notes_of(bench, core, score), p, small)
+    if isinstance(chosen, Pivotal):
+        notes = notes_of(bench, core, score)
+    else:
+        notes = list(published_notes(bench, ~np.isnan(p) | small, chosen))
+    notes = _notes(notes, p, small)
     return Flags(
         claim=bench.claim.quoted(),
         question=bench.claim.words,

@@ -1,4 +1,4 @@
-"""The published bootstrap on a bench: engines, bounds and certificates as their paper prints them."""
+"""The published bootstrap on a bench: engines, bounds and certificates as their paper has them."""
 
 import numpy as np
 
@@ -100,10 +100,12 @@ def bootstrap_certificates(
             limit=limit,
             step_down=method.step_down,
         )
-    # equal rows show no error, which is not to say that there is none
-    certified = bootstrap.combine(results, options.level) & (not without_spread(bench))
+    certified = bootstrap.combine(results, options.level)
     # both sides of a range must be certified, so the weaker one is the group's p-value
     worst = [max(float(r.exceedances[i]) for r in results) for i in range(len(certified))]
+    if without_spread(bench):
+        # equal rows show no error, which is not to say that there is none
+        return np.zeros_like(certified), [float("nan")] * len(worst), audit.engine.name
     return certified, worst, audit.engine.name
 
 

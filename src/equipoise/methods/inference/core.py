@@ -4,7 +4,7 @@ From the sums of cells it makes the pivot that suits the data (counts, effective
 clusters), says which groups it cannot answer and why, and draws all groups' scores at once.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -36,6 +36,10 @@ from equipoise.methods.inference.student import (
 )
 from equipoise.methods.inference.tails import Tails
 from equipoise.methods.targets import Target
+
+
+SURE_DEGREES = 30.0
+"""Degrees of freedom from which a group's own clustering is believed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +171,7 @@ def core_of(
     status = found.status
     ok = status == Status.OK
     if counted:
-        pivot: Pivot = _counts(found, factor, spread, weighted, left_out)
+        pivot: Pivot = _counts(cells, found, factor, spread, weighted, left_out)
     elif left_out is None:
         pivot = StudentPivot(comparison=found)
     else:
@@ -190,6 +194,7 @@ def core_of(
 
 
 def _counts(
+    cells: Moments,
     found: Comparison,
     factor: FloatArray,
     spread: Spread,
@@ -201,20 +206,16 @@ def _counts(
     plain = np.full(factor.shape, np.inf)
     if not weighted and left_out is None:
         return CountPivot(comparison=found, rows=m.rows, degrees=plain)
-    kish = effective_rows(m.weight, m.weight2)
-    rates = np.nan_to_num(over(m.total, m.weight))
-    # Korn and Graubard: as many rows as a plain sample of the same variance would have
-    about = np.maximum(m.square2 - 2 * rates * m.total2 + rates**2 * m.weight2, 0.0)
-    own = over(rates * (1 - rates) * m.weight**2, about)
-    rows = np.fmin(kish, np.where(np.isfinite(own), own, np.inf)) if weighted else m.rows
+    rows = _worth_of_counts(m, cells) if weighted else m.rows
     if left_out is None:
         return CountPivot(comparison=found, rows=rows, degrees=plain)
     pivot = CountPivot(comparison=found, rows=rows, degrees=spread.degrees)
     unit = found.target.scale * found.theta if found.relative else np.ones_like(factor)
     model = (pivot.error * np.abs(unit)) ** 2
     shrink = np.nan_to_num(over(model, spread.variance), nan=1.0)
-    # few events hide how clusters differ, so no group is trusted to be less clustered than most
-    shrink = np.minimum(shrink, _typical(shrink, found, spread))
+    # few events hide how clusters differ: such a group is not trusted to be less clustered than most
+    unsure = spread.degrees < SURE_DEGREES
+    shrink = np.where(unsure, np.minimum(shrink, _typical(shrink, found, spread)), shrink)
     # a group whose rows are all alike shows nothing of how clusters differ: then they are the rows
     mean = found.mean
     alike = (mean <= 0) | (mean >= 1)
@@ -223,6 +224,29 @@ def _counts(
     few = np.fmin(shrink, worth)
     shrink = np.where(alike, few, shrink)
     return CountPivot(comparison=found, rows=rows * shrink, degrees=spread.degrees)
+
+
+def _worth_of_counts(m: Moments, cells: Moments) -> FloatArray:
+    """How many plain rows the weighted rows of each part are worth.
+
+    As many as a plain sample of the same variance would have (Korn and Graubard), but no more than
+    its ones and its zeros are worth each on their own. A part with few ones does not show what ones
+    weigh; it is taken to be worth no more, for its rows, than all rows together.
+    """
+    kish = effective_rows(m.weight, m.weight2)
+    whole = Moments(**{f.name: np.array([getattr(cells, f.name).sum()]) for f in fields(cells)})
+    usual = over(_plain_rows(whole), effective_rows(whole.weight, whole.weight2))
+    own = np.fmin(_plain_rows(m), kish)
+    return np.asarray(np.fmin(own, kish * np.minimum(usual, 1.0)))
+
+
+def _plain_rows(m: Moments) -> FloatArray:
+    rate = np.nan_to_num(over(m.total, m.weight))
+    about = np.maximum(m.square2 - 2 * rate * m.total2 + rate**2 * m.weight2, 0.0)
+    by_spread = over(rate * (1 - rate) * m.weight**2, about)
+    ones = over(over(m.total**2, m.total2), rate)
+    zeros = over(over((m.weight - m.total) ** 2, m.weight2 - m.total2), 1 - rate)
+    return np.asarray(np.fmin(by_spread, np.fmin(ones, zeros)))
 
 
 def _typical(shrink: FloatArray, found: Comparison, spread: Spread) -> float:

@@ -16,16 +16,15 @@ from equipoise.methods.inference.comparison import Comparison, over
 from equipoise.methods.inference.constrained import constrained_rates
 from equipoise.methods.inference.tails import Tails, linear_tails
 
-PLENTY = 1000.0
+PLENTY = 250.0
 """A part whose count has this variance is as good as normal."""
 SHAKY = 0.03
 """Where shares add more than this to the variance, their likely values are sought."""
 SHARE_STEPS = (13, 7, 5)
 """Values that are tried, in ever narrower ranges."""
-OPEN_STEPS = (-1.0, -0.5, 0.5, 1.0)
-"""Standard errors by which the rates that a disparity leaves open are moved."""
-RARE, RARE_STEPS = 5.0, (-2.0, 2.0)
-"""Where a count's variance is below this, they are moved further too."""
+OPEN_STEPS = ((0.5, PLENTY), (1.0, 25.0), (2.0, 5.0))
+"""Standard errors by which the rates that a disparity leaves open are moved either way, and up to
+which variance of a count: where outcomes are rare, the estimate of what is open says little."""
 SHARE_MOVES = ((0.0, np.inf), (-1.0, 500.0), (1.0, 500.0), (-2.0, 100.0), (2.0, 100.0))
 """Standard errors by which likely shares are moved, and up to how many rows in all."""
 
@@ -234,21 +233,19 @@ def _with_open_rates(
 ) -> tuple[IntArray, FloatArray]:
     """The fitted rates of every group, and those some standard errors to either side of them.
 
-    In parts with many outcomes the rates that a disparity leaves open hardly matter; where outcomes
-    are rare, their estimate says little.
+    In parts with many outcomes the rates that a disparity leaves open hardly matter.
     """
     few = np.flatnonzero(count < PLENTY)
     step = _open_rates(n[:, few], fitted[:, few], a[:, few])
     some = np.abs(step).max(axis=0) > 0
     moving, step = few[some], step[:, some]
-    rare = np.flatnonzero(count[moving] < RARE)
-    places = [np.arange(count.size)]
-    rates = [fitted]
-    for which, moves in ((np.arange(moving.size), OPEN_STEPS), (rare, RARE_STEPS)):
-        for by in moves:
-            at = moving[which]
+    places, rates = [np.arange(count.size)], [fitted]
+    for by, most in OPEN_STEPS:
+        which = np.flatnonzero(count[moving] < most)
+        at = moving[which]
+        for sign in (-by, by):
             places.append(at)
-            rates.append(_moved(fitted[:, at], by * step[:, which]))
+            rates.append(_moved(fitted[:, at], sign * step[:, which]))
     return np.concatenate(places), np.concatenate(rates, axis=1)
 
 

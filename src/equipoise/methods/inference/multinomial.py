@@ -22,21 +22,25 @@ PLENTY = 1000.0
 """A part whose sum has this variance, in steps, is as good as normal."""
 LARGE = 100.0
 """A part whose sum has this variance is close enough to a normal with skewness."""
+FEW = 25.0
+"""Above this variance the level of the means hardly matters beside the spread."""
 OPEN_CHANCES = 0.5
 """Standard errors by which what a disparity leaves open is moved either way."""
 PULL = 0.5
 """Rows of each value that are added where a value that nobody has must not look impossible."""
 SHAKY = 0.03
 """Where shares add more than this to the variance, their likely values are sought."""
-SHARE_STEPS = (19, 9, 9)
+FAINT = 1e-3
+"""Noise that adds less than this to the variance is not felt."""
+SHARE_STEPS = (13, 7, 7)
 """Values that are tried, in ever narrower ranges."""
-REACH = 7.0
-"""Standard deviations to which the outcomes of a small part are written out."""
+REACH = 6.0
+"""Standard deviations, and half a dozen outcomes more, to which small parts are written out."""
 WIDEST = 1 << 12
 """Outcomes of one part that are written out at most."""
 MOST_PAIRS = 1 << 13
 """Outcomes of two parts that are written out together at most, if a normal part is left."""
-_BLOCK = 1 << 17
+_BLOCK = 1 << 16
 _STEPS = np.array([-1.0, 0.0, 1.0])[:, None, None]
 
 
@@ -101,10 +105,12 @@ class FewValuedPivot:
         seen = seen + (effect * found.parts.weight).sum(axis=0)
         many = np.where(a != 0, n * _variance(fitted), np.inf).min(axis=0) >= PLENTY
         up, down = np.zeros(seen.shape), np.zeros(seen.shape)
-        for place, chance in self._cases(n, fitted, a, aim, many):
+        for place, chance in self._cases(n, fitted, a, aim):
             noise = _noise(likely.some(place), factor[place], self._means(chance))
+            own = (b[:, place] ** 2 * _variance(chance) / np.maximum(n[:, place], 1.0)).sum(axis=0)
             # with and without: the noise of shares would halve the chance of the outcome itself
-            noisy, plain = noise > 0, (noise == 0) | ~many[place]
+            noisy = noise > FAINT * own
+            plain = ~noisy | ~many[place]
             for extra, here in ((0.0, np.flatnonzero(plain)), (1.0, np.flatnonzero(noisy))):
                 if here.size == 0:
                     continue
@@ -148,33 +154,37 @@ class FewValuedPivot:
         return constrained_chances(counts, a, centred)
 
     def _cases(
-        self, n: FloatArray, fitted: FloatArray, a: FloatArray, aim: FloatArray, many: BoolArray
+        self, n: FloatArray, fitted: FloatArray, a: FloatArray, aim: FloatArray
     ) -> Iterator[tuple[IntArray, FloatArray]]:
         """The fitted probabilities, and those moved along what the disparity leaves open."""
-        yield np.arange(many.size), fitted
-        # in parts with many outcomes what is left open hardly matters
-        few = np.flatnonzero(~many)
-        n, fitted, a, aim = n[:, few], fitted[..., few], a[:, few], aim[few]
+        yield np.arange(aim.size), fitted
         pulled = self._pulled(n * fitted, n)
-        for wish in self._wishes(n, pulled, a):
+        least = np.where(a != 0, n * _variance(fitted), np.inf).min(axis=0)
+        for wish, signs, below in self._wishes(n, pulled, a):
             along = _open_direction(n, pulled, a, wish)
-            some = np.flatnonzero(np.abs(along).max(axis=(0, 1), initial=0.0) > 0)
-            for sign in (-OPEN_CHANCES, OPEN_CHANCES):
-                if some.size:
-                    moved = np.maximum(fitted[..., some] + sign * along[..., some], 0.0)
-                    moved = n[:, some] * moved / moved.sum(axis=0)
-                    # what was cut off at zero has to be made up for
-                    yield few[some], self._fitted(moved, a[:, some], aim[some])
+            # in parts with many outcomes what is left open hardly matters
+            felt = (np.abs(along).max(axis=(0, 1)) > 0) & (least < below)
+            some = np.flatnonzero(felt)
+            for sign in signs if some.size else ():
+                moved = fitted[..., some] + sign * OPEN_CHANCES * along[..., some]
+                moved = np.maximum(moved, 0.0)
+                moved = n[:, some] * moved / moved.sum(axis=0)
+                # what was cut off at zero has to be made up for
+                yield some, self._fitted(moved, a[:, some], aim[some])
 
-    def _wishes(self, n: FloatArray, chance: FloatArray, a: FloatArray) -> list[FloatArray]:
-        """Gradients of what is left open: all means up alike, and the spread of the contrast."""
+    def _wishes(
+        self, n: FloatArray, chance: FloatArray, a: FloatArray
+    ) -> Iterator[tuple[FloatArray, tuple[float, ...], float]]:
+        """Gradients of what is left open, which way to go, and up to which variance of a part."""
         used = a != 0
         variance = np.where(used, _variance(chance), 1.0)
-        level = np.where(used, n / variance, 0.0) * _STEPS
-        if len(self.values) == 2:
-            return [level]
-        spread = np.where(used, a**2 / np.maximum(n, 1.0), 0.0)
-        return [level, spread * (_STEPS - _mean(chance)) ** 2]
+        all_means_alike = np.where(used, n / variance, 0.0) * _STEPS
+        three = len(self.values) > 2
+        yield all_means_alike, (-1.0, 1.0), FEW if three else PLENTY
+        if three:
+            # less spread never made a tail larger that mattered
+            spread = np.where(used, a**2 / np.maximum(n, 1.0), 0.0)
+            yield spread * (_STEPS - _mean(chance)) ** 2, (1.0,), PLENTY
 
     def _likely_shares(
         self, found: Comparison, counts: FloatArray, factor: FloatArray, aim: FloatArray
@@ -307,12 +317,12 @@ def constrained_chances(counts: FloatArray, a: FloatArray, aim: FloatArray) -> F
     inner, unit = np.where(end, 0.0, aim), np.where(most > 0, most, 1.0)
     slope = a / np.maximum(n, 1e-9)
 
-    def miss(multiplier: FloatArray) -> tuple[FloatArray, FloatArray]:
-        chance, fall = _tilted(share, multiplier * slope)
-        gap = (a * _mean(chance)).sum(axis=0) - inner
-        return gap / unit, (a * slope * fall).sum(axis=0) / unit
+    def miss(multiplier: FloatArray, at: IntArray) -> tuple[FloatArray, FloatArray]:
+        chance, fall = _tilted(share[..., at], multiplier * slope[:, at])
+        gap = (a[:, at] * _mean(chance)).sum(axis=0) - inner[at]
+        return gap / unit[at], (a[:, at] * slope[:, at] * fall).sum(axis=0) / unit[at]
 
-    gap, fall = miss(np.zeros_like(aim))
+    gap, fall = miss(np.zeros_like(aim), np.arange(aim.size))
     # twice a Newton step from the maximum: multipliers grow with the rows
     step = np.divide(2 * np.abs(gap), fall, out=np.zeros_like(gap), where=fall > 1e-300)
     low, high = _bracket(miss, np.clip(step, 1.0, 1e18))
@@ -362,39 +372,45 @@ def _from_below(near: FloatArray, middle: FloatArray, far: FloatArray, s: FloatA
     return np.maximum(np.maximum(bound * (1 - 1e-12), 1 - 2 * s), 1e-150)
 
 
-Falling = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+Falling = Callable[[FloatArray, IntArray], tuple[FloatArray, FloatArray]]
+"""A function that falls, and the size of its slope, for some of the groups."""
 
 
 def _bracket(miss: Falling, wide: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Arguments on either side of the root of a falling function."""
+    """Arguments on either side of the root of each function."""
     low, high = -wide, wide
+    todo = np.arange(wide.size)
     for _ in range(64):
-        above, below = miss(high)[0] > 0, miss(low)[0] < 0
-        if not bool((above | below).any()):
+        above, below = miss(high[todo], todo)[0] > 0, miss(low[todo], todo)[0] < 0
+        up, down = todo[above], todo[below]
+        todo = todo[above | below]
+        if todo.size == 0:
             break
-        low, high = (
-            np.where(above, high, np.where(below, 8 * low, low)),
-            np.where(below, low, np.where(above, 8 * high, high)),
-        )
+        low[up], high[up] = high[up], 8 * high[up]
+        low[down], high[down] = 8 * low[down], low[down]
     return low, high
 
 
 def _falling_root(miss: Falling, low: FloatArray, high: FloatArray, close: float) -> FloatArray:
-    """Where a falling function, given with the size of its slope, is zero."""
+    """Where each function is zero, or close to it."""
     at = np.where((low < 0) & (high > 0), 0.0, (low + high) / 2)
-    before = np.full(at.shape, np.inf)
+    low, high, before = low.copy(), high.copy(), np.full(at.shape, np.inf)
+    todo = np.arange(at.size)
     for _ in range(200):
-        value, fall = miss(at)
+        here = at[todo]
+        value, fall = miss(here, todo)
         size = np.abs(value)
-        low, high = np.where(value > 0, at, low), np.where(value > 0, high, at)
-        settled = (size <= close) | (high - low <= 4e-16 * np.abs(at))
-        if bool(settled.all()):
+        low[todo] = np.where(value > 0, here, low[todo])
+        high[todo] = np.where(value > 0, high[todo], here)
+        left = (size > close) & (high[todo] - low[todo] > 4e-16 * np.abs(here))
+        todo, here, value, fall, size = (x[left] for x in (todo, here, value, fall, size))
+        if todo.size == 0:
             break
-        step = at + np.divide(value, fall, out=np.full_like(value, np.inf), where=fall > 0)
+        step = here + np.divide(value, fall, out=np.full_like(value, np.inf), where=fall > 0)
         # on a curve with a bend Newton may go round in circles: halve when it gains too little
-        good = (step > low) & (step < high) & (size <= before / 2)
-        before = np.where(good, size, np.inf)
-        at = np.where(settled, at, np.where(good, step, (low + high) / 2))
+        good = (step > low[todo]) & (step < high[todo]) & (size <= before[todo] / 2)
+        before[todo] = np.where(good, size, np.inf)
+        at[todo] = np.where(good, step, (low[todo] + high[todo]) / 2)
     return at
 
 
@@ -540,11 +556,12 @@ def _tilt(sums: _Sums, y: FloatArray, close: float) -> FloatArray:
     limit = 40 / np.where(moves, sums.weight, np.inf).min(axis=0)
     unit = np.sqrt(sums.variance)
 
-    def miss(s: FloatArray) -> tuple[FloatArray, FloatArray]:
-        chance, _ = _grown(sums.chance, s * sums.weight)
-        mean = (sums.rows * sums.weight * _mean(chance)).sum(axis=0) + sums.noise * s
-        bend = (sums.rows * sums.weight**2 * _variance(chance)).sum(axis=0) + sums.noise
-        return (y - mean) / unit, bend / unit
+    def miss(s: FloatArray, at: IntArray) -> tuple[FloatArray, FloatArray]:
+        n, c, noise = sums.rows[:, at], sums.weight[:, at], sums.noise[at]
+        chance, _ = _grown(sums.chance[..., at], s * c)
+        mean = (n * c * _mean(chance)).sum(axis=0) + noise * s
+        bend = (n * c**2 * _variance(chance)).sum(axis=0) + noise
+        return (y[at] - mean) / unit[at], bend / unit[at]
 
     return _falling_root(miss, -limit, limit, close)
 
@@ -592,7 +609,7 @@ def _windows(sums: _Sums) -> tuple[FloatArray, IntArray]:
     """First outcome of each part that is written out, and how many, a length that suits the FFT."""
     chance, _ = _grown(sums.chance, sums.tilt * sums.weight)
     centre, n = sums.rows * _mean(chance), sums.rows
-    reach = np.minimum(REACH * np.sqrt(n * _variance(chance)) + 10, WIDEST / 2)
+    reach = np.minimum(REACH * np.sqrt(n * _variance(chance)) + REACH, WIDEST / 2)
     first, last = np.maximum(np.floor(centre - reach), -n), np.minimum(np.ceil(centre + reach), n)
     power = 2 ** np.ceil(np.log2(last - first + 1))
     fits = np.where(last - first + 1 <= 0.75 * power, 0.75 * power, power)
@@ -668,7 +685,9 @@ def _normal_close(rest: _Sums, left: FloatArray, hair: FloatArray) -> Tails:
     """The same of all that is left, by a normal with its skewness."""
     mean, variance, skewness = rest.mean[:, None], rest.variance[:, None], rest.skewness[:, None]
     half, sd = rest.half_step[:, None], np.sqrt(np.where(variance > 0, variance, 1.0))
-    up, over_it = (_skewed_tail((left + x - mean) / sd, skewness) for x in (-half, half))
+    up = over_it = _skewed_tail((left - half - mean) / sd, skewness)
+    if bool((half > 0).any()):
+        over_it = _skewed_tail((left + half - mean) / sd, skewness)
     still, line = variance <= 0, hair[:, None]
     up = np.where(still, (mean >= left - line).astype(np.float64), up)
     return up, np.where(still, (mean > left + line).astype(np.float64), over_it)
