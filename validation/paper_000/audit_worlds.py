@@ -8,12 +8,17 @@ from typing import Any
 import numpy as np
 
 import equipoise as eq
-from equipoise.audits._groups.bench import Bench, assemble, make_engine
-from equipoise.audits.methods import Bootstrap
+from equipoise._rng import Seed
+from equipoise.audits._groups.bench import Bench, assemble
+from equipoise.audits._groups.bounds import limits_of
+from equipoise.audits._groups.published import make_engine
+from equipoise.audits._groups.scores import critical_scores
+from equipoise.audits.methods import Bootstrap, Pivotal
 from equipoise.cells import Axis, Cells
 from equipoise.claims.dimension import Dimension
-from equipoise.methods.published import bootstrap
 from equipoise.methods.arrays import FloatArray, IntArray
+from equipoise.methods.inference.joint import independent_score
+from equipoise.methods.published import bootstrap
 from equipoise.worlds import conformal_world, linear_world
 
 SEED = 20230501
@@ -126,11 +131,28 @@ def audit_of(bench: Bench, seed: int) -> bootstrap.Audit:
     )
 
 
-def bounds_of(bench: Bench, method: Bootstrap, seed: int, side: bootstrap.Side) -> bootstrap.Bounds:
-    """Bounds of a bench as arrays, by the mathematics behind `certify`."""
-    settled = method.settled(has_spread=True)
-    scaling = settled.scaling(power=1.5)
-    extremes = bootstrap.bound_extremes(
-        audit_of(bench, seed), scaling, studentized=settled.studentized
+def seed_of_trial(trial: int) -> Seed:
+    """The seed of one trial, as audits take it."""
+    return Seed(np.random.SeedSequence((SEED, trial)), trial)
+
+
+def bounds_of(
+    bench: Bench, method: Bootstrap | Pivotal, trial: int, side: bootstrap.Side
+) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper bounds of a bench as arrays, by the mathematics behind `certify`.
+
+    Bounds of a side that was not asked for mean nothing; groups without an answer have NaN.
+    """
+    if isinstance(method, Bootstrap):
+        scaling = method.scaling(power=1.5)
+        extremes = bootstrap.bound_extremes(audit_of(bench, trial), scaling)
+        found = bootstrap.simultaneous_bounds(
+            bench.estimates, extremes, scaling, level=LEVEL, side=side
+        )
+        return found.lower, found.upper
+    score = independent_score(LEVEL, len(bench.collection), side is bootstrap.Side.BOTH)
+    core = bench.core.guarded(score)
+    critical = critical_scores(
+        core, LEVEL, side.value, method.draws, seed_of_trial(trial), False
     )
-    return bootstrap.simultaneous_bounds(bench.estimates, extremes, scaling, level=LEVEL, side=side)
+    return core.bounds(critical.value, limits_of(bench))

@@ -103,7 +103,7 @@ def _intervals() -> list[dict[str, Any]]:
         eq.positive_predictive_value, across=ACROSS, target=eq.reference(race="Caucasian")
     )
     found = eq.certify(
-        merged(), claim, level=0.95, method="bootstrap-published", resamples=5000, rng=1
+        merged(), claim, level=0.95, method="bootstrap", resamples=5000, rng=1
     )
     ours = eq.certify(merged(), claim, level=0.95, resamples=5000, rng=1)
     rows = []

@@ -76,8 +76,6 @@ def _one(task: str, n: int, rng: np.random.Generator, trial: int, extra: dict[st
     else:
         bench = bench_of(claim, levels, WORLD.index, counts=WORLD.draw(n, rng))
     seed = Seed(np.random.SeedSequence([SEED, trial]), trial)
-    if task[0] == "3" and not extra:
-        extra = {"resamples": 500}
     found = flag_bench(bench, options(above=0.0, **{**extra, "fdr": RATE}), seed, False)
     bar = 0.5 if task[0] == "1" else WORLD.overall()
     false = sum(WORLD.value(row.where) <= bar for row in found.flagged)

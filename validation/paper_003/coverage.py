@@ -18,8 +18,14 @@ sys.path.insert(1, str(Path(__file__).parents[1]))
 from likelihood_worlds import SEED
 from records import agreed, main, within_band, write
 
-from equipoise.methods.published.likelihood import Parts, Segments, adjustment, band, mean_ratio
-from equipoise.methods.nulls import signed_root
+from equipoise.methods.published.likelihood import (
+    Parts,
+    Segments,
+    adjustment,
+    band,
+    known_roots,
+    mean_ratio,
+)
 
 SHARES = (0.1, 0.5, 0.75, 0.9)
 SIZES = (500, 2000, 20000)
@@ -56,7 +62,8 @@ def counted(n: int, p: float, against: str, trials: int) -> list[dict[str, Any]]
     low, high = band(parts, CUT)
     theta = rest / (n - size) if against == "complement" else (ones + rest) / n
     rate = np.clip(theta + truth, 0.0, 1.0)
-    plug = np.abs(signed_root(ones.astype(float), size.astype(float), rate)) <= CUT
+    counts = ones.astype(float), size.astype(float)
+    plug = np.abs(known_roots(*counts, rate, calibrated=False)) <= CUT
     ours = (low <= truth) & (truth <= high)
     return lines(f"0/1, {against}", n, p, ours, plug)
 

@@ -22,8 +22,8 @@ sys.path.insert(1, str(Path(__file__).parents[1]))
 from likelihood_worlds import SEED, picture
 from records import agreed, main, standard_error, write
 
+from equipoise.methods.hypotheses import Above, Below, Null, Outside, normal_tails
 from equipoise.methods.published.likelihood import Segments, adjustment, mean_roots
-from equipoise.methods.nulls import Above, Below, Null, Outside, normal_tails
 
 SIZES = (20, 50, 200, 500, 2000)
 TAUS = (-0.5, -0.3, -0.2, -0.1, -0.05, 0.0, 0.05, 0.1, 0.2, 0.3, 0.5)

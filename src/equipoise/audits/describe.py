@@ -1,6 +1,7 @@
 """`describe`: what is in the data, group by group, before any claim about all of them."""
 
 import math
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -8,7 +9,7 @@ from scipy.special import ndtri
 
 from equipoise._validate import fraction, known_keywords, known_name, whole
 from equipoise.audits._fields import finite, independent, provenance_of, unit_of
-from equipoise.audits._groups.bench import groups_only, make_core
+from equipoise.audits._groups.bench import groups_only, make_core, notes_of
 from equipoise.cells import Cells, Collection, form_groups, gather
 from equipoise.cells.steady import steady_cells
 from equipoise.cells.tallied import Tallied
@@ -16,7 +17,7 @@ from equipoise.cells.targets import group_means, overall_mean, target_values
 from equipoise.claims import Claim, Ratio, as_claim
 from equipoise.findings import DescribedGroup, Description
 from equipoise.methods.arrays import FloatArray
-from equipoise.methods.pointwise import wilson
+from equipoise.methods.pointwise import clopper_pearson, wilson
 from equipoise.methods.targets import Constant
 from equipoise.trail import Trail
 
@@ -62,58 +63,69 @@ def describe(
     cells = steady_cells(*gather(trail, [asked]))
     collection = form_groups(asked.across, cells)
     groups_only(collection, "describe")
-    method, lower, upper = _intervals(cells, collection, level, interval)
+    found = _intervals(cells, collection, level, interval)
     return Description(
         claim=asked.quoted(),
         question=asked.words,
         guarantee="pointwise: each interval on its own, not all groups at once",
         assumptions=(independent(unit_of(cells)),),
         provenance=provenance_of(cells),
-        rows=_rows(asked, cells, collection, lower, upper, small),
+        rows=_rows(asked, cells, collection, found, small),
         metric=asked.metric.words,
         overall=overall_mean(cells),
         share=cells.zero_one,
         level=level,
-        method=method,
+        method=found.method,
         small=small,
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Intervals:
+    """Intervals of every group's mean on its own, and why some have none."""
+
+    method: str
+    lower: FloatArray
+    upper: FloatArray
+    notes: tuple[str, ...]
+
+
 def _intervals(
     cells: Cells, collection: Collection, level: float, interval: Interval
-) -> tuple[str, FloatArray, FloatArray]:
-    """Intervals of every group's mean on its own: the core's bounds against zero."""
+) -> _Intervals:
+    """Intervals of counts as they are, of all else the core's bounds against zero."""
     rows = collection.sums(cells.rows)
-    plain = cells.zero_one and not cells.weighted and cells.clusters is None
-    if plain and interval == "wilson":
-        low, high = wilson(collection.sums(cells.total), np.maximum(rows, 1), level)
-        return "Wilson", _known(low, rows), _known(high, rows)
+    if cells.zero_one and not cells.weighted and cells.clusters is None:
+        ends = wilson if interval == "wilson" else clopper_pearson
+        low, high = ends(collection.sums(cells.total), np.maximum(rows, 1), level)
+        return _Intervals(
+            method="Wilson" if interval == "wilson" else "Clopper–Pearson",
+            lower=np.where(rows > 0, low, np.nan),
+            upper=np.where(rows > 0, high, np.nan),
+            notes=("",) * rows.size,
+        )
     score = float(ndtri((1 + level) / 2))
     core = make_core(cells, Constant(value=0.0), collection, relative=False).guarded(score)
     floor = -math.inf if cells.metric.low is None else cells.metric.low
     ceiling = math.inf if cells.metric.high is None else cells.metric.high
-    low, high = core.bounds(score, (floor, ceiling))
-    return _name(cells), low, high
+    low, high = core.bounds(score, (0.0, 1.0) if cells.zero_one else (floor, ceiling))
+    notes = tuple(notes_of(core, score))
+    return _Intervals(method=_name(cells), lower=low, upper=high, notes=notes)
 
 
 def _name(cells: Cells) -> str:
     if cells.clusters is not None:
         return "clusters left out one at a time"
     if cells.zero_one:
-        return "counts that weighted rows are worth" if cells.weighted else "Clopper–Pearson"
+        return "counts that weighted rows are worth"
     return "Student's t, corrected for skewness"
-
-
-def _known(bound: FloatArray, rows: FloatArray) -> FloatArray:
-    return np.where(rows > 0, bound, np.nan)
 
 
 def _rows(
     claim: Claim,
     cells: Cells,
     collection: Collection,
-    lower: FloatArray,
-    upper: FloatArray,
+    found: _Intervals,
     small: int,
 ) -> tuple[DescribedGroup, ...]:
     sizes = collection.sums(cells.rows)
@@ -127,22 +139,24 @@ def _rows(
             where=where,
             n=round(float(sizes[i])),
             value=finite(values[i]),
-            lower=finite(lower[i]),
-            upper=finite(upper[i]),
+            lower=finite(found.lower[i]),
+            upper=finite(found.upper[i]),
             target=finite(targets[i]),
             disparity=finite(disparities[i]),
-            note=_note(round(float(sizes[i])), small, values[i], targets[i]),
+            note=_note(round(float(sizes[i])), small, values[i], targets[i], found.notes[i]),
         )
         for i, (label, where) in enumerate(names)
     )
 
 
-def _note(n: int, small: int, value: float, target: float) -> str:
+def _note(n: int, small: int, value: float, target: float, silent: str) -> str:
     if n == 0:
         return "no row on which the metric counts"
     notes = [f"small: n = {n}"] if n < small else []
     if math.isnan(value):
         notes.append("all weights are 0")
+    elif silent:
+        notes.append(f"no interval: {silent}")
     if math.isnan(target):
         notes.append("nobody to compare with")
     return "; ".join(notes)

@@ -11,7 +11,13 @@ from equipoise._codec import to_plain
 from equipoise._rng import Rng, Seed, seed_of
 from equipoise._validate import fraction, known_keywords, known_name, modest, yes_or_no
 from equipoise.audits._fields import finite, independent, provenance_of
-from equipoise.audits._groups.bench import Bench, group_fields, groups_only, notes_of, set_up
+from equipoise.audits._groups.bench import (
+    Bench,
+    group_fields,
+    groups_only,
+    notes_of,
+    set_up,
+)
 from equipoise.audits._groups.bounds import limits_of
 from equipoise.audits._groups.joint import (
     LIMIT,
@@ -134,7 +140,7 @@ def _by_scores(
     ends: Any = [[None, None]] * len(bench.collection)
     if intervals and used.size:
         ends = np.stack(tested.bounds(critical.value, limits_of(bench)), axis=1).tolist()
-    chosen, notes = set(used.tolist()), notes_of(bench, core, score)
+    chosen, notes = set(used.tolist()), notes_of(core, score, bench.noun)
     labels = bench.collection.labels()
     smallest = float(np.nanmin(p, initial=1.0)) if used.size else 1.0
     return JointTest(
@@ -256,7 +262,7 @@ def _rows(
     if intervals and used.size:
         own, shadow = intervals_of(bench, method, tested, used, level)
         ends = np.stack([*own, *shadow], axis=1).tolist()
-    made, notes = [], notes_of(bench, bench.core, 0.0)
+    made, notes = [], notes_of(bench.core, 0.0)
     for i, fields in enumerate(group_fields(bench)):
         four = [None if x is None else finite(x) for x in (ends[i] if i in chosen else none[i])]
         note = "" if i in chosen else notes[i] or "not part of the test"

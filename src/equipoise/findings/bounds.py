@@ -299,12 +299,13 @@ class Bounds(Finding):
         if self.tolerance is None or self.verdict is None:
             return []
         counts = {v: sum(row.verdict is v for row in self.rows) for v in Verdict}
+        every = plural(sum(counts.values()), self.noun)
         claim = tolerance_words(self.tolerance, self.side, self.relative, self.share)
         fails = self.verdict is Verdict.SHOWN_NOT
         return [
             f"That every {self.noun}'s disparity is {claim} is "
             f"{'shown not to hold' if fails else self.verdict}: shown for "
-            f"{counts[Verdict.SHOWN]:,} of {plural(sum(counts.values()), self.noun)}, shown not to hold for "
+            f"{counts[Verdict.SHOWN]:,} of {every}, shown not to hold for "
             f"{counts[Verdict.SHOWN_NOT]:,}, undetermined for {counts[Verdict.UNDETERMINED]:,}."
         ]
 

@@ -126,7 +126,7 @@ class JointTest(Finding):
         if unknown or not disparities:
             raise OptionError(f"There is no tested group {unknown}; there is {list(place)}.")
         if self.region is None:
-            raise OptionError("This finding is too large to keep its region; use joint_test(at=…).")
+            raise OptionError("This finding keeps no joint region; use joint_test(at=…).")
         named = {place[name]: float(value) for name, value in disparities.items()}
         # The cut-off stays that of all groups, (3.6) of the paper on empirical likelihood: fewer
         # values ask for a shadow of the region, not for a smaller one.

@@ -1,4 +1,4 @@
-"""Adjusted p-values for many groups: BH, BY, e-BH, Holm, and step-down maxima of resampled statistics.
+"""Adjusted p-values for many groups: BH, BY, e-BH, Holm, and step-down maxima of drawn scores.
 
 NaN marks a group that could not be tested: it is left out of the family and stays NaN.
 """

@@ -53,7 +53,7 @@ class Target:
 
     def total(self, x: FloatArray, inside: FloatArray) -> FloatArray:
         """Sums of cell values ``(b, C)`` over the target, given those over the groups."""
-        return x.sum(axis=-1, keepdims=True)
+        return np.asarray(x.sum(axis=-1, keepdims=True))
 
     def members(self, cells: int) -> FloatArray:
         """Which cells the target is made of, where it is one for all groups, shape ``(C,)``."""
@@ -113,7 +113,7 @@ class Complement(Target):
 
     def total(self, x: FloatArray, inside: FloatArray) -> FloatArray:
         """All that is not inside."""
-        return x.sum(axis=-1, keepdims=True) - inside
+        return np.asarray(x.sum(axis=-1, keepdims=True) - inside)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 from scipy.stats import beta
 
 import equipoise as eq
@@ -131,6 +132,16 @@ def test_a_ratio_is_bounded_around_the_ratio() -> None:
     row = found.ask(race="b")
     assert row.lower < row.disparity < row.upper
     assert row.disparity == pytest.approx(row.value / row.target)
+
+
+@pytest.mark.parametrize("target", [eq.overall(), eq.complement(), eq.reference(race="a")])
+def test_a_ratio_is_bounded_where_the_scaled_gap_is_refuted(target: Any) -> None:
+    found = bounds(eq.ratio("accuracy", across="race", target=target))
+    row = found.ask(race="b")
+    for end, side in ((row.lower, "above"), (row.upper, "below")):
+        scaled = eq.gap("accuracy", across="race", target=end * target)
+        p = eq.flag(TRAIL, scaled, **{side: 0.0}).ask(race="b").p
+        assert p == pytest.approx(float(ndtr(-found.critical)), rel=0.01)
 
 
 def test_a_group_that_is_its_own_target_has_no_bounds_and_no_verdict() -> None:

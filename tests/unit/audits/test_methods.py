@@ -1,13 +1,12 @@
 """Methods as values: options are checked, names resolve, plain data come back."""
 
-import math
 from typing import Any
 
 import pytest
 
 import equipoise as eq
 from equipoise._codec import from_plain, to_plain
-from equipoise.audits.methods import NAMES, SHRINK, as_method
+from equipoise.audits.methods import NAMES, as_method, with_resamples
 
 
 @pytest.mark.parametrize("name", list(NAMES))
@@ -15,13 +14,21 @@ def test_every_method_comes_back_from_plain_data(name: str) -> None:
     assert from_plain(to_plain(NAMES[name])) == NAMES[name]
 
 
-@pytest.mark.parametrize("name", ["bootstrap", "certificates"])
-def test_options_settle_by_what_the_engine_draws(name: str) -> None:
-    method: Any = NAMES[name]
-    assert (method.settled(True).studentized, method.settled(True).shrink) == (True, SHRINK)
-    assert (method.settled(False).studentized, method.settled(False).shrink) == (False, math.inf)
-    assert eq.Bootstrap(shrink=1.0).settled(False).shrink == 1.0
-    assert eq.Bootstrap(scaled=False).settled(True).studentized is False
+def test_names_that_are_gone_are_not_guessed() -> None:
+    gone = ("under-null", "mid-p", "exact", "likelihood-ratio", "score", "bootstrap-t", "band")
+    for name in (*gone, "bootstrap-published"):
+        assert name not in NAMES
+        with pytest.raises(eq.OptionError, match="does not exist"):
+            as_method(name, (eq.Pivotal, eq.Bootstrap), "flag")
+    for gone_value in ("UnderNull", "BootstrapT", "Band"):
+        assert not hasattr(eq, gone_value)
+
+
+def test_draws_and_resamples_go_by_one_name_at_the_door() -> None:
+    assert with_resamples(eq.Pivotal(), 200) == eq.Pivotal(draws=200)
+    assert with_resamples(eq.Bootstrap(), 200) == eq.Bootstrap(resamples=200)
+    with pytest.raises(eq.OptionError, match="does not resample"):
+        with_resamples(eq.Euclidean(), 200)
 
 
 @pytest.mark.parametrize(
@@ -31,12 +38,12 @@ def test_options_settle_by_what_the_engine_draws(name: str) -> None:
         (lambda: eq.Bootstrap(engine="fast"), "engine"),  # type: ignore[arg-type]
         (lambda: eq.Bootstrap(floor=0.0), "floor"),
         (lambda: eq.Bootstrap(shrink=-1.0), "shrink"),
-        (lambda: eq.UnderNull(test="wald"), "test"),  # type: ignore[arg-type]
-        (lambda: eq.BootstrapT(min_rows=0), "min_rows"),
+        (lambda: eq.Pivotal(draws=3), "draws"),
+        (lambda: eq.Certificates(draws=3), "draws"),
+        (lambda: eq.Likelihood(min_rows=0), "min_rows"),
+        (lambda: eq.BootstrapCertificates(resamples=3), "resamples"),
         (lambda: eq.Bootstrap(scaled="no"), "scaled"),  # type: ignore[arg-type]
-        (lambda: eq.Certificates(studentized=0), "studentized"),  # type: ignore[arg-type]
-        (lambda: eq.Certificates(step_down="no"), "step_down"),  # type: ignore[arg-type]
-        (lambda: eq.Band(calibrated="no"), "calibrated"),  # type: ignore[arg-type]
+        (lambda: eq.BootstrapCertificates(step_down="no"), "step_down"),  # type: ignore[arg-type]
     ],
 )
 def test_impossible_options_are_refused(make: Any, words: str) -> None:
@@ -45,6 +52,6 @@ def test_impossible_options_are_refused(make: Any, words: str) -> None:
 
 
 def test_a_method_of_another_verb_is_refused_by_name_and_by_value() -> None:
-    for value in ("bootstrap-t", eq.BootstrapT(), 3):
+    for value in ("certificates", eq.Certificates(), 3):
         with pytest.raises(eq.OptionError, match="certify"):
             as_method(value, (eq.Bootstrap,), "certify")

@@ -15,19 +15,20 @@ TRAIL = eq.read(make_table(), label="label", prediction="prediction")
 CLAIM = eq.gap("accuracy", across="race")
 
 
-def test_a_function_is_told_how_far_it_is() -> None:
+@pytest.mark.parametrize(("method", "step"), [("pivotal", 256), ("bootstrap", 32)])
+def test_a_function_is_told_how_far_it_is(method: str, step: int) -> None:
     seen: list[tuple[int, int]] = []
-    certify_(TRAIL, CLAIM, resamples=100, rng=1, progress=lambda *x: seen.append(x))
-    assert seen == [(32, 100), (64, 100), (96, 100), (100, 100)]
+    certify_(TRAIL, CLAIM, method=method, resamples=600, rng=1, progress=lambda *x: seen.append(x))
+    assert seen == [(min(i, 600), 600) for i in range(step, 600 + step, step)]
 
 
 def test_an_interrupted_audit_stops() -> None:
     def stop(done: int, total: int) -> None:
-        if done >= 64:
+        if done >= 512:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        certify_(TRAIL, CLAIM, resamples=1000, rng=1, progress=stop)
+        certify_(TRAIL, CLAIM, resamples=10_000, rng=1, progress=stop)
 
 
 def test_a_bar_appears_only_after_a_moment(

@@ -1,6 +1,6 @@
 """The workbench of group audits: cells, groups and target in the form the mathematics takes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -148,7 +148,8 @@ def cell_moments(cells: Cells) -> Moments:
     """The cells' sums as the mathematics takes them."""
     return Moments(
         rows=cells.rows,
-        weight=cells.weight,
+        # without sampling weights they are one array, which says that counts are counts
+        weight=cells.weight if cells.weighted else cells.rows,
         total=cells.total,
         weight2=cells.weight2,
         total2=cells.total2,
@@ -269,12 +270,12 @@ def group_fields(bench: Bench) -> list[dict[str, Any]]:
     ]
 
 
-def notes_of(bench: Bench, core: Core, score: float) -> list[str]:
+def notes_of(core: Core, score: float, noun: str = "group") -> list[str]:
     """Why each group has no answer, in words; empty if it has one."""
     needed: FloatArray = rows_needed(core.comparison.rows, core.skewness, score)
     out = []
     for status, rows in zip(core.status.tolist(), needed.tolist(), strict=True):
-        said = _said(bench, status)
+        said = _said(status, noun)
         if status == Status.SKEWED:
             said = (
                 f"too skewed for its rows: about {_about(rows)} would be needed, or a metric "
@@ -292,15 +293,15 @@ def published_notes(bench: Bench, answered: BoolArray, method: object) -> tuple[
     status = np.where(zero, int(Status.ZERO_TARGET), found.status)
     few = np.where(found.rows < least, "fewer rows than the minimum", _NOTES[Status.CONSTANT])
     return tuple(
-        "" if said else _said(bench, code) or otherwise
+        "" if said else _said(code, bench.noun) or otherwise
         for said, code, otherwise in zip(
             answered.tolist(), status.tolist(), few.tolist(), strict=True
         )
     )
 
 
-def _said(bench: Bench, status: int) -> str:
-    if status == Status.EMPTY and bench.noun == "tilt":
+def _said(status: int, noun: str) -> str:
+    if status == Status.EMPTY and noun == "tilt":
         return "weight 0 on every row on which the metric counts"
     return _NOTES.get(Status(status), "")
 
@@ -313,7 +314,7 @@ def _about(rows: float) -> str:
     return f"{int(round(rows, -digits)):,} rows"
 
 
-def check_method(bench: Bench, method: object, usable: dict[str, type]) -> None:
+def check_method(bench: Bench, method: object, usable: Mapping[str, type]) -> None:
     """Refuse a method that counts rows where tilts weigh them; ``usable`` are those that do not."""
     if bench.tilted and not isinstance(method, tuple(usable.values())):
         raise OptionError(

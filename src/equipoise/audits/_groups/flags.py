@@ -77,7 +77,7 @@ def flag_bench(bench: Bench, options: FlagOptions, seed: Seed, progress: Progres
     else:
         adjusted = _ADJUST[options.control](p)
     if isinstance(chosen, Pivotal):
-        notes = notes_of(bench, core, score)
+        notes = notes_of(core, score, bench.noun)
     else:
         notes = list(published_notes(bench, ~np.isnan(p) | small, chosen))
     notes = _notes(notes, p, small)
@@ -112,20 +112,19 @@ def _method(bench: Bench, options: FlagOptions) -> Test:
 
 def _question(bench: Bench, options: FlagOptions) -> tuple[Null, str]:
     """The null in numbers and in words."""
-    above, below, outside = options.above, options.below, options.outside
-    limits = [x for x in (above, below, *(outside or ())) if x is not None]
-    for limit in limits:
+    above, below = options.above, options.below
+    one = [modest(name, x) for name, x in (("above", above), ("below", below)) if x is not None]
+    outside = None if options.outside is None else _range(options.outside)
+    for limit in (*one, *(outside or ())):
         possible_limit("limit", limit, bench.claim, possible_range(bench.claim))
     if bench.relative:
         return _ratio_question(above, below, outside)
     share = bench.cells.zero_one
     if above is not None:
-        limit = modest("above", above)
-        return Above(limit=limit), _limit_words(limit, "above", "below", share)
+        return Above(limit=one[0]), _limit_words(one[0], "above", "below", share)
     if below is not None:
-        limit = modest("below", below)
-        return Below(limit=limit), _limit_words(-limit, "below", "above", share)
-    low, high = _range(outside)
+        return Below(limit=one[0]), _limit_words(-one[0], "below", "above", share)
+    low, high = outside or (0.0, 0.0)
     words = (
         "different from"
         if low == high == 0
@@ -143,15 +142,17 @@ def _limit_words(limit: float, way: str, other: str, share: bool) -> str:
     return f"{way}, or less than {unsigned(-limit, share)} {other},"
 
 
-def _ratio_question(above: float | None, below: float | None, outside: Any) -> tuple[Null, str]:
+def _ratio_question(
+    above: float | None, below: float | None, outside: tuple[float, float] | None
+) -> tuple[Null, str]:
     if outside is not None:
-        low, high = _range(outside)
+        low, high = outside
         if low <= 0:
             raise OptionError(f"The limits of a ratio must be above 0; got {outside!r}.")
         return Outside(low=low, high=high), f"outside {low:g} to {high:g} times"
     if above is None and below is None:
         return Outside(low=1.0, high=1.0), "different from"
-    factor = modest("above or below", above if above is not None else below)
+    factor = float(above if above is not None else below or 0.0)
     if factor <= 0:
         raise OptionError(f"The limit of a ratio must be above 0; got {factor!r}.")
     if above is not None:
@@ -159,9 +160,7 @@ def _ratio_question(above: float | None, below: float | None, outside: Any) -> t
     return Below(limit=factor), f"less than {factor:g} times"
 
 
-def _range(outside: tuple[float, float] | None) -> tuple[float, float]:
-    if outside is None:
-        return 0.0, 0.0
+def _range(outside: Any) -> tuple[float, float]:
     if not isinstance(outside, tuple | list) or len(outside) != 2:
         raise OptionError(f"outside must be a pair (low, high); got {outside!r}.")
     low, high = modest("outside", outside[0]), modest("outside", outside[1])
@@ -269,7 +268,8 @@ def _rows(
     options: FlagOptions,
     notes: list[str],
 ) -> tuple[FlaggedGroup, ...]:
-    flagged = np.nan_to_num(adjusted, nan=1.0) <= options.fdr
+    # a p-value of exactly the rate must count as such, whatever the last digit is
+    flagged = np.nan_to_num(adjusted, nan=1.0) <= options.fdr * (1 + 1e-9)
     tested = max(int((~np.isnan(p)).sum()), 1)
     threshold = options.fdr * _step(options.control, int(flagged.sum()), tested)
     reach = _reach(bench, null, threshold)

@@ -10,7 +10,7 @@ from equipoise.audits._groups.bench import Bench
 from equipoise.audits._progress import Progress, progress_bar
 from equipoise.methods.arrays import FloatArray
 from equipoise.methods.hypotheses import Null, Outside
-from equipoise.methods.inference.core import Core, extremes
+from equipoise.methods.inference.core import Core
 from equipoise.methods.inference.joint import affordable_draws, independent_score
 from equipoise.methods.multiplicity import StepDown, holm
 from equipoise.methods.quantiles import per_mille, quantile
@@ -39,9 +39,13 @@ def critical_scores(
         table = tuple(independent_score(i / 1000, 1, two_sided) for i in range(1, 1000))
         return Critical(value=max(independent_score(level, 1, two_sided), 0.0), quantiles=table)
     times = draws or affordable_draws(core.status.size)
+    lowest, highest, done = np.empty(times), np.empty(times), 0
     with progress_bar(progress, times, "certify") as tell:
-        lowest, highest = extremes(core.law(draws=times, seed=seed.sequence))
-        tell(times)
+        for block in core.law(draws=times, seed=seed.sequence).scores():
+            part = slice(done, done + len(block))
+            lowest[part], highest[part] = block.min(axis=1), block.max(axis=1)
+            done += len(block)
+            tell(done)
     # scores are symmetric, so one side has twice the draws
     one = np.concatenate([highest, -lowest])
     largest = np.maximum(highest, -lowest) if two_sided else one
@@ -70,7 +74,7 @@ def stepped_down(
                 # scores are symmetric: the other side is a second draw
                 step.add(-block)
         out[used] = step.p_values()
-    return np.maximum(np.fmin(out, holm(p)), p)
+    return np.asarray(np.maximum(np.fmin(out, holm(p)), p))
 
 
 def exactness(bench: Bench, *, many: bool) -> str:

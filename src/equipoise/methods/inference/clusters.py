@@ -21,7 +21,7 @@ _NUMBERS = 1 << 22
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSums:
-    """Sums by cluster and cell, sorted by cluster; clusters are numbered 0, 1, …"""
+    """Sums by cluster and cell, sorted by cluster; clusters are numbered from 0."""
 
     cluster: IntArray
     """Cluster of each entry."""
@@ -42,7 +42,7 @@ class ClusterSums:
     def cell_sums(self) -> tuple[FloatArray, FloatArray]:
         """Weight and total of every cell, over all clusters."""
         weight, total = (
-            np.bincount(self.cell, weights=x, minlength=self.cells)
+            np.bincount(self.cell, weights=x, minlength=self.cells).astype(np.float64)
             for x in (self.weight, self.total)
         )
         return weight, total

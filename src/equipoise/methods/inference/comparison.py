@@ -151,7 +151,7 @@ class Comparison:
     @property
     def group_weight(self) -> FloatArray:
         """Weight of each group."""
-        return (self.in_group * self.parts.weight).sum(axis=0)
+        return np.asarray((self.in_group * self.parts.weight).sum(axis=0))
 
     @property
     def target_weight(self) -> FloatArray:
@@ -161,7 +161,7 @@ class Comparison:
     @property
     def rows(self) -> FloatArray:
         """Rows of each group; for a tilt, how many rows of equal weight it is worth."""
-        own = (self.in_group * self.parts.rows).sum(axis=0)
+        own = np.asarray((self.in_group * self.parts.rows).sum(axis=0))
         if self.tilts is None:
             return own
         return np.nan_to_num(over(own**2, (self.tilts**2 * self.parts.rows).sum(axis=0)))

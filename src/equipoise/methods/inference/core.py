@@ -37,7 +37,6 @@ from equipoise.methods.inference.student import (
 from equipoise.methods.inference.tails import Tails
 from equipoise.methods.targets import Target
 
-
 SURE_DEGREES = 30.0
 """Degrees of freedom from which a group's own clustering is believed."""
 
@@ -213,7 +212,7 @@ def _counts(
     unit = found.target.scale * found.theta if found.relative else np.ones_like(factor)
     model = (pivot.error * np.abs(unit)) ** 2
     shrink = np.nan_to_num(over(model, spread.variance), nan=1.0)
-    # few events hide how clusters differ: such a group is not trusted to be less clustered than most
+    # few events hide how clusters differ: such a group is not taken to be less clustered than most
     unsure = spread.degrees < SURE_DEGREES
     shrink = np.where(unsure, np.minimum(shrink, _typical(shrink, found, spread)), shrink)
     # a group whose rows are all alike shows nothing of how clusters differ: then they are the rows
@@ -266,19 +265,25 @@ def _skewness(
     """
     if clusters is not None:
         return spread.skewness
-    mean = np.nan_to_num(over(cells.total, cells.weight))
-    second = cells.square2 - 2 * mean * cells.total2 + mean**2 * cells.weight2
-    third = (
-        cells.cube3
-        - 3 * mean * cells.square3
-        + 3 * mean**2 * cells.total3
-        - mean**3 * cells.weight3
-    )
-    spread2 = max(float(second.sum()), 1e-300)
     rows = float(cells.rows.sum())
-    per_row = abs(float(third.sum())) / spread2**1.5 * np.sqrt(rows)
+    own = np.nan_to_num(over(cells.total, cells.weight))
+    everyone = np.full_like(own, float(cells.total.sum()) / max(float(cells.weight.sum()), 1e-300))
+    inside, outside = _central(cells, own), _central(cells, everyone)
+    # cells of a row or two have no spread of their own; then everybody's mean must serve
+    second, third = inside if inside[0] > 0.1 * outside[0] else outside
+    if not second > 0:
+        return spread.skewness
+    per_row = abs(third) / second**1.5 * np.sqrt(rows)
     pooled = per_row / np.sqrt(np.maximum(found.rows, 1.0))
     return np.where(np.abs(spread.skewness) > pooled, spread.skewness, pooled)
+
+
+def _central(cells: Moments, mean: FloatArray) -> tuple[float, float]:
+    """Second and third moments of all rows about a mean for each cell."""
+    second = cells.square2 - 2 * mean * cells.total2 + mean**2 * cells.weight2
+    third = cells.cube3 - 3 * mean * cells.square3 + 3 * mean**2 * cells.total3
+    third = third - mean**3 * cells.weight3
+    return float(second.sum()), float(third.sum())
 
 
 def _unsure(found: Comparison, status: IntArray, *, clustered: bool) -> IntArray:

@@ -1,8 +1,8 @@
 """The pivot of 0/1 metrics: counts of disjoint parts, exact where they are small.
 
 A disparity of δ fixes a contrast of the parts' rates. Their most likely values under it give the
-distribution of the contrast, and its two tails beyond what was seen are the p-values of δ. The rates
-that δ leaves open are estimated, so the tails are the largest over these and half a standard error
+distribution of the contrast, and its two tails beyond what was seen are the p-values of δ. What δ
+leaves open is estimated, so the tails are the largest over the estimate and some standard errors
 either side: enumerated over all tables of up to 40 rows a part, that keeps the error rate.
 """
 
@@ -214,7 +214,7 @@ def _loss(
     aim: FloatArray,
     log_odds: FloatArray,
 ) -> FloatArray:
-    """Log-likelihood lost when the common part's odds are moved and the rates obey the disparity."""
+    """Log-likelihood lost when the common part's odds move and the rates obey the disparity."""
     times = np.where(_common(found), np.exp(log_odds), np.ones_like(rates))
     here = found.reweighed(times)
     a = _contrast(here, n, factor)

@@ -1,10 +1,10 @@
 """The joint law of all groups' scores: correlated normals, drawn from the cells.
 
-A draw moves every cell's sums by a normal with the covariance that its rows (or clusters) give them;
-the groups' contrasts move along, and divided by their standard deviations they have the correlation
-of the estimates. The more groups move together, the smaller the largest of them, so a correlation
-that rests on few counts is taken to be smaller than it looks; no critical value then exceeds that of
-independent groups.
+A draw moves every cell's sums by a normal with the covariance that its rows (or clusters) give
+them; the groups' contrasts move along, and divided by their standard deviations they have the
+correlation of the estimates. The more groups move together, the smaller the largest of them, so a
+correlation that rests on few counts is taken to be smaller than it looks. No critical value exceeds
+that of independent groups.
 """
 
 from collections.abc import Iterator

@@ -120,8 +120,9 @@ def effective_rows(weight: FloatArray, weight2: FloatArray) -> FloatArray:
     >>> effective_rows(np.array([4.0]), np.array([4.0])).tolist()
     [4.0]
     """
+    kish: FloatArray = np.divide(weight**2, weight2, out=np.zeros_like(weight), where=weight2 > 0)
     # two rows of equal weight are two, however their weights are rounded
-    return np.round(np.divide(weight**2, weight2, out=np.zeros_like(weight), where=weight2 > 0), 9)
+    return np.asarray(np.round(kish, 9), dtype=np.float64)
 
 
 def too_skewed(skewness: FloatArray, score: float) -> BoolArray:

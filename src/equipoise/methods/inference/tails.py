@@ -3,7 +3,7 @@
 T = Σ aⱼ Kⱼ/nⱼ + noise, with Kⱼ binomial. Parts with few expected outcomes are written out one
 outcome at a time; parts with many are summed by a normal with the right skewness, or, where no part
 is small, the whole sum by a saddlepoint. Rows may be a fraction (effective rows of weighted data):
-a binomial of 7.4 rows is the distribution on 0, 1, … 8 whose tails are the incomplete beta function.
+a binomial of 7.4 rows is the distribution on 0 to 8 whose tails are the incomplete beta function.
 """
 
 import numpy as np
@@ -44,8 +44,8 @@ def linear_tails(
     number = small.sum(axis=0)
     for chosen, run in ((number == 0, _large), (number > 0, _with_small)):
         if bool(chosen.any()):
-            some = (x[..., chosen] for x in (n, rates, a, seen, noise, small))
-            up[chosen], down[chosen] = run(*some)
+            n_, r_, a_, s_, e_ = (x[..., chosen] for x in (n, rates, a, seen, noise))
+            up[chosen], down[chosen] = run(n_, r_, a_, s_, e_, small[:, chosen])
     return np.clip(up, 0.0, 1.0), np.clip(down, 0.0, 1.0)
 
 
@@ -179,8 +179,8 @@ def _with_small(
         for close in (False, True):
             chosen = np.flatnonzero((written == w) & ((alone & (number == w + 1)) == close))
             if chosen.size:
-                some = (x[..., chosen] for x in (n, rates, c, seen, noise))
-                up[chosen], down[chosen] = _written_out(*some, w, close)
+                n_, r_, c_, s_, e_ = (x[..., chosen] for x in (n, rates, c, seen, noise))
+                up[chosen], down[chosen] = _written_out(n_, r_, c_, s_, e_, w, close)
     return up, down
 
 
@@ -202,7 +202,7 @@ def _needed(n: FloatArray, rates: FloatArray, c: FloatArray, seen: FloatArray) -
     mean = n * c * rates
     rest = seen - mean.sum(axis=0) + mean
     far = np.divide(rest, c, out=n * rates, where=c != 0)
-    return np.clip(far, 0.0, n)
+    return np.asarray(np.clip(far, 0.0, n))
 
 
 def _outcomes(
@@ -259,8 +259,8 @@ def _written_out(
         stop = int(np.searchsorted(size[ordered], bound, side="right"))
         stop = min(stop, start + max(1, _BLOCK // bound))
         here = ordered[start:stop]
-        some = (x[..., here] for x in (n, rates, c, seen, noise, needed))
-        up[here], down[here] = _block(*some, written, close)
+        n_, r_, c_, s_, e_, k_ = (x[..., here] for x in (n, rates, c, seen, noise, needed))
+        up[here], down[here] = _block(n_, r_, c_, s_, e_, k_, written, close)
         start = stop
     return up, down
 

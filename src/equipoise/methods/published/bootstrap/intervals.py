@@ -11,10 +11,10 @@ import numpy as np
 from equipoise.methods.arrays import FloatArray
 from equipoise.methods.published.bootstrap.data import CellMoments, Totals, observed_totals
 from equipoise.methods.published.bootstrap.estimates import overall_spread
+from equipoise.methods.published.bootstrap.streams import Engine, resampled
 from equipoise.methods.published.bootstrap.sums import GroupTotals, group_totals
 from equipoise.methods.published.bootstrap.targets import target_estimate
 from equipoise.methods.quantiles import quantile
-from equipoise.methods.published.bootstrap.streams import Engine, resampled
 from equipoise.methods.streams import Progress
 from equipoise.methods.targets import Complement, Target
 

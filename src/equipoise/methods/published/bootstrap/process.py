@@ -12,9 +12,9 @@ import numpy as np
 from equipoise.methods.arrays import FloatArray, GroupSums
 from equipoise.methods.published.bootstrap.data import Totals
 from equipoise.methods.published.bootstrap.estimates import GroupEstimates
+from equipoise.methods.published.bootstrap.streams import Engine, resampled
 from equipoise.methods.published.bootstrap.sums import GroupTotals, group_totals
 from equipoise.methods.published.bootstrap.targets import target_estimate
-from equipoise.methods.published.bootstrap.streams import Engine, resampled
 from equipoise.methods.streams import Progress
 from equipoise.methods.targets import Constant, Target
 
