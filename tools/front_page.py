@@ -260,36 +260,6 @@ def folds() -> str:
     )
 
 
-def likelihood_band() -> str:
-    """Misses and widths of the band."""
-    rows = result("paper_003", "band_coverage")["rows"]
-    two = [r["ours"] for r in rows if "misses" in r["figure"] and r["figure"].endswith("both")]
-    wide, narrow = (
-        [r["ours"] for r in rows if r["figure"].endswith(f"groups {size} of rows")]
-        for size in ("at least 1 %", "below 1 %")
-    )
-    return (
-        f"Misses of {min(two):.3f} to {max(two):.3f} at a nominal 0.05 in {len(two)} two-sided "
-        f"worlds; half-widths\n{min(wide):.2f} to {max(wide):.2f} of the published ones in groups "
-        f"above 1 % of the rows, and {max(narrow):.2f} or less of them below."
-    )
-
-
-def likelihood_sides() -> str:
-    """One-sided misses, and those in 89 groups."""
-    rows = result("paper_003", "band_coverage")["rows"]
-    one = [r["ours"] for r in rows if r["figure"].endswith((", lower", ", upper"))]
-    many = [
-        r["ours"]
-        for r in result("paper_003", "crowded")["rows"]
-        if r["figure"].startswith("0/1 metric, 89 groups") and r["figure"].endswith("misses")
-    ]
-    return (
-        f"One-sided {min(one):.3f} to {max(one):.3f}; in 89 groups, {len(many)} worlds, "
-        f"{min(many):.3f} to {max(many):.3f} two-sided."
-    )
-
-
 def result(paper: str, name: str) -> dict[str, Any]:
     """One stored result."""
     place = ROOT / "validation" / paper / "results" / f"{name}.json"
@@ -305,8 +275,6 @@ PARTS = {
     "compas-intervals": compas_intervals,
     "ranges": ranges,
     "folds": folds,
-    "likelihood-band": likelihood_band,
-    "likelihood-sides": likelihood_sides,
 }
 
 

@@ -3,8 +3,8 @@
     python validation/run.py [--full] [paper_000 …]
     python validation/run.py --page
 
-A script is a file of validation/paper_*/ or validation/warranty/ with a function
-run(full: bool = False) -> dict. It writes its own results; this program collects them in
+A script is a file of validation/paper_*/, validation/inference/ or validation/warranty/ with a
+function run(full: bool = False) -> dict. It writes its own results; this program collects them in
 validation/README.md, and fills the measured parts of the front page and the documentation.
 """
 
@@ -15,6 +15,7 @@ import importlib.util
 import json
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,9 @@ from tools import front_page
 
 HERE = Path(__file__).parent
 WARRANTY = "Statistical warranty: how often each audit is wrong where the truth is known"
+INFERENCE = "The inference core: what was asked of it before it became the default"
+WORST = 10
+"""Random designs that are shown, worst first."""
 PAPERS = {
     "paper_000": "Cherian and Candès, Statistical inference for fairness auditing",
     "paper_001": "Feng et al., Is this model reliable for everyone? Testing for strong calibration",
@@ -51,14 +55,14 @@ def main() -> int:
         print(f"{script.parent.name}/{script.stem}: {said(result)} ({spent:.0f} s)", flush=True)
     (HERE / "README.md").write_text(page(), encoding="utf-8")
     front_page.write()
-    return 0 if collected.holds() and all(agrees(result) for _, result in stored()) else 1
+    results = [*stored(), *stored(["inference"])]
+    return 0 if collected.holds() and all(agrees(result) for _, result in results) else 1
 
 
 def scripts(papers: list[str]) -> list[Path]:
     """The files that define run()."""
-    found = [
-        path for folder in ("warranty", *PAPERS) for path in sorted((HERE / folder).glob("*.py"))
-    ]
+    folders = ("inference", "warranty", *PAPERS)
+    found = [path for folder in folders for path in sorted((HERE / folder).glob("*.py"))]
     wanted = [path for path in found if not papers or path.parent.name in papers]
     return [path for path in wanted if "\ndef run(" in path.read_text(encoding="utf-8")]
 
@@ -72,15 +76,17 @@ def load(script: Path) -> Any:
         if spec is None or spec.loader is None:
             raise ImportError(f"{script} cannot be loaded")
         module = importlib.util.module_from_spec(spec)
+        # processes that a script starts look for it by name
+        sys.modules[name] = module
         spec.loader.exec_module(module)
         return module
     finally:
         sys.path.remove(str(script.parent))
 
 
-def stored() -> list[tuple[Path, dict[str, Any]]]:
-    """Every result that has been written."""
-    found = [p for folder in PAPERS for p in sorted((HERE / folder).glob("results/*.json"))]
+def stored(folders: Iterable[str] = PAPERS) -> list[tuple[Path, dict[str, Any]]]:
+    """Every result that has been written, those of the papers unless told."""
+    found = [p for folder in folders for p in sorted((HERE / folder).glob("results/*.json"))]
     return [(path, json.loads(path.read_text(encoding="utf-8"))) for path in found]
 
 
@@ -101,10 +107,10 @@ def page() -> str:
         "",
         "Written by `make validate` (quick) or `make validate-full` (as many replicates as",
         "published). First every table and figure of the five papers with a verdict, then the",
-        "[statistical warranty](#warranty), then every value. *agrees* compares the default method",
-        "with what is claimed, allowing for Monte-Carlo error; a dash marks figures shown for",
-        "comparison only. Corrections of the papers are derived in",
-        "[the errata](../docs/explanation/errata.md).",
+        "[statistical warranty](#warranty), then what the [inference core](#inference) was put",
+        "through, then every value. *agrees* compares the default method with what is claimed,",
+        "allowing for Monte-Carlo error; a dash marks figures shown for comparison only.",
+        "Corrections of the papers are derived in [the errata](../docs/explanation/errata.md).",
         "",
         "## Every table and figure",
         "",
@@ -113,6 +119,9 @@ def page() -> str:
         f'## <a id="warranty"></a>{WARRANTY}',
         "",
         *warranty(),
+        "",
+        f'## <a id="inference"></a>{INFERENCE}',
+        *inference(),
     ]
     paper = ""
     for path, result in stored():
@@ -168,6 +177,15 @@ def warranty() -> list[str]:
         "",
         *table(collected.rows()),
     ]
+
+
+def inference() -> list[str]:
+    """What was asked of the inference core: all small tables, designs once wrong, random ones."""
+    lines = []
+    for path, result in stored(["inference"]):
+        rows = result["rows"][:WORST] if path.stem == "adversarial" else result["rows"]
+        lines += ["", heading(path, result), "", *table(rows)]
+    return lines
 
 
 def table(rows: list[dict[str, Any]]) -> list[str]:

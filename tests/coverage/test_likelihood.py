@@ -1,4 +1,4 @@
-"""Errors of likelihood intervals, joint tests and the band, one fixed seed, binomial limits.
+"""Errors of likelihood intervals and joint tests, one fixed seed, binomial limits.
 
 Each count of errors is held to the range that a rate of exactly 5 % leaves with a chance of at most
 1e-5 on either side, or, where conservative answers are no error, to its upper end.

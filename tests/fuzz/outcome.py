@@ -49,6 +49,26 @@ def check_finding(found: Any) -> None:
     assert not {"nan", "inf", "-inf", "nan,", "nan.", "inf."} & set(said), sentences
     assert str(found)
     assert found._repr_html_()
+    check_sense(found)
+
+
+def check_sense(found: Finding) -> None:
+    """No bound excludes its estimate, no adjustment helps, nobody differs from themselves."""
+    method = getattr(found, "method", None)
+    default = isinstance(method, Mapping) and method.get("kind") == "pivotal"
+    for row in found.rows:
+        p, adjusted = getattr(row, "p", None), getattr(row, "p_adjusted", None)
+        assert p is None or adjusted is None or adjusted >= p, row
+        if getattr(row, "note", "") == "the group is its own target":
+            ends = [getattr(row, name, None) for name in ("lower", "upper", "verdict", "p")]
+            assert ends == [None] * 4, row
+            assert not getattr(row, "flagged", False), row
+            assert not getattr(row, "certified", False), row
+        seen = getattr(row, "disparity", None)
+        if default and seen is not None:
+            low, high = getattr(row, "lower", None), getattr(row, "upper", None)
+            assert low is None or low <= seen + 1e-12 * abs(seen), row
+            assert high is None or high >= seen - 1e-12 * abs(seen), row
 
 
 def _without_names(found: Finding, said: str) -> str:

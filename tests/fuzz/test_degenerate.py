@@ -20,11 +20,10 @@ flag: Any = eq.flag
 VALUE = eq.metric("value", "v")
 BOUNDS = (
     None,
-    "band",
-    "bootstrap",
-    "bootstrap-published",
-    "bootstrap-unscaled",
+    "pivotal",
     "certificates",
+    "bootstrap",
+    "bootstrap-unscaled",
     "certificates-published",
     "certificates-unscaled",
     "likelihood",
@@ -33,16 +32,13 @@ BOUNDS = (
 )
 TESTS = (
     None,
+    "pivotal",
     "bootstrap",
-    "bootstrap-t",
-    "under-null",
-    "score",
-    "likelihood-ratio",
     "likelihood",
     "likelihood-plugin",
     "euclidean",
 )
-RESAMPLED = ("band", "bootstrap", "bootstrap-published", "bootstrap-unscaled", "bootstrap-t")
+DRAWN = ("pivotal", "bootstrap", "certificates")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,18 +120,18 @@ def ask(rng: Rng, world: World) -> Callable[[], Any]:
         more = {"resamples": 40} if _resamples(method) else {}
         return lambda: certify(trail, claim, method=method, tolerance=0.02, rng=seed, **more)
     if verb <= 3:
-        method, control = pick(rng, TESTS), pick(rng, ("bh", "by", "holm"))
+        method, control = pick(rng, TESTS), pick(rng, ("bh", "by", "e-bh", "holm", "max-t"))
         limit = pick(rng, ({}, {"outside": (-0.1, 0.1)}, {"above": 0.02}, {"below": -0.02}))
         more = {"resamples": 40} if str(method).startswith("bootstrap") else {}
         return lambda: flag(
             trail, claim, method=method, control=control, fdr=0.1, rng=seed, **limit, **more
         )
-    method = pick(rng, ("likelihood", "euclidean"))
+    method = pick(rng, (None, "likelihood", "euclidean"))
     return lambda: eq.joint_test(trail, claim, method=method, rng=seed)
 
 
 def _resamples(method: Any) -> bool:
-    return method in RESAMPLED or str(method).startswith("certificates")
+    return str(method).startswith(DRAWN)
 
 
 def test_nothing_follows_from_nothing(record_property: Any) -> None:

@@ -16,8 +16,16 @@ from tests.fuzz.conftest import CASES
 from tests.fuzz.outcome import check_finding, outcome
 from tests.fuzz.tables import Rng, chance, mostly, pick
 
-BY_CERTIFY = (eq.Bootstrap, eq.Certificates, eq.AllRanges, eq.Band, eq.Likelihood, eq.Euclidean)
-BY_FLAG = (eq.Bootstrap, eq.UnderNull, eq.BootstrapT, eq.Likelihood, eq.Euclidean)
+BY_CERTIFY = (
+    eq.Pivotal,
+    eq.Certificates,
+    eq.AllRanges,
+    eq.Bootstrap,
+    eq.BootstrapCertificates,
+    eq.Likelihood,
+    eq.Euclidean,
+)
+BY_FLAG = (eq.Pivotal, eq.Bootstrap, eq.Likelihood, eq.Euclidean)
 Ask = Callable[[eq.Trail], Any]
 # the verbs return one of several findings
 certify: Any = eq.certify
@@ -89,10 +97,12 @@ NO_LIMITS = ("above", "x"), ("outside", 5), ("outside", (1, 0)), ("below", float
 def flag_by(rng: Rng) -> Ask:
     claim, counts = random_claim(rng), tallied(rng)
     method = mostly(rng, (None, None, None, *TESTS), ("nonsense", eq.Euclidean(), *BOUNDS), 0.1)
-    more = seeded(rng, fdr=level(rng), control=pick(rng, ("bh", "by", "holm")))
+    more = seeded(rng, fdr=level(rng), control=pick(rng, ("bh", "by", "e-bh", "holm")))
     if chance(rng, 0.05):
         more["control"] = pick(rng, ("max-t", "max-t", "none", 3))
-    if chance(rng, 0.7):
+    if chance(rng, 0.1):
+        more["population"] = mostly(rng, ("these rows", "people like these"), ("everyone", None, 3))
+    elif chance(rng, 0.7):
         name, limit = mostly(rng, LIMITS, NO_LIMITS)
         more[name] = limit
     if str(method).startswith("bootstrap") or chance(rng, 0.03):
@@ -109,7 +119,7 @@ def flag_by(rng: Rng) -> Ask:
 
 def joint_test(rng: Rng) -> Ask:
     claim, counts = random_claim(rng), tallied(rng)
-    method = mostly(rng, ("likelihood", "euclidean", "likelihood-plugin"), ("band", None, 5))
+    method = mostly(rng, (None, "pivotal", "likelihood", "euclidean", "likelihood-plugin"), ("band", 5))
     more: dict[str, Any] = {"level": level(rng), "rng": 1}
     if chance(rng, 0.05):
         more["at"] = pick(rng, ({"a": 0.1}, {}, {"zz": 1}, {"a": "x"}, 5, {"a": 1e300}))

@@ -24,6 +24,8 @@ from equipoise.worlds import conformal_world, linear_world
 SEED = 20230501
 SIZES = (100, 200, 400, 800, 1600)
 TRIALS, RESAMPLES, LEVEL = 200, 500, 0.9
+SLOW = 25
+"""Trials of the default in the band's world: 1,275 ranges take it a second."""
 SQUARED = eq.metric("squared error", "loss")
 COVERED = eq.metric("coverage of the band", "hit")
 BAND = conformal_world()

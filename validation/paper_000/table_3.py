@@ -93,6 +93,7 @@ def _row(task: str, n: int, name: str, published: float, shares: list[float]) ->
         "published": published,
         "ours": round(value, 4),
         "monte_carlo_error": round(float(error), 4),
+        "trials": len(shares),
         "agrees": bool(value <= RATE + 3 * error) if name == "default" else None,
     }
 

@@ -148,6 +148,7 @@ def _row(n: int, name: str, what: str, hits: list[bool]) -> dict[str, Any]:
         "published": None,
         "ours": round(errors / count, 4),
         "monte_carlo_error": round(standard_error(errors / count, count), 4),
+        "trials": count,
         "in_band": within_band(errors, count, NOMINAL),
         "agrees": agrees,
     }

@@ -109,7 +109,7 @@ def _intervals(
     floor = -math.inf if cells.metric.low is None else cells.metric.low
     ceiling = math.inf if cells.metric.high is None else cells.metric.high
     low, high = core.bounds(score, (0.0, 1.0) if cells.zero_one else (floor, ceiling))
-    notes = tuple(notes_of(core, score))
+    notes = tuple(notes_of(core, score, cells.metric))
     return _Intervals(method=_name(cells), lower=low, upper=high, notes=notes)
 
 

@@ -140,7 +140,7 @@ def _by_scores(
     ends: Any = [[None, None]] * len(bench.collection)
     if intervals and used.size:
         ends = np.stack(tested.bounds(critical.value, limits_of(bench)), axis=1).tolist()
-    chosen, notes = set(used.tolist()), notes_of(core, score, bench.noun)
+    chosen, notes = set(used.tolist()), notes_of(core, score, bench.claim.metric, bench.noun)
     labels = bench.collection.labels()
     smallest = float(np.nanmin(p, initial=1.0)) if used.size else 1.0
     return JointTest(
@@ -262,7 +262,7 @@ def _rows(
     if intervals and used.size:
         own, shadow = intervals_of(bench, method, tested, used, level)
         ends = np.stack([*own, *shadow], axis=1).tolist()
-    made, notes = [], notes_of(bench.core, 0.0)
+    made, notes = [], notes_of(bench.core, 0.0, bench.claim.metric)
     for i, fields in enumerate(group_fields(bench)):
         four = [None if x is None else finite(x) for x in (ends[i] if i in chosen else none[i])]
         note = "" if i in chosen else notes[i] or "not part of the test"

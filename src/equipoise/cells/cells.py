@@ -97,6 +97,8 @@ class Cells:
     """What the rows were read from."""
     clusters: ClusterTable | None = field(default=None, repr=False)
     """Totals by cluster, if the trail has a cluster column."""
+    values: tuple[float, ...] = ()
+    """All the values that the metric can take, where they are few and known."""
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -227,6 +227,7 @@ def _cells(
         excluded=excluded,
         source=scan.source,
         clusters=by_cluster,
+        values=counted.values,
         **merged,
     )
 
@@ -239,6 +240,7 @@ def _without_cluster(counted: Tally, unknown: BoolArray) -> Tally:
         moments=each_once(lambda sums: np.where(unknown, 0.0, sums), counted.moments),
         excluded=counted.excluded | missing,
         zero_one=counted.zero_one,
+        values=counted.values,
     )
 
 

@@ -150,6 +150,9 @@ class Query:
                 sums[f"{prefix}below"] = when(known & (value < metric.low), nw.lit(1.0))
             if metric.high is not None:
                 sums[f"{prefix}above"] = when(known & (value > metric.high), nw.lit(1.0))
+        if metric.values:
+            other = all_of(value != v for v in metric.values)
+            sums[f"{prefix}strange"] = when(known & other, nw.lit(1.0))
         return sums
 
     def _counts(self, metric: Metric) -> nw.Expr:

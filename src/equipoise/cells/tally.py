@@ -33,6 +33,8 @@ class Tally:
     """Rows left out because the metric reads something that is missing."""
     zero_one: bool
     """Whether every value is 0 or 1."""
+    values: tuple[float, ...] = ()
+    """All the values there can be, where they are few and known."""
 
 
 def tally(scan: Scan, position: int) -> Tally:
@@ -82,7 +84,14 @@ def _local(scan: Scan, metric: Metric) -> Tally:
         moments=each_once(lambda sums: np.where(counts, sums, 0.0), moments),
         excluded=excluded,
         zero_one=zero_one,
+        values=_few(value[counts]),
     )
+
+
+def _few(value: FloatArray) -> tuple[float, ...]:
+    """The values found, if they are among −1, 0 and 1."""
+    # differences of 0/1 roles; other values that occur say nothing of those that could
+    return (-1.0, 0.0, 1.0) if bool(np.isin(value, (-1.0, 0.0, 1.0)).all()) else ()
 
 
 def _local_moments(
@@ -130,7 +139,9 @@ def _pushed(scan: Scan, metric: Metric, reads: tuple[str, ...], prefix: str) -> 
     present = [total(table, "present") - total(table, "missing_weight")]
     present += [total(table, f"{prefix}present{i}") for i in range(len(reads))]
     excluded = {f"missing {name}": present[i] - present[i + 1] for i, name in enumerate(reads)}
-    return Tally(rows=rows, moments=moments, excluded=excluded, zero_one=zero_one)
+    return Tally(
+        rows=rows, moments=moments, excluded=excluded, zero_one=zero_one, values=metric.values
+    )
 
 
 def _only_zero_one(metric: Metric, table: Columns, prefix: str) -> bool:
@@ -161,6 +172,13 @@ def _check_metric(scan: Scan, metric: Metric, reads: tuple[str, ...], prefix: st
                 f"{rows_text(beyond)} they are. Correct these rows, or bound the metric with "
                 ".clip(low, high)."
             )
+    strange = total(table, f"{prefix}strange")
+    if strange:
+        known = ", ".join(f"{value:g}" for value in metric.values)
+        raise TrailError(
+            f"Metric {metric.name!r} says its values are {known}; on {rows_text(strange)} it is "
+            "something else. Correct these rows, or leave values= out."
+        )
 
 
 def _check_defined(metric: Metric, reads: tuple[str, ...], table: Columns, prefix: str) -> None:

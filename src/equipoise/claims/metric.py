@@ -6,7 +6,8 @@ is all; every audit then knows it.
 """
 
 import dataclasses
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -55,6 +56,8 @@ class Metric(Written):
     """Whether values beyond low and high are moved to them."""
     by_role: bool = False
     """Whether its names are roles, even on a table with a column of that name."""
+    values: tuple[float, ...] = ()
+    """All the values it can take, where they are few: counts then say everything."""
 
     def __post_init__(self) -> None:
         # A plan file may build a metric as well, so the value itself checks its fields.
@@ -66,6 +69,7 @@ class Metric(Written):
             raise ClaimError(
                 f"A metric's low must be below its high; got {ends[0]:g}, {ends[1]:g}."
             )
+        object.__setattr__(self, "values", _rising(self.values))
         for text in (self.value, "1 == 1" if self.where is None else self.where):
             if not isinstance(text, str | nw.Expr):
                 raise ClaimError(
@@ -113,7 +117,9 @@ class Metric(Written):
             raise ClaimError(f"{self.name!r} has no value in the range it is clipped to.")
         # Any other range moves 0 or 1 to somewhere between them.
         kept = self.zero_one and (low, high) == (0, 1)
-        return dataclasses.replace(self, name=name, low=low, high=high, clipped=True, zero_one=kept)
+        return dataclasses.replace(
+            self, name=name, low=low, high=high, clipped=True, zero_one=kept, values=()
+        )
 
     def formulas(self) -> tuple[Formula, ...]:
         """The formulas written as text."""
@@ -153,16 +159,37 @@ def metric(
     low: float | None = None,
     high: float | None = None,
     harm: Harm = "both",
+    values: Iterable[float] = (),
 ) -> Metric:
     """A metric of your own: the average of ``value`` over the rows ``where`` holds.
 
     ``value`` and ``where`` are a column name, a formula such as ``"abs(label - score)"``, or a
-    narwhals expression (which works everywhere except in a plan file).
+    narwhals expression (which works everywhere except in a plan file). ``values`` lists all that
+    it can be, if that is two or three equally spaced numbers such as -1, 0 and 1: tests and bounds
+    then rest on counts.
 
     >>> metric("late", "days_late > 3", where="label == 1")
     Metric(late)
     """
-    return Metric(name=name, value=value, where=where, low=low, high=high, harm=harm)
+    known = _rising(values)
+    if known:
+        low = known[0] if low is None else low
+        high = known[-1] if high is None else high
+    return Metric(name=name, value=value, where=where, low=low, high=high, harm=harm, values=known)
+
+
+def _rising(values: Iterable[float]) -> tuple[float, ...]:
+    """The values of a metric in order."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ClaimError(f"A metric's values are numbers such as (-1, 0, 1); got {values!r}.")
+    known = tuple(sorted({real("A metric's value", value) for value in values}))
+    gaps = [b - a for a, b in itertools.pairwise(known)]
+    if known and (len(known) not in (2, 3) or max(gaps) - min(gaps) > 1e-9 * max(gaps)):
+        raise ClaimError(
+            f"A metric's values are two or three equally spaced numbers; got {list(known)}. Leave "
+            "values= out for any other metric."
+        )
+    return known
 
 
 def _rate(name: str, value: str, where: str | None, harm: Harm, *roles: str) -> Metric:

@@ -76,9 +76,11 @@ def test_counts_that_came_from_elsewhere_have_no_rows() -> None:
     counts = eq.tally(_read(_table()), BRIER)
     sent = eq.Tallied.from_json(counts.to_json())
     with pytest.raises(eq.TrailError, match=r"needs single rows, and these are counts.*moments"):
-        eq.certify(sent, BRIER, rng=1)
+        eq.certify(sent, BRIER, method="bootstrap", rng=1)
     moments = eq.Bootstrap(engine="moments", resamples=60)
     trail = _read(_table())
+    # the default needs no rows, only their sums
+    assert eq.certify(sent, BRIER, rng=1) == eq.certify(trail, BRIER, rng=1)
     found, wanted = (eq.certify(rows, BRIER, method=moments, rng=1) for rows in (sent, trail))
     assert found == wanted
 

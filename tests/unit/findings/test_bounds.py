@@ -21,7 +21,7 @@ def bounds(**options: Any) -> Bounds:
 
 
 @pytest.mark.parametrize("side", ["lower", "upper", "both"])
-@pytest.mark.parametrize("method", ["band", "bootstrap"])
+@pytest.mark.parametrize("method", ["pivotal", "bootstrap"])
 def test_another_level_moves_only_the_sides_asked_for(side: str, method: str) -> None:
     found = bounds(side=side, method=method, resamples=200)
     wider, same = found.at(0.99), found.at(found.level)
@@ -39,28 +39,48 @@ def test_another_level_moves_only_the_sides_asked_for(side: str, method: str) ->
     assert any(w != r for w, r in zip(wider.rows, found.rows, strict=True))
 
 
-def test_the_statistic_of_a_side_is_the_deviation_on_it() -> None:
-    found = bounds(method="bootstrap", resamples=20)
-    drawn = dataclasses.replace(found, draws=((-3.0, 1.0), (-0.5, 2.0)))
-    said = {
-        side: list(dataclasses.replace(drawn, side=side).statistics())
-        for side in ("lower", "upper", "both")
-    }
-    # A lower bound fails where the estimate is too high, an upper one where it is too low.
-    assert said == {"lower": [1.0, 2.0], "upper": [3.0, 0.5], "both": [3.0, 2.0]}
-
-
-def test_a_single_row_shows_nothing_unless_it_is_its_own_target() -> None:
+def test_rows_are_judged_by_their_bounds_and_by_nothing_else() -> None:
     found = bounds(tolerance=0.9)
     row = dataclasses.replace(found.rows[0], n=1, note="", lower=-0.1, upper=0.1)
-    alone, certain = found.judged(row), found.judged(dataclasses.replace(row, reach=0.0))
-    assert (str(alone.verdict), alone.note) == (
+    one = found.judged(row)
+    assert (str(one.verdict), one.note) == ("shown", "")
+    open_ = found.judged(dataclasses.replace(row, lower=-2.0, upper=2.0))
+    assert (open_.lower, open_.upper) == (-1.0, 1.0)
+    assert (str(open_.verdict), open_.note) == (
         "undetermined",
         "n = 1 is too small to exclude anything",
     )
-    assert (str(certain.verdict), certain.note) == ("shown", "")
-    two = found.judged(dataclasses.replace(row, n=2))
-    assert (str(two.verdict), two.note) == ("shown", "")
+    silent = found.judged(
+        dataclasses.replace(row, lower=None, upper=None, reach=None, note="one row only")
+    )
+    assert (str(silent.verdict), silent.note) == ("undetermined", "one row only")
+    itself = dataclasses.replace(
+        row, lower=None, upper=None, reach=None, note="the group is its own target", verdict=None
+    )
+    assert found.judged(itself) is itself
+
+
+@pytest.mark.parametrize("side", ["lower", "upper"])
+def test_a_bound_from_the_other_side_may_show_that_a_limit_is_not_kept(side: Any) -> None:
+    found = bounds(side=side, tolerance=0.0)
+    ends: dict[str, Any] = {"lower": -0.3} if side == "lower" else {"upper": 0.3}
+    row = dataclasses.replace(
+        found.rows[0], note="", verdict=None, **{"lower": None, "upper": None, **ends}
+    )
+    sign = -1 if side == "lower" else 1
+    for against, verdict in ((None, "undetermined"), (-0.1 * sign, "undetermined")):
+        assert str(found.judged(row, against).verdict) == verdict
+    assert str(found.judged(row, 0.1 * sign).verdict) == "shown not"
+
+
+def test_without_any_answer_another_level_changes_nothing() -> None:
+    table = pl.DataFrame({"g": ["a", "b"] * 5, "x": [0.1 * i for i in range(10)]})
+    claim = eq.gap(eq.metric("x", "x"), across="g")
+    found = eq.certify(eq.read(table), claim, tolerance=0.2, rng=1)
+    assert all(row.note.startswith("too few rows") for row in found.rows)
+    moved = found.at(0.99)
+    assert moved.rows == found.rows
+    assert (moved.level, "99 %" in moved.guarantee) == (0.99, True)
 
 
 def test_the_verdict_on_all_groups_is_that_of_the_worst() -> None:
@@ -71,7 +91,9 @@ def test_the_verdict_on_all_groups_is_that_of_the_worst() -> None:
     for rows, verdict in (
         (shown, eq.Verdict.SHOWN),
         (shown + unclear, eq.Verdict.UNDETERMINED),
-        ([*shown, dataclasses.replace(shown[0], verdict=None)], eq.Verdict.UNDETERMINED),
+        # a group that is its own target has no verdict, and if there is nobody else none is shown
+        ([*shown, dataclasses.replace(shown[0], verdict=None)], eq.Verdict.SHOWN),
+        ([dataclasses.replace(shown[0], verdict=None)], eq.Verdict.UNDETERMINED),
     ):
         assert dataclasses.replace(found, rows=tuple(rows)).conclusion is verdict
 
@@ -93,7 +115,7 @@ def test_sentences_name_the_furthest_on_each_side() -> None:
 def test_the_worst_range_of_each_width(side: Any, worst: Any) -> None:
     rng = np.random.default_rng(4)
     table = pl.DataFrame({"x": rng.integers(0, 5, 400), "d": rng.integers(0, 2, 400)})
-    claim = eq.gap("selection_rate", across=eq.intervals("x"))
+    claim = eq.gap("selection_rate", across=eq.intervals("x"), target=0.5)
     found = eq.certify(eq.read(table, prediction="d"), claim, side=side, rng=1)
     curve = found.by_width()
     assert [point["width"] for point in curve] == [0, 1, 2, 3, 4]

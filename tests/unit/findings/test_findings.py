@@ -190,7 +190,8 @@ def test_parts_words_and_counts_are_checked() -> None:
         ({"side": "left"}, "'side' must be one of 'lower', 'upper', 'both'; got 'left'"),
         ({"limits": [0.0]}, r"'limits' must be a list of 2; got \[0.0\]"),
         ({"rows": [{**data["rows"][0], "verdict": "yes"}]}, "'verdict' must be one of 'shown'"),
-        ({"atoms": {**data["atoms"], "depth": "1"}}, "'atoms' field 'depth' must be a whole"),
+        ({"quantiles": [1.0, "2"]}, "'quantiles' must be a number; got '2'"),
+        ({"recipe": [1]}, r"'recipe' must be a mapping; got \[1\]"),
         (
             {"provenance": {**data["provenance"], "excluded": {"no label": "3"}}},
             "'excluded', 'no label', must be a whole number; got '3'",

@@ -68,7 +68,8 @@ def test_several_claims_are_shown_only_together() -> None:
 
 
 def test_a_joint_test_says_what_is_ruled_out_and_what_is_not() -> None:
-    found = eq.joint_test(TRAIL, RACE, rng=1)
+    assert eq.joint_test(TRAIL, RACE, rng=1).conclusion is SHOWN_NOT
+    found = eq.joint_test(TRAIL, RACE, method="likelihood", rng=1)
     assert found.rejected
     assert found.conclusion is SHOWN_NOT
     assert found.sentences()[0].startswith("At least one group's false positive rate differs")

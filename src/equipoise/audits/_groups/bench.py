@@ -17,6 +17,7 @@ from equipoise.cells.tallied import Tallied
 from equipoise.cells.targets import reference_cells
 from equipoise.claims import Claim, Ratio
 from equipoise.claims import target as targets
+from equipoise.claims.metric import Metric
 from equipoise.errors import ClaimError, OptionError
 from equipoise.methods.arrays import BoolArray, FloatArray
 from equipoise.methods.inference.clusters import ClusterSums
@@ -141,6 +142,7 @@ def make_core(cells: Cells, target: Target, collection: Collection, *, relative:
         zero_one=cells.zero_one,
         weighted=cells.weighted,
         clusters=cluster_sums(cells, target),
+        values=cells.values,
     )
 
 
@@ -270,17 +272,16 @@ def group_fields(bench: Bench) -> list[dict[str, Any]]:
     ]
 
 
-def notes_of(core: Core, score: float, noun: str = "group") -> list[str]:
+def notes_of(core: Core, score: float, metric: Metric, noun: str = "group") -> list[str]:
     """Why each group has no answer, in words; empty if it has one."""
+    open_ended = metric.low is None or metric.high is None
+    clipped = ", or a metric bounded with .clip(low, high)" if open_ended else ""
     needed: FloatArray = rows_needed(core.comparison.rows, core.skewness, score)
     out = []
     for status, rows in zip(core.status.tolist(), needed.tolist(), strict=True):
         said = _said(status, noun)
         if status == Status.SKEWED:
-            said = (
-                f"too skewed for its rows: about {_about(rows)} would be needed, or a metric "
-                "bounded with .clip(low, high)"
-            )
+            said = f"too skewed for its rows: about {_about(rows)} would be needed{clipped}"
         out.append(said)
     return out
 

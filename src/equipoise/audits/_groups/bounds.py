@@ -55,7 +55,7 @@ def _by_scores(bench: Bench, options: CertifyOptions, seed: Seed, progress: Prog
         recipe=stored(core),
         guarantee="",
         assumption=_trust(bench),
-        notes=tuple(notes_of(core, score, bench.noun)),
+        notes=tuple(notes_of(core, score, bench.claim.metric, bench.noun)),
     )
 
 

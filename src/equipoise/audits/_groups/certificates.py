@@ -32,7 +32,7 @@ def certify_bench(
         # 1 − 0.9 is a hair below 0.1, which must not cost a certificate
         certified = np.nan_to_num(worst, nan=1.0) <= (1 - options.level) * (1 + 1e-9)
         engine, trust = "normal scores of all groups, stepped down", _trust(bench)
-        notes = notes_of(core, score, bench.noun)
+        notes = notes_of(core, score, bench.claim.metric, bench.noun)
     else:
         certified, values, engine = bootstrap_certificates(bench, options, limit, seed, progress)
         worst, trust = np.array(values), "large-sample approximation by the bootstrap, as published"

@@ -77,7 +77,7 @@ def flag_bench(bench: Bench, options: FlagOptions, seed: Seed, progress: Progres
     else:
         adjusted = _ADJUST[options.control](p)
     if isinstance(chosen, Pivotal):
-        notes = notes_of(core, score, bench.noun)
+        notes = notes_of(core, score, bench.claim.metric, bench.noun)
     else:
         notes = list(published_notes(bench, ~np.isnan(p) | small, chosen))
     notes = _notes(notes, p, small)
@@ -369,5 +369,6 @@ def _dependence(bench: Bench, options: FlagOptions) -> list[str]:
     # Benjamini and Yekutieli (2001): BH holds under positive regression dependence
     return [
         f"false discovery rate proved if the {bench.noun}s' estimates are positively dependent, "
-        "measured to hold for groups against everyone ('by' and 'e-bh' hold under any dependence)"
+        f"measured to hold for {bench.noun}s against everyone ('by' and 'e-bh' hold under any "
+        "dependence)"
     ]

@@ -79,8 +79,8 @@ def stepped_down(
 
 def exactness(bench: Bench, *, many: bool) -> str:
     """How far the error rate can be trusted, in words."""
-    core = bench.core
-    joint = "; groups are joined by normal scores with fitted correlations" if many else ""
+    core, noun = bench.core, bench.noun
+    joint = f"; {noun}s are joined by normal scores with fitted correlations" if many else ""
     if bench.cells.clusters is not None:
         return (
             "asymptotic in the number of clusters, guarded by leaving each out once and by their "
@@ -88,9 +88,11 @@ def exactness(bench: Bench, *, many: bool) -> str:
         )
     if not core.counted:
         return (
-            "asymptotic, by each group's own spread corrected for skewness, guarded by not "
-            f"answering groups too skewed for their rows{joint}"
+            f"asymptotic, by each {noun}'s own spread corrected for skewness, guarded by not "
+            f"answering {noun}s too skewed for their rows{joint}"
         )
+    if not bench.cells.zero_one:
+        return f"near exact in each group, by tails of counts of its few values{joint}"
     if bench.cells.weighted:
         return f"asymptotic, by counts that weighted rows are worth{joint}"
     if isinstance(bench.target, Constant):

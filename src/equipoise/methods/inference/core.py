@@ -25,6 +25,7 @@ from equipoise.methods.inference.joint import (
     RowDraws,
     joint_law,
 )
+from equipoise.methods.inference.multinomial import FewValuedPivot
 from equipoise.methods.inference.student import (
     LEAST_ROWS,
     Spread,
@@ -35,7 +36,7 @@ from equipoise.methods.inference.student import (
     too_skewed,
 )
 from equipoise.methods.inference.tails import Tails
-from equipoise.methods.targets import Target
+from equipoise.methods.targets import Custom, Target
 
 SURE_DEGREES = 30.0
 """Degrees of freedom from which a group's own clustering is believed."""
@@ -145,8 +146,11 @@ def core_of(
     zero_one: bool,
     weighted: bool,
     clusters: ClusterSums | None = None,
+    values: tuple[float, ...] = (),
 ) -> Core:
     """The core of a question, from cell sums.
+
+    ``values`` are all that the metric can be, where they are two or three equally spaced numbers.
 
     >>> from equipoise.methods.inference.comparison import plain_moments
     >>> from equipoise.methods.targets import Constant
@@ -166,11 +170,15 @@ def core_of(
     factor = found.factor(np.where(np.isfinite(found.estimate), found.estimate, 1.0))
     left_out = None if clusters is None else leave_out(clusters, found, sums)
     spread = row_spread(found, factor) if left_out is None else left_out.spread(factor)
-    counted = zero_one and found.tilts is None
+    few = bool(values) and not zero_one and not weighted and clusters is None
+    few = few and found.tilts is None and not isinstance(target, Custom)
+    counted = (zero_one or few) and found.tilts is None
     status = found.status
     ok = status == Status.OK
-    if counted:
-        pivot: Pivot = _counts(cells, found, factor, spread, weighted, left_out)
+    if few:
+        pivot: Pivot = FewValuedPivot(comparison=found, values=values)
+    elif counted:
+        pivot = _counts(cells, found, factor, spread, weighted, left_out)
     elif left_out is None:
         pivot = StudentPivot(comparison=found)
     else:

@@ -4,8 +4,8 @@ As with 0/1 metrics, a disparity of δ fixes a contrast of the parts' means. The
 probabilities of the values under it give the distribution of the contrast, which lies on a lattice,
 and its two tails beyond what was seen are the p-values of δ. Two things stay open: the level of the
 means and how many rows differ from the middle value. The tails are the largest over the fitted
-probabilities and half a standard error either side along both; enumerated over all tables of up to
-twelve rows, and of two parts of 3 to 40, that keeps the error rate to within half a point.
+probabilities and half a standard error along both; enumerated over all tables of up to twelve rows,
+and of two parts of up to 40, that keeps the error rate to within half a point.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,24 +16,26 @@ from scipy.special import log_ndtr, ndtr, rel_entr
 
 from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
 from equipoise.methods.inference.comparison import Comparison, over
+from equipoise.methods.inference.counts import (
+    OPEN_STEPS,
+    PLENTY,
+    SHAKY,
+    SHARE_MOVES,
+    SHARE_STEPS,
+)
 from equipoise.methods.inference.tails import Tails
 
-PLENTY = 1000.0
-"""A part whose sum has this variance, in steps, is as good as normal."""
-LARGE = 100.0
-"""A part whose sum has this variance is close enough to a normal with skewness."""
-FEW = 25.0
-"""Above this variance the level of the means hardly matters beside the spread."""
-OPEN_CHANCES = 0.5
-"""Standard errors by which what a disparity leaves open is moved either way."""
+LEVEL_STEPS = ((0.5, 25.0), (1.0, 5.0))
+"""Standard errors by which the level of the means is moved either way, and up to which variance of
+a part's sum, if there are three values; above that it hardly matters beside the spread."""
+SPREAD_STEP = 0.5
+"""Standard errors by which the spread is raised; less of it never made a tail larger."""
 PULL = 0.5
 """Rows of each value that are added where a value that nobody has must not look impossible."""
-SHAKY = 0.03
-"""Where shares add more than this to the variance, their likely values are sought."""
 FAINT = 1e-3
 """Noise that adds less than this to the variance is not felt."""
-SHARE_STEPS = (13, 7, 7)
-"""Values that are tried, in ever narrower ranges."""
+LARGE = 100.0
+"""A part whose sum has this variance is close enough to a normal with skewness."""
 REACH = 6.0
 """Standard deviations, and half a dozen outcomes more, to which small parts are written out."""
 WIDEST = 1 << 12
@@ -56,7 +58,7 @@ class FewValuedPivot:
     >>> found = compare(sums, Constant(value=0.0), lambda x: x)
     >>> up, down = FewValuedPivot(comparison=found).tails(np.zeros(1), np.array([0]))
     >>> up.round(3).tolist(), down.round(3).tolist()
-    ([0.052], [0.987])
+    ([0.052], [0.983])
     """
 
     comparison: Comparison
@@ -78,196 +80,245 @@ class FewValuedPivot:
     def error(self) -> FloatArray:
         """About the standard error of the disparity, never zero: where a search starts."""
         found = self.comparison
-        factor = found.factor(np.where(np.isfinite(self.estimate), self.estimate, 1.0))
-        counts = self._counts(found)
-        rows = np.maximum(counts.sum(axis=0), 0.5)
-        a = found.slopes(factor) * found.parts.weight * self._step
-        chance = self._pulled(counts, rows)
-        own = (a**2 * _variance(chance) / rows).sum(axis=0)
-        variance = own + _noise(found, factor, self._means(chance))
+        case = self._case(np.where(np.isfinite(self.estimate), self.estimate, 1.0), found)
+        chance = case.pulled(case.counts)
+        variance = case.own_variance(chance) + case.noise(chance)
         unit = found.target.scale * found.theta if found.relative else 1.0
         return np.asarray(np.sqrt(np.maximum(variance, 1e-30)) / np.maximum(np.abs(unit), 1e-12))
 
     def tails(self, disparity: FloatArray, chosen: IntArray) -> Tails:
         """Chances, if the disparity were this, of an estimate as high, and as low, as was seen."""
-        found = self.comparison.some(chosen)
-        counts = self._counts(found)
-        n = counts.sum(axis=0)
-        factor, aim = found.factor(disparity), found.aim(disparity)
-        likely = found.reweighed(self._likely_shares(found, counts, factor, aim))
-        a = _contrast(likely, n, factor)
-        fitted = self._fitted(counts, a, aim)
-        # the statistic keeps the observed shares; how unlikely they are is part of it
-        means = self._means(fitted)
-        effect = likely.slopes(factor) * means - likely.intercepts(factor, means)
-        b = np.where(a != 0, likely.slopes(factor) * found.parts.weight, 0.0) * self._step
-        seen = (b * _mean(over(counts, n))).sum(axis=0, where=n > 0)
-        seen = seen + (effect * found.parts.weight).sum(axis=0)
-        many = np.where(a != 0, n * _variance(fitted), np.inf).min(axis=0) >= PLENTY
-        up, down = np.zeros(seen.shape), np.zeros(seen.shape)
-        for place, chance in self._cases(n, fitted, a, aim):
-            noise = _noise(likely.some(place), factor[place], self._means(chance))
-            own = (b[:, place] ** 2 * _variance(chance) / np.maximum(n[:, place], 1.0)).sum(axis=0)
-            # with and without: the noise of shares would halve the chance of the outcome itself
-            noisy = noise > FAINT * own
-            plain = ~noisy | ~many[place]
-            for extra, here in ((0.0, np.flatnonzero(plain)), (1.0, np.flatnonzero(noisy))):
-                if here.size == 0:
-                    continue
-                at = place[here]
-                high, low = lattice_tails(
-                    n[:, at], chance[..., here], b[:, at], seen[at], extra * noise[here]
-                )
-                up[at], down[at] = np.maximum(up[at], high), np.maximum(down[at], low)
+        up, down = np.zeros(disparity.shape), np.zeros(disparity.shape)
+        case = self._case(disparity, self.comparison.some(chosen))
+        for place, here, drawn in _with_shares(case):
+            for at, chance, seen, noise in _with_open_chances(here, drawn):
+                rows, a = here.found.parts.rows[:, at], here.effects[:, at]
+                high, low = lattice_tails(rows, chance, a, seen, noise)
+                up[place[at]] = np.maximum(up[place[at]], high)
+                down[place[at]] = np.maximum(down[place[at]], low)
         return up, down
 
+    def _case(self, disparity: FloatArray, found: Comparison) -> "_Case":
+        return _Case(
+            found=found,
+            counts=_counts(found, self.values),
+            factor=found.factor(disparity),
+            aim=found.aim(disparity),
+            values=self.values,
+        )
+
+
+def _counts(found: Comparison, values: tuple[float, ...]) -> FloatArray:
+    """Rows with each value, ``(3, parts, G)``, from sums of the metric and its square."""
+    m, middle, step = found.parts, (values[0] + values[-1]) / 2, (values[-1] - values[0]) / 2
+    first = (m.total - middle * m.rows) / step
+    second = (m.square2 - 2 * middle * m.total + middle**2 * m.rows) / step**2
+    high = np.clip(np.round((second + first) / 2), 0.0, m.rows)
+    low = np.clip(np.round((second - first) / 2), 0.0, m.rows - high)
+    return np.stack([low, m.rows - low - high, high])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """What a disparity asks of each group; values are counted −1, 0, 1, two of them as the ends."""
+
+    found: Comparison
+    """Groups beside their target; weights are the shares that parts are thought to have."""
+    counts: FloatArray
+    factor: FloatArray
+    aim: FloatArray
+    values: tuple[float, ...]
+
+    def some(self, where: IntArray) -> "_Case":
+        return replace(
+            self,
+            found=self.found.some(where),
+            counts=self.counts[..., where],
+            factor=self.factor[where],
+            aim=self.aim[where],
+        )
+
+    def reweighed(self, times: FloatArray) -> "_Case":
+        return replace(self, found=self.found.reweighed(times))
+
     @property
-    def _step(self) -> float:
-        """What one step of the lattice −1, 0, 1 is worth; two values are its ends."""
+    def middle(self) -> float:
+        return (self.values[0] + self.values[-1]) / 2
+
+    @property
+    def step(self) -> float:
         return (self.values[-1] - self.values[0]) / 2
 
     @property
-    def _middle(self) -> float:
-        return (self.values[-1] + self.values[0]) / 2
+    def contrast(self) -> FloatArray:
+        """Coefficients of the parts' means; what cancels leaves dust."""
+        a = self.found.slopes(self.factor) * self.found.parts.weight
+        return np.where((np.abs(a) > 1e-12) & (self.found.parts.rows > 0), a, 0.0)
 
-    def _means(self, chance: FloatArray) -> FloatArray:
-        """Means of the metric, from probabilities of the lattice."""
-        return np.asarray(self._middle + self._step * _mean(chance))
+    @property
+    def effects(self) -> FloatArray:
+        """Coefficients of the means that were seen, in lattice steps, with the observed shares."""
+        a = self.found.slopes(self.factor) * self.found.parts.rows
+        return np.where(self.contrast != 0, a * self.step, 0.0)
 
-    def _counts(self, found: Comparison) -> FloatArray:
-        """Rows with each value, ``(3, parts, G)``, from sums of the metric and its square."""
-        m, middle = found.parts, self._middle
-        first = (m.total - middle * m.rows) / self._step
-        second = (m.square2 - 2 * middle * m.total + middle**2 * m.rows) / self._step**2
-        high = np.clip(np.round((second + first) / 2), 0.0, m.rows)
-        low = np.clip(np.round((second - first) / 2), 0.0, m.rows - high)
-        return np.stack([low, m.rows - low - high, high])
+    def means(self, chance: FloatArray) -> FloatArray:
+        """Means of the metric."""
+        return np.asarray(self.middle + self.step * _mean(chance))
 
-    def _pulled(self, counts: FloatArray, rows: FloatArray) -> FloatArray:
+    def mixture(self, chance: FloatArray) -> FloatArray:
+        """Effect of one more row of a part, beyond what its values do, ``(parts, G)``."""
+        means = self.means(chance)
+        slopes, intercepts = (
+            self.found.slopes(self.factor),
+            self.found.intercepts(self.factor, means),
+        )
+        effect = slopes * means - intercepts
+        # shares cannot matter where group and target are one part each
+        dust = 1e-7 * (np.abs(slopes * means) + np.abs(intercepts)).max(axis=0)
+        return np.where(np.abs(effect) > dust, effect, 0.0)
+
+    def own_variance(self, chance: FloatArray) -> FloatArray:
+        """Variance of the contrast at given shares."""
+        rows = np.maximum(self.found.parts.rows, 0.5)
+        return np.asarray((self.effects**2 * _variance(chance) / rows).sum(axis=0))
+
+    def noise(self, chance: FloatArray) -> FloatArray:
+        """Variance from parts' shares of the population, and from a custom target."""
+        mixed = (self.found.parts.rows * self.mixture(chance) ** 2).sum(axis=0)
+        return np.asarray(np.maximum(mixed + self.found.custom_variance(self.factor), 0.0))
+
+    def seen(self, fitted: FloatArray) -> FloatArray:
+        """The contrast that was seen; how unlikely the observed shares are is part of it."""
+        rows = self.found.parts.rows
+        own = self.effects * _mean(self.counts) / np.maximum(rows, 1.0)
+        return np.asarray((own + self.mixture(fitted) * rows).sum(axis=0))
+
+    def fitted(self, counts: FloatArray) -> FloatArray:
+        """Most likely probabilities under the disparity."""
+        a = self.contrast
+        return constrained_chances(counts, a, (self.aim - self.middle * a.sum(axis=0)) / self.step)
+
+    def missed(self, chance: FloatArray) -> BoolArray:
+        """Where no probabilities can have the disparity."""
+        a, means = self.contrast, self.means(chance)
+        size = (np.abs(a) * np.maximum(np.abs(means), self.step)).sum(axis=0) + np.abs(self.aim)
+        return np.asarray(np.abs((a * means).sum(axis=0) - self.aim) > 1e-9 * size)
+
+    def pulled(self, counts: FloatArray) -> FloatArray:
         """Probabilities away from zero, of the values that there are."""
-        some = np.array([PULL, PULL * (len(self.values) > 2), PULL])[:, None, None]
-        return np.asarray((counts + some) / (rows + some.sum()))
+        extra = np.array([PULL, PULL * (len(self.values) > 2), PULL])[:, None, None]
+        return np.asarray((counts + extra) / (counts.sum(axis=0) + extra.sum()))
 
-    def _fitted(self, counts: FloatArray, a: FloatArray, aim: FloatArray) -> FloatArray:
-        """Most likely probabilities under a contrast of the metric's means."""
-        centred = (aim - self._middle * a.sum(axis=0)) / self._step
-        return constrained_chances(counts, a, centred)
 
-    def _cases(
-        self, n: FloatArray, fitted: FloatArray, a: FloatArray, aim: FloatArray
-    ) -> Iterator[tuple[IntArray, FloatArray]]:
-        """The fitted probabilities, and those moved along what the disparity leaves open."""
-        yield np.arange(aim.size), fitted
-        pulled = self._pulled(n * fitted, n)
-        least = np.where(a != 0, n * _variance(fitted), np.inf).min(axis=0)
-        for wish, signs, below in self._wishes(n, pulled, a):
-            along = _open_direction(n, pulled, a, wish)
+# --- what a disparity leaves open ----------------------------------------------------------------
+
+
+def _with_shares(case: _Case) -> Iterator[tuple[IntArray, _Case, bool]]:
+    """The observed shares of the parts, and where they matter likely ones and some around them."""
+    yield np.arange(case.aim.size), case, False
+    shaky = np.flatnonzero(_shares_matter(case))
+    if shaky.size == 0:
+        return
+    common = np.asarray(case.found.in_group * case.found.in_target > 0)
+    centre, error = _likely_odds(case.some(shaky), common)
+    size = case.found.parts.rows[:, shaky].sum(axis=0)
+    for by, most in SHARE_MOVES:
+        here = np.flatnonzero(size <= most)
+        if here.size:
+            times = np.where(common, np.exp(centre[here] + by * error[here]), 1.0)
+            yield shaky[here], case.some(shaky[here]).reweighed(times), True
+
+
+def _shares_matter(case: _Case) -> BoolArray:
+    """Where the shares of the parts add something to the variance, or forbid the disparity."""
+    if not case.found.target.mixed:
+        return np.zeros(case.aim.shape, dtype=np.bool_)
+    fitted = case.fitted(case.counts)
+    mixed = (case.found.parts.rows * case.mixture(fitted) ** 2).sum(axis=0)
+    excluded = ((fitted <= 0) & (case.counts > 0)).any(axis=(0, 1))
+    shaky = mixed > SHAKY * case.own_variance(fitted)
+    return np.asarray(shaky | excluded | case.missed(fitted))
+
+
+def _likely_odds(case: _Case, common: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """How far to move the log-odds of the part that group and target share, and its error.
+
+    Under a disparity the most likely share of that part is not the one observed; it is sought on
+    either side of it.
+    """
+    n = case.found.parts.rows
+    inside, outside = (np.maximum((x * n).sum(axis=0), 0.25) for x in (common, ~common))
+    error = np.sqrt(1 / inside + 1 / outside)
+    centre, width = np.zeros(error.size), 4.5
+    for steps in SHARE_STEPS:
+        grid = np.linspace(-width, width, steps)
+        tried = [np.where(common, np.exp(centre + g * error), 1.0) for g in grid]
+        best = np.argmin(np.stack([_lost(case, times) for times in tried]), axis=0)
+        centre, width = centre + grid[best] * error, 2 * width / (steps - 1)
+    return centre, error
+
+
+def _lost(case: _Case, times: FloatArray) -> FloatArray:
+    """Log-likelihood lost when shares are moved and the probabilities obey the disparity."""
+    n, here = case.found.parts.rows, case.reweighed(times)
+    fitted = here.fitted(case.counts)
+    share = n * times / np.maximum((n * times).sum(axis=0), 1e-300)
+    with np.errstate(divide="ignore"):
+        lost = rel_entr(case.counts, n * fitted).sum(axis=0) + rel_entr(n, share * n.sum(axis=0))
+    return np.where(here.missed(fitted), np.inf, lost.sum(axis=0))
+
+
+def _with_open_chances(
+    case: _Case, drawn: bool
+) -> Iterator[tuple[IntArray, FloatArray, FloatArray, FloatArray]]:
+    """Groups, probabilities, what was seen, and noise: all that the tails are the largest of."""
+    fitted = case.fitted(case.counts)
+    seen = case.seen(fitted)
+    used = case.contrast != 0
+    least = np.where(used, case.found.parts.rows * _variance(fitted), np.inf).min(axis=0)
+    for place, chance in _open_chances(case, fitted, least):
+        here = case.some(place)
+        noise = here.noise(chance)
+        noisy = noise > FAINT * here.own_variance(chance)
+        # with and without: the noise of shares would halve the chance of the outcome itself
+        plain = ~noisy | ((least[place] < PLENTY) & (not drawn))
+        for some, extra in ((plain, 0.0), (noisy, 1.0)):
+            if bool(some.any()):
+                yield place[some], chance[..., some], seen[place[some]], extra * noise[some]
+
+
+def _open_chances(
+    case: _Case, fitted: FloatArray, least: FloatArray
+) -> Iterator[tuple[IntArray, FloatArray]]:
+    """The fitted probabilities, and those moved along what the disparity leaves open."""
+    yield np.arange(case.aim.size), fitted
+    rows, a = case.found.parts.rows, case.contrast
+    pulled = case.pulled(rows * fitted)
+    for wish, steps in _wishes(rows, pulled, a, three=len(case.values) > 2):
+        along = _open_direction(rows, pulled, a, wish)
+        moves = np.abs(along).max(axis=(0, 1)) > 0
+        for by, most in steps:
             # in parts with many outcomes what is left open hardly matters
-            felt = (np.abs(along).max(axis=(0, 1)) > 0) & (least < below)
-            some = np.flatnonzero(felt)
-            for sign in signs if some.size else ():
-                moved = fitted[..., some] + sign * OPEN_CHANCES * along[..., some]
-                moved = np.maximum(moved, 0.0)
-                moved = n[:, some] * moved / moved.sum(axis=0)
+            place = np.flatnonzero(moves & (least < most))
+            if place.size:
+                moved = np.maximum(fitted[..., place] + by * along[..., place], 0.0)
+                moved = rows[:, place] * moved / moved.sum(axis=0)
                 # what was cut off at zero has to be made up for
-                yield some, self._fitted(moved, a[:, some], aim[some])
-
-    def _wishes(
-        self, n: FloatArray, chance: FloatArray, a: FloatArray
-    ) -> Iterator[tuple[FloatArray, tuple[float, ...], float]]:
-        """Gradients of what is left open, which way to go, and up to which variance of a part."""
-        used = a != 0
-        variance = np.where(used, _variance(chance), 1.0)
-        all_means_alike = np.where(used, n / variance, 0.0) * _STEPS
-        three = len(self.values) > 2
-        yield all_means_alike, (-1.0, 1.0), FEW if three else PLENTY
-        if three:
-            # less spread never made a tail larger that mattered
-            spread = np.where(used, a**2 / np.maximum(n, 1.0), 0.0)
-            yield spread * (_STEPS - _mean(chance)) ** 2, (1.0,), PLENTY
-
-    def _likely_shares(
-        self, found: Comparison, counts: FloatArray, factor: FloatArray, aim: FloatArray
-    ) -> FloatArray:
-        """Factors on the parts' shares of the population that make the disparity most likely.
-
-        As for 0/1 metrics: what counts is the share of the part that belongs to group and target;
-        it is sought on either side of the one observed.
-        """
-        n = counts.sum(axis=0)
-        times = np.ones_like(n)
-        if not found.target.mixed:
-            return times
-        todo = np.flatnonzero(self._shares_matter(found, counts, factor, aim))
-        if todo.size == 0:
-            return times
-        both = (found.in_group * found.in_target) > 0
-        some, counted, n = found.some(todo), counts[..., todo], n[:, todo]
-        inside = np.maximum((both * n).sum(axis=0), 0.25)
-        outside = np.maximum((~both * n).sum(axis=0), 0.25)
-        error = np.sqrt(1 / inside + 1 / outside)
-        centre, width = np.zeros(todo.size), 4.5
-        for steps in SHARE_STEPS:
-            grid = np.linspace(-width, width, steps)
-            tried = [np.where(both, np.exp(centre + g * error), 1.0) for g in grid]
-            lost = [self._loss(some, counted, factor[todo], aim[todo], x) for x in tried]
-            best = np.argmin(np.stack(lost), axis=0)
-            centre, width = centre + grid[best] * error, 2 * width / (steps - 1)
-        times[:, todo] = np.where(both, np.exp(centre), 1.0)
-        return times
-
-    def _shares_matter(
-        self, found: Comparison, counts: FloatArray, factor: FloatArray, aim: FloatArray
-    ) -> BoolArray:
-        n = counts.sum(axis=0)
-        a = _contrast(found, n, factor)
-        fitted = self._fitted(counts, a, aim)
-        means = self._means(fitted)
-        effect = found.slopes(factor) * means - found.intercepts(factor, means)
-        shaky = (found.parts.weight2 * effect**2).sum(axis=0)
-        steady = (a**2 * self._step**2 * _variance(fitted) / np.maximum(n, 1e-9)).sum(axis=0)
-        # at the observed shares the disparity may be impossible, or exclude the data
-        excluded = ((fitted <= 0) & (counts > 0)).any(axis=(0, 1))
-        return np.asarray((shaky > SHAKY * steady) | excluded | _missed(a, means, aim))
-
-    def _loss(
-        self,
-        found: Comparison,
-        counts: FloatArray,
-        factor: FloatArray,
-        aim: FloatArray,
-        times: FloatArray,
-    ) -> FloatArray:
-        """Log-likelihood lost when shares are moved and the probabilities obey the disparity."""
-        n = counts.sum(axis=0)
-        a = _contrast(found.reweighed(times), n, factor)
-        fitted = self._fitted(counts, a, aim)
-        share = n * times / np.maximum((n * times).sum(axis=0), 1e-300)
-        with np.errstate(divide="ignore"):
-            lost = rel_entr(counts, n * fitted).sum(axis=0) + rel_entr(n, share * n.sum(axis=0))
-        missed = _missed(a, self._means(fitted), aim)
-        return np.where(missed, np.inf, lost.sum(axis=0))
+                yield place, case.some(place).fitted(moved)
 
 
-def _missed(a: FloatArray, means: FloatArray, aim: FloatArray) -> BoolArray:
-    size = (np.abs(a) * np.maximum(np.abs(means), 1.0)).sum(axis=0) + np.abs(aim)
-    return np.asarray(np.abs((a * means).sum(axis=0) - aim) > 1e-9 * size)
-
-
-def _contrast(found: Comparison, n: FloatArray, factor: FloatArray) -> FloatArray:
-    """Coefficients of the parts' means; what cancels leaves dust."""
-    a = found.slopes(factor) * found.parts.weight
-    return np.where((np.abs(a) > 1e-12) & (n > 0), a, 0.0)
-
-
-def _noise(found: Comparison, factor: FloatArray, means: FloatArray) -> FloatArray:
-    """Variance from parts' shares of the population, and from a custom target."""
-    effect = found.slopes(factor) * means - found.intercepts(factor, means)
-    mixed = (found.parts.weight2 * effect**2).sum(axis=0)
-    size = np.sum(found.slopes(factor) ** 2 * found.parts.weight2 * (1 + means**2), axis=0)
-    # shares cannot matter where group and target are one part each
-    mixed = np.where(mixed > 1e-13 * size, mixed, 0.0)
-    return np.asarray(np.maximum(mixed + found.custom_variance(factor), 0.0))
+def _wishes(
+    n: FloatArray, chance: FloatArray, a: FloatArray, *, three: bool
+) -> Iterator[tuple[FloatArray, tuple[tuple[float, float], ...]]]:
+    """Gradients of what is left open, how far to go, and up to which variance of a part."""
+    used = a != 0
+    variance = np.where(used, _variance(chance), 1.0)
+    all_means_alike = np.where(used, n / variance, 0.0) * _STEPS
+    steps = LEVEL_STEPS if three else OPEN_STEPS
+    yield all_means_alike, tuple((x, most) for by, most in steps for x in (-by, by))
+    if three:
+        spread = np.where(used, a**2 / np.maximum(n, 1.0), 0.0)
+        yield spread * (_STEPS - _mean(chance)) ** 2, ((SPREAD_STEP, PLENTY),)
 
 
 def _open_direction(
@@ -288,9 +339,9 @@ def _open_direction(
     along = towards - share * spread(fixed)
     # what a single part with two values leaves is rounding
     along = np.where(np.abs(along) > 1e-9 * np.abs(towards).max(axis=(0, 1)), along, 0.0)
-    information = rows * over(along**2, chance)
-    size = np.sqrt(np.nan_to_num(information).sum(axis=(0, 1)))
-    return np.divide(along, size, out=np.zeros_like(along), where=size > 0)
+    information = rows * np.nan_to_num(over(along**2, chance))
+    size = np.sqrt(np.asarray(information.sum(axis=(0, 1))))
+    return np.asarray(np.divide(along, size, out=np.zeros_like(along), where=size > 0))
 
 
 # --- probabilities under a constraint ------------------------------------------------------------
@@ -403,9 +454,10 @@ def _falling_root(miss: Falling, low: FloatArray, high: FloatArray, close: float
         low[todo] = np.where(value > 0, here, low[todo])
         high[todo] = np.where(value > 0, high[todo], here)
         left = (size > close) & (high[todo] - low[todo] > 4e-16 * np.abs(here))
-        todo, here, value, fall, size = (x[left] for x in (todo, here, value, fall, size))
+        todo = todo[left]
         if todo.size == 0:
             break
+        here, value, fall, size = (x[left] for x in (here, value, fall, size))
         step = here + np.divide(value, fall, out=np.full_like(value, np.inf), where=fall > 0)
         # on a curve with a bend Newton may go round in circles: halve when it gains too little
         good = (step > low[todo]) & (step < high[todo]) & (size <= before[todo] / 2)
@@ -460,7 +512,7 @@ class _Sums:
     def skewness(self) -> FloatArray:
         m, r = _mean(self.chance), self.chance[0] + self.chance[2]
         third = (self.weight**3 * self.rows * (m - 3 * m * r + 2 * m**3)).sum(axis=0)
-        return third / np.where(self.variance > 0, self.variance, 1.0) ** 1.5
+        return np.asarray(third / np.where(self.variance > 0, self.variance, 1.0) ** 1.5)
 
     @property
     def hair(self) -> FloatArray:

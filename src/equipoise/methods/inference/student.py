@@ -95,23 +95,33 @@ def row_spread(found: Comparison, factor: FloatArray) -> Spread:
     square = a**2 * m.square2
     about = square - 2 * a * b * m.total2 + b**2 * m.weight2
     about = np.where(about > ROUNDING * np.maximum(square, b**2 * m.weight2), about, 0.0)
-    size = effective_rows(m.weight, m.weight2)
-    enough = size > 1
-    each = np.where(enough, about * size / np.where(enough, size - 1, 1.0), 0.0)
-    variance = each.sum(axis=0) + np.maximum(found.custom_variance(factor), 0.0)
-    # one row shows no spread: nothing can be said about a contrast that rests on it
-    alone = (a != 0) & (m.rows > 0) & ~enough
     third = a**3 * m.cube3 - 3 * a**2 * b * m.square3 + 3 * a * b**2 * m.total3 - b**3 * m.weight3
+    if found.tilts is None:
+        variance, degrees = _by_parts(found, a, about)
+    else:
+        # a tilt's parts are cells of a row or two: all its rows together tell how they vary
+        worth = np.maximum(found.rows, 1.0)
+        degrees = worth - 1
+        variance = about.sum(axis=0) * worth / np.maximum(degrees, 1.0)
+    variance = variance + np.maximum(found.custom_variance(factor), 0.0)
     skew = np.divide(
         third.sum(axis=0), variance**1.5, out=np.zeros_like(variance), where=variance > 0
     )
+    return Spread(variance=variance, skewness=skew, degrees=degrees)
+
+
+def _by_parts(found: Comparison, a: FloatArray, about: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Variance of a contrast of disjoint parts, and Welch's degrees of freedom."""
+    m = found.parts
+    size = effective_rows(m.weight, m.weight2)
+    enough = size > 1
+    each = np.where(enough, about * size / np.where(enough, size - 1, 1.0), 0.0)
+    variance = each.sum(axis=0)
     loss = (each**2 / np.where(enough, size - 1, 1.0)).sum(axis=0)
     degrees = np.divide(variance**2, loss, out=np.full_like(variance, np.inf), where=loss > 0)
-    return Spread(
-        variance=variance,
-        skewness=skew,
-        degrees=np.where(alone.any(axis=0), 0.0, degrees),
-    )
+    # one row shows no spread: nothing can be said about a contrast that rests on it
+    alone = ((a != 0) & (m.rows > 0) & ~enough).any(axis=0)
+    return variance, np.where(alone, 0.0, degrees)
 
 
 def effective_rows(weight: FloatArray, weight2: FloatArray) -> FloatArray:

@@ -172,14 +172,24 @@ def test_weighted_rates_are_worth_fewer_rows_and_equal_weights_the_same() -> Non
         return made
 
     np.testing.assert_allclose(pivot(rows).rows, rows.sums(rows.moments().rows)[None], rtol=1e-9)
+    # no more for its Kish rows than everybody's rows are worth for theirs
+    usual = _worth(weighted.weight, weighted.value) / _kish(weighted.weight)
     for group in range(4):
         inside = weighted.member(group)
         w, x = weighted.weight[inside], weighted.value[inside]
-        p = float(np.average(x, weights=w))
-        kish = float(w.sum() ** 2 / (w**2).sum())
-        # Korn and Graubard: p(1 − p) over the linearised variance, never more than Kish allows
-        variance = float((w**2 * (x - p) ** 2).sum() / w.sum() ** 2)
-        assert pivot(weighted).rows[0, group] == pytest.approx(min(kish, p * (1 - p) / variance))
+        aim = min(_worth(w, x), _kish(w), _kish(w) * min(usual, 1.0))
+        assert pivot(weighted).rows[0, group] == pytest.approx(aim)
+
+
+def _kish(w: FloatArray) -> float:
+    return float(w.sum() ** 2 / (w**2).sum())
+
+
+def _worth(w: FloatArray, x: FloatArray) -> float:
+    """Rows of a plain sample with this variance (Korn and Graubard), or with these ones or zeros."""
+    p = float(np.average(x, weights=w))
+    variance = float((w**2 * (x - p) ** 2).sum() / w.sum() ** 2)
+    return min(p * (1 - p) / variance, _kish(w[x == 1]) / p, _kish(w[x == 0]) / (1 - p))
 
 
 def test_clusters_that_are_alike_inside_are_worth_few_rows() -> None:

@@ -73,11 +73,11 @@ def test_estimates_are_weighted_means_with_their_influence(name: str, weighted: 
         mean = float(np.average(rows.value, weights=rows.weight * h))
         assert found.mean[j] == pytest.approx(mean)
         psi = influence(rows, h, target)
-        # every row is a part of its own, so nothing is known of its spread but the row itself
+        # every row is a cell of its own: what it adds to the spread is its influence squared
+        factor = found.rows[j] / (found.rows[j] - 1)
+        assert spread.variance[j] == pytest.approx(factor * float((psi**2).sum()), rel=1e-8)
         assert StudentPivot(comparison=found).estimate[j] == pytest.approx(mean - found.theta[j])
         assert found.rows[j] == pytest.approx(h.sum() ** 2 / (h**2).sum())
-        assert psi.sum() == pytest.approx(0.0, abs=1e-9)
-    assert spread.variance.shape == (TILTS,)
 
 
 def by_cells(seed: int) -> tuple[Rows, FloatArray, FloatArray]:
@@ -103,7 +103,7 @@ def core(rows: Rows, tilt: FloatArray, target: Target) -> Core:
 
 
 @pytest.mark.parametrize("name", ["constant", "overall", "reference"])
-def test_spread_adds_up_over_the_cells(name: str) -> None:
+def test_spread_is_that_of_the_influence_of_rows_in_cells(name: str) -> None:
     rows, tilt, each = by_cells(4)
     target: Target = {
         "constant": Constant(value=2.0),
@@ -123,11 +123,9 @@ def test_spread_adds_up_over_the_cells(name: str) -> None:
         if inside.any():
             theta = np.average(rows.value, weights=inside)
             psi = psi - inside * (rows.value - theta) / inside.sum()
-        # with the small-sample factor of every cell
-        aim = 0.0
-        for c in range(12):
-            here = rows.cell == c
-            aim += float((psi[here] ** 2).sum()) * here.sum() / (here.sum() - 1)
+        # with the small-sample factor of as many rows as the tilt is worth
+        worth = h.sum() ** 2 / (h**2).sum()
+        aim = float((psi**2).sum()) * worth / (worth - 1)
         assert spread.variance[j] == pytest.approx(aim, rel=1e-8)
 
 
