@@ -106,7 +106,9 @@ ITEMS = (
         rows=_method("published", world="model"),
         partly="unscaled bounds are reproduced, rescaled ones from 400 rows on; with 100 and 200 "
         "rows our rescaled bounds have less power than printed, for a reason that was not found; "
-        f"prediction intervals are not comparable, because {_STAND_IN}",
+        f"prediction intervals are not comparable, because {_STAND_IN}; the default covers as it "
+        "says where the published bounds do not, and has less power, most of all up to 800 rows, "
+        "because ranges too skewed for their rows get no bound",
     ),
     Item(
         paper="paper_000",

@@ -137,7 +137,7 @@ def page() -> str:
 def heading(path: Path, result: dict[str, Any]) -> str:
     """The title of one result, with a place to point at and what it was made by."""
     paper, name = path.parent.parent.name, path.stem
-    runs = "every replicate" if result.get("full") else "quick run"
+    runs = result.get("note") or ("every replicate" if result.get("full") else "quick run")
     place = f'<a id="{paper}-{name}"></a>'
     script = f"[{paper}/{name}.py]({paper}/{name}.py)"
     return f"### {place}{result['source']}: {said(result)}\n\nBy {script}, {runs}."

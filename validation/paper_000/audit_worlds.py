@@ -154,7 +154,5 @@ def bounds_of(
         return found.lower, found.upper
     score = independent_score(LEVEL, len(bench.collection), side is bootstrap.Side.BOTH)
     core = bench.core.guarded(score)
-    critical = critical_scores(
-        core, LEVEL, side.value, method.draws, seed_of_trial(trial), False
-    )
+    critical = critical_scores(core, LEVEL, side.value, method.draws, seed_of_trial(trial), False)
     return core.bounds(critical.value, limits_of(bench))

@@ -102,9 +102,7 @@ def _intervals() -> list[dict[str, Any]]:
     claim = eq.gap(
         eq.positive_predictive_value, across=ACROSS, target=eq.reference(race="Caucasian")
     )
-    found = eq.certify(
-        merged(), claim, level=0.95, method="bootstrap", resamples=5000, rng=1
-    )
+    found = eq.certify(merged(), claim, level=0.95, method="bootstrap", resamples=5000, rng=1)
     ours = eq.certify(merged(), claim, level=0.95, resamples=5000, rng=1)
     rows = []
     for row in found.rows:

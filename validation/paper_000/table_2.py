@@ -1,9 +1,10 @@
 """Table 2: simultaneous coverage and power of 90 % bounds, and ours beside them.
 
-"published" repeats the paper's Algorithms 1 and 2. "default" is that of `certify`; groups too
-skewed for their rows have no bound by it, which counts as no power. Model (12): upper bounds on a squared error over ranges
-with ends in {0, 0.1, …, 1}; the band: lower bounds on its coverage over 1,275 ranges of [0, 5].
-The band is a stand-in with known coverage, so its power is not comparable with the published one.
+"published" repeats the paper's Algorithms 1 and 2. "default" is that of `certify`; ranges too
+skewed for their rows have no bound by it, which counts as no power. Model (12): upper bounds on a
+squared error over ranges with ends in {0, 0.1, …, 1}; the band: lower bounds on its coverage over
+1,275 ranges of [0, 5]. The band is a stand-in with known coverage, so its power is not comparable
+with the published one.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 Null world: all groups alike. Boundary world: all groups exactly at the limit that is asked about.
 Uneven world: groups differ, and every bound that misses its own truth is an error. Bounds should
-miss and flags fire at most at 5 % plus the binomial band, whatever the size of the groups. Beside them: the published p-values (Algorithm 4), and the share of worlds in
-which a planted gap of 10 points is found.
+miss and flags fire at most at 5 % plus the binomial band, whatever the size of the groups. Beside
+them: the published p-values (Algorithm 4), and the share of worlds in which a planted gap of 10
+points is found.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ METRIC = eq.metric("rate of ones", "outcome")
 def run(full: bool = False) -> dict[str, Any]:
     """Count errors in many worlds of each kind."""
     rows: list[dict[str, Any]] = []
-    trials = 200 if full else 40
+    trials = 200 if full else 15
     for n in SIZES:
         rng = np.random.default_rng([SEED, n])
         found: Counts = {}

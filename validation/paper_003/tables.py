@@ -25,6 +25,8 @@ sys.path.insert(1, str(Path(__file__).parents[1]))
 from likelihood_worlds import SEED
 from records import agreed, main, standard_error, write
 
+from equipoise.methods.hypotheses import Above
+from equipoise.methods.multiplicity import benjamini_hochberg
 from equipoise.methods.published.likelihood import (
     Segments,
     adjustment,
@@ -33,8 +35,6 @@ from equipoise.methods.published.likelihood import (
     joint_disjoint,
     mean_p_values,
 )
-from equipoise.methods.multiplicity import benjamini_hochberg
-from equipoise.methods.hypotheses import Above
 
 # model, m, n: EL, EEL
 TABLE_1 = {

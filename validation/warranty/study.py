@@ -39,8 +39,8 @@ Audit = Callable[[eq.Trail, World, int], bool]
 
 
 def run(full: bool = False) -> dict[str, Any]:
-    """Measure everything; ``full`` looks at 400 worlds of each kind instead of 20."""
-    replicates = 400 if full else 20
+    """Measure everything; ``full`` looks at 400 worlds of each kind instead of 10."""
+    replicates = 400 if full else 10
     rows = [row for world in (*WORLDS, PLANTED) for row in measure(world, replicates)]
     result = {
         "source": "statistical warranty",

@@ -34,8 +34,8 @@ def certify_bench(
         engine, trust = "normal scores of all groups, stepped down", _trust(bench)
         notes = notes_of(core, score, bench.claim.metric, bench.noun)
     else:
-        certified, values, engine = bootstrap_certificates(bench, options, limit, seed, progress)
-        worst, trust = np.array(values), "large-sample approximation by the bootstrap, as published"
+        certified, worst, engine = bootstrap_certificates(bench, options, limit, seed, progress)
+        trust = "large-sample approximation by the bootstrap, as published"
         notes = list(published_notes(bench, ~np.isnan(worst), options.method))
     return CertificateList(
         claim=bench.claim.quoted(),

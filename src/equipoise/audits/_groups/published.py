@@ -8,7 +8,7 @@ from equipoise.audits._groups.likelihood import Found
 from equipoise.audits._groups.options import CertifyOptions
 from equipoise.audits._progress import Progress, progress_bar
 from equipoise.errors import OptionError
-from equipoise.methods.arrays import BoolArray
+from equipoise.methods.arrays import BoolArray, FloatArray
 from equipoise.methods.inference.comparison import Status
 from equipoise.methods.published import bootstrap
 from equipoise.methods.quantiles import per_mille
@@ -83,7 +83,7 @@ def bootstrap_bounds(
 
 def bootstrap_certificates(
     bench: Bench, options: CertifyOptions, limit: float, seed: Seed, progress: Progress
-) -> tuple[BoolArray, list[float], str]:
+) -> tuple[BoolArray, FloatArray, str]:
     """Certificates by Algorithms 3 and 7: which hold, at which error rate, by which engine."""
     method = options.method
     aims = {
@@ -100,13 +100,14 @@ def bootstrap_certificates(
             limit=limit,
             step_down=method.step_down,
         )
-    certified = bootstrap.combine(results, options.level)
+    # equal rows show no error, which is not to say that there is none, and nobody is certified for
+    # being like themselves
+    itself = bench.estimates.status == Status.IDENTICAL
+    silent = itself | without_spread(bench)
+    certified = bootstrap.combine(results, options.level) & ~silent
     # both sides of a range must be certified, so the weaker one is the group's p-value
-    worst = [max(float(r.exceedances[i]) for r in results) for i in range(len(certified))]
-    if without_spread(bench):
-        # equal rows show no error, which is not to say that there is none
-        return np.zeros_like(certified), [float("nan")] * len(worst), audit.engine.name
-    return certified, worst, audit.engine.name
+    worst = np.max([r.exceedances for r in results], axis=0)
+    return certified, np.where(silent, np.nan, worst), audit.engine.name
 
 
 def without_spread(bench: Bench) -> bool:
