@@ -1,8 +1,8 @@
 """Designs for the inference core: how rows are drawn, who is compared with whom, what is true.
 
 A design is drawn at random from a generator that knows nothing of the methods (sizes, rates,
-overlaps, references, weights, clusters, skewness, numbers of groups), or named because it once broke
-a promise. `judge` performs the defaults of `certify` and `flag` on one world of it.
+overlaps, references, weights, clusters, skewness, numbers of groups), or named because it once
+broke a promise. `judge` performs the defaults of `certify` and `flag` on one world of it.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ class Design:
         )
 
     def _sums(self, world: Rows) -> tuple[Moments, ClusterSums | None]:
-        assert world.cell is not None and world.value is not None
+        assert world.cell is not None
+        assert world.value is not None
         cell, x, w = world.cell, world.value, world.weight
 
         def total(values: Floats) -> Floats:
@@ -242,7 +243,8 @@ def _counts(rng: Rng, number: int) -> Design:
 
     said = "ratio" if relative else "gap"
     name = (
-        f"{number}: counts, {len(members)} {shape} of {cells} cells of {sizes.min()}–{sizes.max()}, "
+        f"{number}: counts, {len(members)} {shape} of {cells} cells of "
+        f"{sizes.min()}–{sizes.max()}, "
         f"rates {rates.min():.3g}–{rates.max():.3g}, {kind} × {target.scale:g}, {said}"
         f"{', sizes drawn' if drawn else ''}"
     )
@@ -306,7 +308,8 @@ def _clusters(rng: Rng, number: int) -> Design:
         return Rows(cell=group, value=value, cluster=cluster)
 
     name = (
-        f"{number}: {clusters} clusters of about {size} (spread {uneven:g}), correlation {inside:g}, "
+        f"{number}: {clusters} clusters of about {size} (spread {uneven:g}), "
+        f"correlation {inside:g}, "
         f"rate {rate:g}, {groups} groups {'inside' if alike else 'of whole'} clusters, {kind}"
     )
     truth = np.zeros(len(members))

@@ -2,8 +2,8 @@
 
 For one binomial against a known target and two against each other (everyone else or a disjoint
 reference; everyone, with sizes fixed and with sizes drawn), the tails of every possible table are
-computed once for each disparity, and the chances of the tables that would be wrong are added up over
-a grid of rates. Nothing is simulated.
+computed once for each disparity, and the chances of the tables that would be wrong are added up
+over a grid of rates. Nothing is simulated.
 """
 
 from __future__ import annotations

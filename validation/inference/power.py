@@ -67,7 +67,8 @@ def flags(
 
 def likelihood_root(world: Rows, ratio: float) -> float:
     """Signed root of the likelihood ratio of μ₁ = ratio · μ₀, by a plain search."""
-    assert world.size is not None and world.ones is not None
+    assert world.size is not None
+    assert world.ones is not None
     n, k = world.size[::-1], world.ones[::-1]
     base = np.linspace(1e-4, min(1.0, 1 / ratio) - 1e-4, 2000)
     lost = np.zeros_like(base)

@@ -52,9 +52,7 @@ def test_one_side_needs_less_than_both() -> None:
         assert b.lower >= a.lower
 
 
-@pytest.mark.parametrize(
-    "form", ["pivotal", "certificates", "bootstrap", "certificates-published"]
-)
+@pytest.mark.parametrize("form", ["pivotal", "certificates", "bootstrap", "certificates-published"])
 def test_json_comes_back_equal(form: str) -> None:
     found = certify_(TRAIL, CLAIM, method=form, tolerance=0.2, resamples=100, rng=1)
     assert from_json(found.to_json()) == found
@@ -140,7 +138,8 @@ def test_a_ratio_is_bounded_where_the_scaled_gap_is_refuted(target: Any) -> None
     row = found.ask(race="b")
     for end, side in ((row.lower, "above"), (row.upper, "below")):
         scaled = eq.gap("accuracy", across="race", target=end * target)
-        p = eq.flag(TRAIL, scaled, **{side: 0.0}).ask(race="b").p
+        limits: Any = {side: 0.0}
+        p = eq.flag(TRAIL, scaled, **limits).ask(race="b").p
         assert p == pytest.approx(float(ndtr(-found.critical)), rel=0.01)
 
 
@@ -155,9 +154,7 @@ def test_a_group_that_is_its_own_target_has_no_bounds_and_no_verdict() -> None:
     assert not certificates(claim, tolerance=0.9).ask(race="a").certified
 
 
-@pytest.mark.parametrize(
-    ("side", "target", "limit"), [("lower", 0.9, -0.03), ("upper", 0.5, 0.15)]
-)
+@pytest.mark.parametrize(("side", "target", "limit"), [("lower", 0.9, -0.03), ("upper", 0.5, 0.15)])
 def test_a_one_sided_tolerance_may_be_shown_not_to_be_kept(
     side: str, target: float, limit: float
 ) -> None:

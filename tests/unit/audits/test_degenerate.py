@@ -156,7 +156,9 @@ def test_identical_groups_get_identical_answers() -> None:
 
 
 @pytest.mark.parametrize("times", [1, 2])
-@pytest.mark.parametrize("method", ["pivotal", "certificates", "bootstrap", "certificates-published"])
+@pytest.mark.parametrize(
+    "method", ["pivotal", "certificates", "bootstrap", "certificates-published"]
+)
 def test_rows_that_never_differ_within_a_group_bound_nothing(times: int, method: str) -> None:
     rng = np.random.default_rng(1)
     data = pl.DataFrame({"g": [f"{i}" for i in range(50)], "x": rng.random(50)})

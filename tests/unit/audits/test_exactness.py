@@ -64,7 +64,11 @@ def inside(table: pl.DataFrame, row: BoundedGroup) -> BoolArray:
 
 
 def oracle_of(
-    table: pl.DataFrame, found: Bounds, metric: str, weight: FloatArray | None = None, **options: Any
+    table: pl.DataFrame,
+    found: Bounds,
+    metric: str,
+    weight: FloatArray | None = None,
+    **options: Any,
 ) -> Oracle:
     # a group compared with itself never moves
     groups = [inside(table, row) for row in found.rows if row.reach]
@@ -145,9 +149,7 @@ def same_law(sides: dict[str, Bounds], low: FloatArray, high: FloatArray) -> boo
     """Critical values of all levels, whose table is as good as a sample of a thousand."""
     pairs = ((sides["lower"].quantiles, high), (sides["upper"].quantiles, -low))
     # counts give t a lattice of values, which rounding errors must not split
-    return all(
-        ks_2samp(np.round(np.array(a), 9), np.round(b, 9)).pvalue > ALARM for a, b in pairs
-    )
+    return all(ks_2samp(np.round(np.array(a), 9), np.round(b, 9)).pvalue > ALARM for a, b in pairs)
 
 
 def both_sides(trail: eq.Trail, claim: Any) -> dict[str, Bounds]:

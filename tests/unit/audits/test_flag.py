@@ -194,17 +194,16 @@ def test_the_cluster_error_is_the_jackknife_written_out() -> None:
     table = make_table(400)
     trail = eq.read(table, cluster="site", **ROLES)
     found = flag_(trail, eq.gap("absolute_error", across="sex"), above=0.0).ask(sex="f")
-    x = np.abs(table["label"] - table["score"]).to_numpy()
+    x = (table["label"] - table["score"]).abs().to_numpy()
     site, woman = table["site"].to_numpy(), (table["sex"] == "f").to_numpy()
     gap, everyone = x[woman].mean() - x.mean(), np.unique(site)
-    moves = np.array(
-        [x[(site != s) & woman].mean() - x[site != s].mean() - gap for s in everyone]
-    )
+    moves = np.array([x[(site != s) & woman].mean() - x[site != s].mean() - gap for s in everyone])
     square, number = float((moves**2).sum()), everyone.size
     # as many clusters as their shares, and what they did, make them worth
-    shares = np.array(
-        [((site == s) & woman).sum() / woman.sum() for s in everyone]
-    ) ** 2 + np.array([(site == s).mean() for s in everyone]) ** 2
+    shares = (
+        np.array([((site == s) & woman).sum() / woman.sum() for s in everyone]) ** 2
+        + np.array([(site == s).mean() for s in everyone]) ** 2
+    )
     worth = min(shares.sum() ** 2 / (shares**2).sum(), 3 * square**2 / (moves**4).sum(), number)
     t, g = gap / np.sqrt(square * (number - 1) / number), -(moves**3).sum() / square**1.5
     turned = t + g * t**2 / 3 + g**2 * t**3 / 27 + g / 6
@@ -222,7 +221,10 @@ def test_four_fifths_is_a_ratio_below() -> None:
     # four fifths of the reference are a gap it could have to itself; a ratio to itself is one
     pairs = zip(same.rows, found.rows, strict=True)
     assert all(a.p == pytest.approx(b.p) for a, b in pairs if a.group != "c")
-    assert (found.ask(group="c").p, found.ask(group="c").note) == (None, "the group is its own target")
+    assert (found.ask(group="c").p, found.ask(group="c").note) == (
+        None,
+        "the group is its own target",
+    )
 
 
 def test_a_ratio_without_a_limit_asks_for_any_difference() -> None:

@@ -105,9 +105,7 @@ class Rows:
             "cube3": (3, 3),
         }
         return Moments(
-            **{
-                name: self._sum(self.weight**i * self.value**j) for name, (i, j) in names.items()
-            }
+            **{name: self._sum(self.weight**i * self.value**j) for name, (i, j) in names.items()}
         )
 
     def _sum(self, x: FloatArray) -> FloatArray:
@@ -153,7 +151,7 @@ class Rows:
         return out
 
     def parts(self, target: Target, group: int) -> list[BoolArray]:
-        """Disjoint masks of the rows that matter: only in the group, in both, only in the target."""
+        """Disjoint masks of the rows that matter: group only, both, target only."""
         own, other = self.member(group), self.compared(target, group)
         return [own & ~other, own & other, other & ~own]
 

@@ -1,5 +1,7 @@
 """The core as a whole: which pivot, who is not answered and why, and effective counts."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -33,7 +35,7 @@ def plain(rows: FloatArray, ones: FloatArray, target: Target, relative: bool = F
 
 def test_the_data_decide_the_pivot() -> None:
     rows, real = make_rows(1, draw=zero_one), make_rows(1)
-    options = {"relative": False, "weighted": False}
+    options: Any = {"relative": False, "weighted": False}
     clusters = cluster_sums(rows, np.arange(160) % 20)
 
     def kind(x: Rows, counted: bool, clustered: bool) -> type:
@@ -186,7 +188,7 @@ def _kish(w: FloatArray) -> float:
 
 
 def _worth(w: FloatArray, x: FloatArray) -> float:
-    """Rows of a plain sample with this variance (Korn and Graubard), or with these ones or zeros."""
+    """Rows of a plain sample with this variance (Korn and Graubard), or these ones or zeros."""
     p = float(np.average(x, weights=w))
     variance = float((w**2 * (x - p) ** 2).sum() / w.sum() ** 2)
     return min(p * (1 - p) / variance, _kish(w[x == 1]) / p, _kish(w[x == 0]) / (1 - p))
@@ -217,7 +219,10 @@ def test_clusters_that_are_alike_inside_are_worth_few_rows() -> None:
     assert core.pivot.degrees[0] <= 29
     wide, narrow = (
         np.subtract(*x.bounds(1.96, (-1.0, 1.0))[::-1])[0]
-        for x in (core, plain(np.array([300.0]), np.array([alike.value.sum()]), Constant(value=0.5)))
+        for x in (
+            core,
+            plain(np.array([300.0]), np.array([alike.value.sum()]), Constant(value=0.5)),
+        )
     )
     assert wide > 2.5 * narrow
 

@@ -124,7 +124,10 @@ def test_against_everyone_zero_is_equality_with_everyone_else() -> None:
 def test_against_everyone_shares_are_uncertain_too(delta: float) -> None:
     """With the share held fixed it is a stretched gap to the others; its error can only add."""
     rows, ones = every_table(6, 10)
-    everyone, others = stacked(Overall(), rows, ones, False), stacked(Complement(), rows, ones, False)
+    everyone, others = (
+        stacked(Overall(), rows, ones, False),
+        stacked(Complement(), rows, ones, False),
+    )
     every = np.arange(rows.shape[1])
     fixed = others.tails(np.full(every.size, delta / (1 - 6 / 16)), every)
     both = everyone.tails(np.full(every.size, delta), every)

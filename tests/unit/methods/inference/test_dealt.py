@@ -39,10 +39,15 @@ def test_many_groups_at_once_against_scipy() -> None:
     rows = rng.integers(2, 400, 50)
     size = rng.integers(1, rows)
     every = rng.integers(0, rows + 1)
-    ones = hypergeom.rvs(rows, every, size, random_state=rng)
-    up, down = dealt_tails(*(x.astype(np.float64) for x in (ones, size, every, rows)))
-    np.testing.assert_allclose(up, np.minimum(hypergeom.sf(ones - 1, rows, every, size), 1), rtol=1e-8)
-    np.testing.assert_allclose(down, np.minimum(hypergeom.cdf(ones, rows, every, size), 1), rtol=1e-8)
+    ones = np.asarray(hypergeom.rvs(rows, every, size, random_state=rng))
+    k, n, of, among = (np.asarray(x, dtype=np.float64) for x in (ones, size, every, rows))
+    up, down = dealt_tails(k, n, of, among)
+    np.testing.assert_allclose(
+        up, np.minimum(hypergeom.sf(ones - 1, rows, every, size), 1), rtol=1e-8
+    )
+    np.testing.assert_allclose(
+        down, np.minimum(hypergeom.cdf(ones, rows, every, size), 1), rtol=1e-8
+    )
 
 
 def test_very_many_outcomes_are_close_to_their_sum(monkeypatch: pytest.MonkeyPatch) -> None:

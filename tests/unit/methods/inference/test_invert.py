@@ -1,5 +1,6 @@
 """Bounds are where a tail meets its share of the error, and never exclude the estimate."""
 
+import itertools
 import json
 
 import numpy as np
@@ -83,7 +84,7 @@ def test_a_bound_is_where_the_tail_meets_the_critical_score(
 def test_bounds_widen_with_the_critical_score(kind: str, name: str) -> None:
     core, _ = core_like(kind, name, False)
     widths = [np.subtract(*core.bounds(c, (-9.0, 9.0))[::-1]) for c in (0.5, 1.0, 2.0, 3.0, 5.0)]
-    for narrow, wide in zip(widths[:-1], widths[1:], strict=True):
+    for narrow, wide in itertools.pairwise(widths):
         assert bool((wide >= narrow).all())
 
 

@@ -83,7 +83,9 @@ def test_clusters_correlate_groups_that_share_no_row() -> None:
     estimates = []
     for _ in range(1500):
         luck = rng.normal(size=clusters)
-        total = each * 5.0 + each * np.repeat(luck, 2) + np.sqrt(each) * rng.normal(size=2 * clusters)
+        total = (
+            each * 5.0 + each * np.repeat(luck, 2) + np.sqrt(each) * rng.normal(size=2 * clusters)
+        )
         estimates.append([total[cell == c].sum() / (each * clusters) for c in (0, 1)])
     made = ClusterSums(
         cluster=cluster,
@@ -107,14 +109,14 @@ def test_clusters_correlate_groups_that_share_no_row() -> None:
     np.testing.assert_allclose(z.std(axis=0), 1.0, atol=0.03)
     loose = apart_of(found.outcomes)
     kept = np.sqrt((1 - loose[0]) * (1 - loose[1]))
-    aim = np.corrcoef(np.array(estimates).T)[0, 1] * kept
-    assert np.corrcoef(z.T)[0, 1] == pytest.approx(aim, abs=0.05)
+    aim = np.atleast_2d(np.corrcoef(np.array(estimates).T))[0, 1] * kept
+    assert np.atleast_2d(np.corrcoef(z.T))[0, 1] == pytest.approx(aim, abs=0.05)
 
 
 def test_few_outcomes_loosen_groups_from_each_other() -> None:
     rows = np.array([40.0, 30.0, 20.0, 10.0])
     many, few = (core((rows, rows * rate), Overall(), False) for rate in (0.5, 0.02))
-    one, two = (np.corrcoef(scores(x, 10_000).T) for x in (many, few))
+    one, two = (np.atleast_2d(np.corrcoef(scores(x, 10_000).T)) for x in (many, few))
     off = ~np.eye(5, dtype=bool)
     assert np.abs(two[off]).max() < np.abs(one[off]).max()
     # a group that rests on less than one outcome is drawn for itself alone

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binom, t as student
+from scipy.stats import binom
+from scipy.stats import t as student
 
 from equipoise.methods.arrays import BoolArray, FloatArray
 from equipoise.methods.inference.comparison import compare
@@ -24,9 +25,7 @@ def kish(w: FloatArray) -> float:
     return float(w.sum() ** 2 / (w**2).sum())
 
 
-def welch(
-    rows: Rows, target: Target, group: int, factor: float
-) -> tuple[float, float, float]:
+def welch(rows: Rows, target: Target, group: int, factor: float) -> tuple[float, float, float]:
     """Variance, skewness and degrees of freedom of mean − factor · target, from rows."""
     psi = rows.influence(target, group, factor)
     each, sizes = [], []
@@ -115,8 +114,8 @@ def test_the_error_of_a_custom_target_counts_with_its_covariance() -> None:
         scale=0.5,
         influence=InfluenceSums(
             rows=float(psi.size),
-            total=np.bincount(rows.cell, psi, 6),
-            product=np.bincount(rows.cell, psi * rows.value, 6),
+            total=np.bincount(rows.cell, psi, 6).astype(np.float64),
+            product=np.bincount(rows.cell, psi * rows.value, 6).astype(np.float64),
             sum=float(psi.sum()),
             square=float((psi**2).sum()),
         ),

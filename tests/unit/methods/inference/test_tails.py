@@ -16,8 +16,8 @@ from tests.unit.methods.inference.naive import chances, written_out
 def ours(
     rows: list[float], rates: list[float], a: list[float], seen: float, noise: float = 0.0
 ) -> tuple[float, float]:
-    columns = (np.array(x, dtype=np.float64)[:, None] for x in (rows, rates, a))
-    up, down = linear_tails(*columns, np.array([seen]), np.array([noise]))
+    n, p, b = (np.array(x, dtype=np.float64)[:, None] for x in (rows, rates, a))
+    up, down = linear_tails(n, p, b, np.array([seen]), np.array([noise]))
     return float(up[0]), float(down[0])
 
 

@@ -18,7 +18,12 @@ from equipoise.methods.published.bootstrap import (
     unweighted_moments,
 )
 from tests.unit.methods.published.bootstrap.naive import cell_sums
-from tests.unit.methods.published.bootstrap.world import CELLS, influence_of, influence_sums, make_world
+from tests.unit.methods.published.bootstrap.world import (
+    CELLS,
+    influence_of,
+    influence_sums,
+    make_world,
+)
 
 
 class Basis:

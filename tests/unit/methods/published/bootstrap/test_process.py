@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import ks_2samp
 
 from equipoise.methods.arrays import FloatArray
+from equipoise.methods.hypotheses import Above
 from equipoise.methods.published.bootstrap import (
     Aim,
     Audit,
@@ -18,7 +19,6 @@ from equipoise.methods.published.bootstrap import (
     estimate_ratios,
 )
 from equipoise.methods.targets import Constant, Overall
-from equipoise.methods.hypotheses import Above
 from tests.unit.methods.published.bootstrap.naive import (
     algorithm_2,
     algorithm_3,

@@ -13,7 +13,15 @@ from equipoise.methods.published.bootstrap import (
     canonical_rows,
     unweighted_moments,
 )
-from equipoise.methods.targets import Complement, Constant, Custom, InfluenceSums, Overall, Reference, Target
+from equipoise.methods.targets import (
+    Complement,
+    Constant,
+    Custom,
+    InfluenceSums,
+    Overall,
+    Reference,
+    Target,
+)
 from tests.unit.methods.published.bootstrap.naive import TargetOf, cell_sums, interval_cells
 
 CELLS = 6

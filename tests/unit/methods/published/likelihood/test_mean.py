@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import bdtr
 
+from equipoise.methods.hypotheses import Above, Below, Outside
 from equipoise.methods.published.likelihood import (
     Segments,
     adjustment,
@@ -17,7 +18,6 @@ from equipoise.methods.published.likelihood import (
     mean_roots,
     segments,
 )
-from equipoise.methods.hypotheses import Above, Below, Outside
 
 
 def naive(x: Any, value: float) -> float:
