@@ -174,6 +174,7 @@ def warranty() -> list[str]:
         "statements misses the truth; flags, certificates and tests if they declare anything at",
         "the edge of the null.",
         verdict if collected.holds() else broken,
+        *([collected.note()] if collected.note() else []),
         "",
         *table(collected.rows()),
     ]

@@ -122,8 +122,8 @@ def _verdict(
 ) -> bool | None:
     """The default must cover at least as often; the rest is for comparison.
 
-    Its power is not judged: it is below the published one, since ranges too skewed for their rows
-    get no bound, while published bounds cover less than they say.
+    Its power is shown, not judged: it is below the published one, since ranges too skewed for their
+    rows get no bound.
     """
     if kind != "default" or what != "coverage":
         return None

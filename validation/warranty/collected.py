@@ -39,6 +39,11 @@ def rows() -> list[Row]:
     return [_judged({name: row.get(name) for name in COLUMNS}) for row in found]
 
 
+def note() -> str:
+    """What is to be said of the stored figures of the main study, if anything."""
+    return str(_stored("warranty", "warranty").get("note", ""))
+
+
 def holds() -> bool:
     """Whether every figure keeps its word, except those that are named."""
     return all(kept(row) != (known(row) is not None) for row in rows())
@@ -54,11 +59,11 @@ def known(row: Row) -> str | None:
     return KNOWN.get(tuple(row[name] for name in COLUMNS[:4]))
 
 
-_OWN_SPREAD = "the group's own resampled spread is too small where groups are small and events rare"
+_OWN_SPREAD = "Algorithm 4's resampled spread is too small where groups are small and events rare"
 _FEW_ROWS = "the limit is one of many rows; these are too few for tilts as wide as the data"
 KNOWN: dict[tuple[str, ...], str] = {
     **{
-        ("flag", "bootstrap-t", target, "small groups, rare"): _OWN_SPREAD
+        ("flag", "bootstrap", target, "small groups, rare"): _OWN_SPREAD
         for target in ("overall", "reference", "complement")
     },
     **{

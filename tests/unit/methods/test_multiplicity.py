@@ -4,16 +4,20 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.stats import binom
 
 from equipoise.methods.arrays import FloatArray
 from equipoise.methods.multiplicity import (
     StepDown,
     benjamini_hochberg,
     benjamini_yekutieli,
+    e_benjamini_hochberg,
     holm,
 )
 
 P = np.array([0.01, 0.02, 0.03, 0.04, 0.9])
+ALL = [benjamini_hochberg, benjamini_yekutieli, e_benjamini_hochberg, holm]
 
 
 def test_hand_computed_values() -> None:
@@ -23,7 +27,7 @@ def test_hand_computed_values() -> None:
     np.testing.assert_allclose(benjamini_yekutieli(P), [*[0.05 * harmonic] * 4, 1.0])
 
 
-@pytest.mark.parametrize("adjust", [benjamini_hochberg, benjamini_yekutieli, holm])
+@pytest.mark.parametrize("adjust", ALL)
 def test_blanks_are_left_out_of_the_family(adjust: object) -> None:
     assert callable(adjust)
     mixed = np.array([np.nan, *P[:2], np.nan, *P[2:]])
@@ -34,7 +38,7 @@ def test_blanks_are_left_out_of_the_family(adjust: object) -> None:
     assert adjust(np.zeros(0)).size == 0
 
 
-@pytest.mark.parametrize("adjust", [benjamini_hochberg, benjamini_yekutieli, holm])
+@pytest.mark.parametrize("adjust", ALL)
 def test_order_of_the_groups_does_not_matter_and_p_never_shrinks(adjust: object) -> None:
     assert callable(adjust)
     rng = np.random.default_rng(3)
@@ -44,6 +48,50 @@ def test_order_of_the_groups_does_not_matter_and_p_never_shrinks(adjust: object)
     assert np.all(adjust(p) >= p)
     assert np.all(np.diff(adjust(p)[np.argsort(p)]) >= 0)
     assert adjust(p).max() <= 1
+
+
+def e_value(p: float) -> float:
+    """∫₀¹ κ p^(κ−1) dκ by quadrature: a mixture of all power calibrators, each a bet against p."""
+    return float(quad(lambda k: k * p ** (k - 1), 0.0, 1.0, epsabs=1e-13, limit=200)[0])
+
+
+def e_bh(p: FloatArray, alpha: float) -> list[bool]:
+    """Reject the k largest e-values for the largest k with e₍ₖ₎ ≥ m/(kα) (Wang and Ramdas)."""
+    e = [e_value(x) for x in p]
+    order = np.argsort(e)[::-1]
+    passed = [k for k in range(1, p.size + 1) if e[order[k - 1]] >= p.size / (k * alpha)]
+    chosen = set(order[: max(passed, default=0)].tolist())
+    return [i in chosen for i in range(p.size)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_e_bh_rejects_what_its_definition_rejects(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    p = rng.random(12) ** rng.choice([1, 4, 8], 12)
+    adjusted = e_benjamini_hochberg(p)
+    for alpha in (0.01, 0.05, 0.1, 0.3, 0.9):
+        assert (adjusted <= alpha).tolist() == e_bh(p, alpha)
+
+
+def test_one_e_value_is_a_mixture_of_bets() -> None:
+    single = [float(e_benjamini_hochberg(np.array([x]))[0]) for x in (1e-6, 0.01, 0.2)]
+    # an e-value below one is no evidence at all
+    aims = [min(1 / e_value(x), 1.0) for x in (1e-6, 0.01, 0.2)]
+    np.testing.assert_allclose(single, aims, rtol=1e-6)
+    # the smallest and the largest p-value have limits
+    assert e_benjamini_hochberg(np.array([0.0]))[0] < 1e-200
+    assert e_benjamini_hochberg(np.array([1.0]))[0] == 1.0
+
+
+def test_e_bh_holds_under_any_dependence() -> None:
+    """All nulls true and all p-values equal, or arranged to fool BH: 4000 worlds at 10 %."""
+    rng, m, worlds = np.random.default_rng(5), 8, 4000
+    # one p-value is small exactly where the others are large, each uniform on its own
+    first = rng.random(worlds)
+    turned = (first[:, None] + np.arange(m) / m) % 1.0
+    for p in (np.tile(first[:, None], (1, m)), turned):
+        rejected = sum(bool((e_benjamini_hochberg(row) <= 0.1).any()) for row in p)
+        assert rejected <= binom.ppf(1 - 1e-4, worlds, 0.1)
 
 
 def closure(p: FloatArray) -> FloatArray:

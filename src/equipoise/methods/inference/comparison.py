@@ -220,7 +220,8 @@ class Comparison:
             here, there = self.in_group, self.in_target
             own, other = (np.sum(x * w, axis=0) for x in (here, there))
             apart = np.abs(here * w * other - there * w * own).sum(axis=0)
-            same = (apart <= 1e-12 * own * other) & (own > 0) & (self.target.scale == 1.0)
+            # whatever the scale: four fifths of itself is no news of anybody
+            same = (apart <= 1e-12 * own * other) & (own > 0)
             out[same] = Status.IDENTICAL
             if self.relative:
                 out[~(self.target.scale * self.theta > 0) & ~same] = Status.ZERO_TARGET

@@ -34,6 +34,8 @@ PULL = 0.5
 """Rows of each value that are added where a value that nobody has must not look impossible."""
 FAINT = 1e-3
 """Noise that adds less than this to the variance is not felt."""
+FILLED = 0.4
+"""Noise whose variance, in squared steps of a lattice, fills its gaps."""
 LARGE = 100.0
 """A part whose sum has this variance is close enough to a normal with skewness."""
 REACH = 6.0
@@ -569,6 +571,9 @@ def _upper(sums: _Sums) -> Tails:
     least, beyond = (gap >= -sums.hair).astype(np.float64), (gap > sums.hair).astype(np.float64)
     moves = sums.weight**2 * sums.steps > 0
     small = moves & (sums.steps < LARGE)
+    # noise that fills the gaps of every lattice leaves nothing to write out
+    gaps = np.where(small, sums.weight**2, 0.0).max(axis=0)
+    small = small & ~(sums.noise >= FILLED * gaps)
     number = small.sum(axis=0)
     large = np.flatnonzero((number == 0) & (sums.variance > 0))
     if large.size:

@@ -103,7 +103,7 @@ def row_spread(found: Comparison, factor: FloatArray) -> Spread:
         worth = np.maximum(found.rows, 1.0)
         degrees = worth - 1
         variance = about.sum(axis=0) * worth / np.maximum(degrees, 1.0)
-    variance = variance + np.maximum(found.custom_variance(factor), 0.0)
+    variance = np.maximum(variance + found.custom_variance(factor), 0.0)
     skew = np.divide(
         third.sum(axis=0), variance**1.5, out=np.zeros_like(variance), where=variance > 0
     )

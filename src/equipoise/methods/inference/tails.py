@@ -220,7 +220,6 @@ def _outcomes(
         # differences of the larger tail would lose digits
         upto, before = (binomial_at_most(x, size, rate) for x in (k, k - 1))
         over, after = (binomial_at_least(x, size, rate) for x in (k, k + 1))
-        after = np.where(k + 1 > size, 0.0, after)
         chance = np.where(k > size * rate, over - after, upto - np.where(k > 0, before, 0.0))
     return np.minimum(k / size, 1.0) * used, np.where(used, np.maximum(chance, 0.0), 0.0)
 
