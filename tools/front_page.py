@@ -135,9 +135,9 @@ AUDITS = {
 
 
 def warranted(audit: str) -> list[Row]:
-    """The figures of an audit's defaults; summaries and joint tests have one for each name."""
-    named = audit in ("summarize", "joint_test")
+    """The figures of an audit's defaults; summaries have one for each name."""
     rows = [row for row in collected.rows() if row["audit"] == audit]
+    named = audit == "summarize"
     return [row for row in rows if named or row["method"].startswith("default")]
 
 
