@@ -164,7 +164,7 @@ def core_of(
     ...     weighted=False,
     ... )
     >>> core.tails(0.0)[0].round(4).tolist()
-    [0.6242, 0.0087]
+    [0.6242, 0.0086]
     """
     found = compare(cells, target, sums, relative=relative)
     factor = found.factor(np.where(np.isfinite(found.estimate), found.estimate, 1.0))

@@ -22,7 +22,7 @@ def dealt_tails(
 
     >>> five, ten = np.array([5.0]), np.array([10.0])
     >>> up, down = dealt_tails(five, five, five, ten)
-    >>> float(up[0].round(5)), float(down[0])
+    >>> float(up[0].round(5)), float(down[0].round(5))
     (0.00397, 1.0)
     """
     up, down = np.full(ones.shape, np.nan), np.full(ones.shape, np.nan)

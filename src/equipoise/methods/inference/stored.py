@@ -40,7 +40,7 @@ def stored(core: Core) -> dict[str, Any] | None:
     >>> options = {"relative": False, "zero_one": True, "weighted": False}
     >>> core = core_of(counts, Constant(value=0.2), lambda x: x, **options)
     >>> kept = stored(core)
-    >>> kept["form"], restored_bounds(kept, 1.96, (-1.0, 1.0))[0][0] < 0
+    >>> kept["form"], bool(restored_bounds(kept, 1.96, (-1.0, 1.0))[0][0] < 0)
     ('counts', True)
     """
     found, pivot = core.comparison, core.pivot

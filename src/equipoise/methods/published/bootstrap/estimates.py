@@ -61,7 +61,8 @@ class GroupEstimates:
 def estimate_gaps(moments: CellMoments, target: Target, sums: GroupSums) -> GroupEstimates:
     """Disparities μ̂(G) − θ̂ of every group.
 
-    >>> from equipoise.methods.published.bootstrap import Overall, unweighted_moments
+    >>> from equipoise.methods.published.bootstrap import unweighted_moments
+    >>> from equipoise.methods.targets import Overall
     >>> cells = unweighted_moments(np.array([4.0, 6.0]), np.array([1.0, 3.0]))
     >>> estimate_gaps(cells, Overall(), lambda x: x).estimate.round(3).tolist()
     [-0.15, 0.1]
@@ -75,7 +76,8 @@ def estimate_gaps(moments: CellMoments, target: Target, sums: GroupSums) -> Grou
 def estimate_ratios(moments: CellMoments, target: Target, sums: GroupSums) -> GroupEstimates:
     """Ratios μ̂(G) / θ̂ of every group; a target that is not positive has no ratio.
 
-    >>> from equipoise.methods.published.bootstrap import Overall, unweighted_moments
+    >>> from equipoise.methods.published.bootstrap import unweighted_moments
+    >>> from equipoise.methods.targets import Overall
     >>> cells = unweighted_moments(np.array([4.0, 6.0]), np.array([1.0, 3.0]))
     >>> estimate_ratios(cells, Overall(), lambda x: x).estimate.tolist()
     [0.625, 1.25]

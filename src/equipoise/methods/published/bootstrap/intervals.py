@@ -65,7 +65,8 @@ def certify_intervals(
 
     The target must be common to all intervals, so a complement is refused.
 
-    >>> from equipoise.methods.published.bootstrap import BinaryEngine, Constant, unweighted_moments
+    >>> from equipoise.methods.published.bootstrap import BinaryEngine, unweighted_moments
+    >>> from equipoise.methods.targets import Constant
     >>> cells = unweighted_moments(np.array([400.0, 600.0]), np.array([100.0, 300.0]))
     >>> certify_intervals(
     ...     BinaryEngine(cells),
