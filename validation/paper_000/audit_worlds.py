@@ -12,12 +12,11 @@ from equipoise._rng import Seed
 from equipoise.audits._groups.bench import Bench, assemble
 from equipoise.audits._groups.bounds import limits_of
 from equipoise.audits._groups.published import make_engine
-from equipoise.audits._groups.scores import critical_scores
+from equipoise.audits._groups.scores import answerable
 from equipoise.audits.methods import Bootstrap, Pivotal
 from equipoise.cells import Axis, Cells
 from equipoise.claims.dimension import Dimension
 from equipoise.methods.arrays import FloatArray, IntArray
-from equipoise.methods.inference.joint import independent_score
 from equipoise.methods.published import bootstrap
 from equipoise.worlds import conformal_world, linear_world
 
@@ -152,7 +151,7 @@ def bounds_of(
             bench.estimates, extremes, scaling, level=LEVEL, side=side
         )
         return found.lower, found.upper
-    score = independent_score(LEVEL, len(bench.collection), side is bootstrap.Side.BOTH)
-    core = bench.core.guarded(score)
-    critical = critical_scores(core, LEVEL, side.value, method.draws, seed_of_trial(trial), False)
+    core, critical, _ = answerable(
+        bench.core, LEVEL, side.value, method.draws, seed_of_trial(trial), False
+    )
     return core.bounds(critical.value, limits_of(bench))

@@ -34,10 +34,9 @@ from audit_worlds import (
 from records import agreed, main, not_above, standard_error, write
 
 from equipoise.audits._groups.bench import Bench
-from equipoise.audits._groups.scores import stepped_down
+from equipoise.audits._groups.scores import answerable, stepped_down
 from equipoise.methods.arrays import BoolArray
 from equipoise.methods.hypotheses import Above, Below
-from equipoise.methods.inference.joint import independent_score
 from equipoise.methods.published import bootstrap
 from equipoise.methods.published.bootstrap import Scaling, Unscaled
 
@@ -127,7 +126,7 @@ def _note(
 
 def _by_default(bench: Bench, trial: int, aim: bootstrap.Aim, limit: float) -> BoolArray:
     """What `certify` with method="certificates" does, as an array."""
-    core = bench.core.guarded(independent_score(LEVEL, len(bench.collection), two_sided=False))
+    core, _, _ = answerable(bench.core, LEVEL, "lower", None, seed_of_trial(trial), False)
     null = Above(limit=limit) if aim is bootstrap.Aim.ABOVE else Below(limit=limit)
     adjusted = stepped_down(core, null.p_value(core.tails), null, None, seed_of_trial(trial))
     return np.nan_to_num(adjusted, nan=1.0) <= (1 - LEVEL) * (1 + 1e-9)

@@ -28,7 +28,12 @@ from equipoise.audits._groups.joint import (
     scores_of,
 )
 from equipoise.audits._groups.likelihood import WRONG
-from equipoise.audits._groups.scores import critical_scores, exactness, stepped_down
+from equipoise.audits._groups.scores import (
+    answerable,
+    critical_scores,
+    exactness,
+    stepped_down,
+)
 from equipoise.audits.methods import Euclidean, Likelihood, Pivotal, as_method
 from equipoise.cells.tallied import Tallied
 from equipoise.claims import Claim, Ratio, as_claim
@@ -39,7 +44,6 @@ from equipoise.methods.arrays import FloatArray, IntArray
 from equipoise.methods.hypotheses import Outside
 from equipoise.methods.inference.comparison import Status
 from equipoise.methods.inference.core import Core
-from equipoise.methods.inference.joint import independent_score
 from equipoise.methods.targets import Constant
 from equipoise.trail import Trail
 
@@ -126,8 +130,7 @@ def _by_scores(
     seed: Seed,
 ) -> JointTest:
     """Whether the largest of all groups' scores could be chance."""
-    score = independent_score(level, len(bench.collection), two_sided=True)
-    core = bench.core.guarded(score)
+    core, _, score = answerable(bench.core, level, "both", method.draws, seed, False)
     used, values = _asked(bench, at, core)
     tested = dataclasses.replace(core, status=_only(core.status, used))
     up, down = (np.full(core.status.shape, np.nan) for _ in range(2))

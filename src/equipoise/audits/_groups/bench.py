@@ -276,7 +276,7 @@ def notes_of(core: Core, score: float, metric: Metric, noun: str = "group") -> l
     """Why each group has no answer, in words; empty if it has one."""
     open_ended = metric.low is None or metric.high is None
     clipped = ", or a metric bounded with .clip(low, high)" if open_ended else ""
-    needed: FloatArray = rows_needed(core.comparison.rows, core.skewness, score)
+    needed: FloatArray = rows_needed(core.comparison.rows, core.reach, score)
     out = []
     for status, rows in zip(core.status.tolist(), needed.tolist(), strict=True):
         said = _said(status, noun)

@@ -14,13 +14,12 @@ from equipoise.audits._groups.bench import Bench, group_fields, notes_of, publis
 from equipoise.audits._groups.likelihood import Found, likelihood_bounds
 from equipoise.audits._groups.options import CertifyOptions
 from equipoise.audits._groups.published import bootstrap_bounds
-from equipoise.audits._groups.scores import critical_scores, exactness
+from equipoise.audits._groups.scores import answerable, exactness
 from equipoise.audits._progress import Progress
 from equipoise.audits.methods import Bootstrap, Pivotal
 from equipoise.findings.bounds import BoundedGroup, Bounds
 from equipoise.findings.words import level_text
 from equipoise.methods.inference.core import Core
-from equipoise.methods.inference.joint import independent_score
 from equipoise.methods.inference.stored import stored
 
 
@@ -35,10 +34,8 @@ def bound_bench(bench: Bench, options: CertifyOptions, seed: Seed, progress: Pro
 
 
 def _by_scores(bench: Bench, options: CertifyOptions, seed: Seed, progress: Progress) -> Found:
-    score = independent_score(options.level, len(bench.collection), options.side == "both")
-    core = bench.core.guarded(score)
-    critical = critical_scores(
-        core, options.level, options.side, options.method.draws, seed, progress
+    core, critical, score = answerable(
+        bench.core, options.level, options.side, options.method.draws, seed, progress
     )
     low, high = (np.full(core.status.shape, np.nan) for _ in range(2))
     if core.answered.size:

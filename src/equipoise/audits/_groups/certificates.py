@@ -8,7 +8,7 @@ from equipoise.audits._fields import finite, provenance_of
 from equipoise.audits._groups.bench import Bench, group_fields, notes_of, published_notes
 from equipoise.audits._groups.options import CertifyOptions
 from equipoise.audits._groups.published import bootstrap_certificates
-from equipoise.audits._groups.scores import exactness, stepped_down
+from equipoise.audits._groups.scores import answerable, exactness, stepped_down
 from equipoise.audits._progress import Progress
 from equipoise.audits.methods import Certificates
 from equipoise.errors import OptionError
@@ -17,7 +17,7 @@ from equipoise.findings.limits import tolerance_words, tolerated
 from equipoise.findings.words import level_text
 from equipoise.methods.arrays import FloatArray
 from equipoise.methods.hypotheses import Above, Below, Null
-from equipoise.methods.inference.joint import independent_score
+from equipoise.methods.inference.core import Core
 
 
 def certify_bench(
@@ -25,10 +25,11 @@ def certify_bench(
 ) -> CertificateList:
     """Certify the groups of a bench for the tolerance."""
     limit = _limit(bench, options)
-    score = independent_score(options.level, len(bench.collection), two_sided=False)
-    core = bench.core.guarded(score)
     if isinstance(options.method, Certificates):
-        worst = _by_scores(bench, options, limit, seed)
+        core, _, score = answerable(
+            bench.core, options.level, "lower", options.method.draws, seed, progress
+        )
+        worst = _by_scores(core, bench, options, limit, seed)
         # 1 − 0.9 is a hair below 0.1, which must not cost a certificate
         certified = np.nan_to_num(worst, nan=1.0) <= (1 - options.level) * (1 + 1e-9)
         engine, trust = "normal scores of all groups, stepped down", _trust(bench)
@@ -67,10 +68,10 @@ def _trust(bench: Bench) -> str:
     return f"error rate {exactness(bench, many=len(bench.collection) > 1)}"
 
 
-def _by_scores(bench: Bench, options: CertifyOptions, limit: float, seed: Seed) -> FloatArray:
+def _by_scores(
+    core: Core, bench: Bench, options: CertifyOptions, limit: float, seed: Seed
+) -> FloatArray:
     """Adjusted p-values of the claim's opposite; both ends of a range must be refuted."""
-    score = independent_score(options.level, len(bench.collection), two_sided=False)
-    core = bench.core.guarded(score)
     low, high = tolerated(limit, options.side, bench.relative)
     nulls: list[Null] = [] if low is None else [Above(limit=low)]
     nulls += [] if high is None else [Below(limit=high)]

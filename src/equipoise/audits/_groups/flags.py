@@ -22,7 +22,7 @@ from equipoise.audits._groups.likelihood import WRONG
 from equipoise.audits._groups.likelihood_tests import likelihood_p_values
 from equipoise.audits._groups.options import CONTROLS, FlagOptions, possible_limit
 from equipoise.audits._groups.published import audit_of
-from equipoise.audits._groups.scores import exactness, stepped_down
+from equipoise.audits._groups.scores import answerable, exactness, stepped_down
 from equipoise.audits._progress import Progress, progress_bar
 from equipoise.audits.methods import (
     Bootstrap,
@@ -67,8 +67,7 @@ def flag_bench(bench: Bench, options: FlagOptions, seed: Seed, progress: Progres
     """Flag the groups of a bench."""
     chosen = _method(bench, options)
     null, words = _question(bench, options)
-    score = independent_score(1 - options.fdr, len(bench.collection), isinstance(null, Outside))
-    core = bench.core.guarded(score)
+    core, score = _answered(bench, options, chosen, null, seed)
     p = _p_values(bench, core, chosen, null, options, seed, progress)
     small = _too_small(bench, chosen, options.min_rows)
     p = np.where(small, np.nan, p)
@@ -98,6 +97,20 @@ def flag_bench(bench: Bench, options: FlagOptions, seed: Seed, progress: Progres
         method=to_plain(chosen),
         engine="no resampling",
     )
+
+
+def _answered(
+    bench: Bench, options: FlagOptions, chosen: Test, null: Null, seed: Seed
+) -> tuple[Core, float]:
+    """The core without groups that are too skewed ever to be flagged, and the score they miss."""
+    two_sided = isinstance(null, Outside)
+    if options.control == "max-t":
+        draws, side = getattr(chosen, "draws", None), "both" if two_sided else "lower"
+        core, _, score = answerable(bench.core, 1 - options.fdr, side, draws, seed, False)
+        return core, score
+    # with all others flagged a group needs no more than the rate itself
+    score = independent_score(1 - options.fdr, 1, two_sided)
+    return bench.core.guarded(score), score
 
 
 def _method(bench: Bench, options: FlagOptions) -> Test:

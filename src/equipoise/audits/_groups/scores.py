@@ -57,6 +57,20 @@ def critical_scores(
     return Critical(value=max(value, 0.0), quantiles=tuple(max(q, 0.0) for q in capped))
 
 
+def answerable(
+    core: Core, level: float, side: str, draws: int | None, seed: Seed, progress: Progress
+) -> tuple[Core, Critical, float]:
+    """The core without groups too skewed for the score that all groups together would need.
+
+    Also the critical scores of those that are left, and the score that decided.
+    """
+    every = critical_scores(core, level, side, draws, seed, progress)
+    left = core.guarded(every.value)
+    if left is core:
+        return core, every, every.value
+    return left, critical_scores(left, level, side, draws, seed, progress), every.value
+
+
 def stepped_down(
     core: Core, p: FloatArray, null: Null, draws: int | None, seed: Seed
 ) -> FloatArray:

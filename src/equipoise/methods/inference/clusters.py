@@ -108,6 +108,7 @@ class LeftOut:
         return Spread(
             variance=square * max(m - 1, 0) / max(m, 1),
             skewness=skew,
+            usual=np.zeros((2, skew.size)),
             degrees=np.where(self.blank > 0, 0.0, np.maximum(degrees - 1, 0.0)),
         )
 

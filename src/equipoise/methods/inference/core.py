@@ -32,6 +32,7 @@ from equipoise.methods.inference.student import (
     StudentPivot,
     effective_rows,
     row_spread,
+    shape_of,
     student_tails,
     too_skewed,
 )
@@ -83,8 +84,8 @@ class Core:
     """Tails of any disparity."""
     status: IntArray
     """Why a group is not answered, a :class:`Status` for each."""
-    skewness: FloatArray
-    """Skewness of each contrast; zero where counts say everything."""
+    reach: FloatArray
+    """The highest score that skewness lets each group have; infinite for counts."""
     outcomes: FloatArray
     """How many outcomes each contrast rests on: what its correlations are known by."""
     cells: CellDraws
@@ -100,9 +101,9 @@ class Core:
         return np.flatnonzero(self.status == Status.OK)
 
     def guarded(self, score: float) -> "Core":
-        """The same with groups too skewed for a critical score left out."""
-        skewed = too_skewed(self.skewness, score) & (self.status == Status.OK)
-        if self.counted or not bool(skewed.any()):
+        """The same without the groups that are too skewed to reach a critical score."""
+        skewed = too_skewed(self.reach, score) & (self.status == Status.OK)
+        if not bool(skewed.any()):
             return self
         return replace(self, status=np.where(skewed, int(Status.SKEWED), self.status))
 
@@ -169,7 +170,8 @@ def core_of(
     found = compare(cells, target, sums, relative=relative)
     factor = found.factor(np.where(np.isfinite(found.estimate), found.estimate, 1.0))
     left_out = None if clusters is None else leave_out(clusters, found, sums)
-    spread = row_spread(found, factor) if left_out is None else left_out.spread(factor)
+    shape = shape_of(cells)
+    spread = row_spread(found, factor, shape) if left_out is None else left_out.spread(factor)
     few = bool(values) and not zero_one and not weighted and clusters is None
     few = few and found.tilts is None and not isinstance(target, Custom)
     counted = (zero_one or few) and found.tilts is None
@@ -180,7 +182,7 @@ def core_of(
     elif counted:
         pivot = _counts(cells, found, factor, spread, weighted, left_out)
     elif left_out is None:
-        pivot = StudentPivot(comparison=found)
+        pivot = StudentPivot(comparison=found, shape=shape)
     else:
         pivot = ClusterPivot(comparison=found, left_out=left_out)
     if left_out is not None:
@@ -192,7 +194,7 @@ def core_of(
         comparison=found,
         pivot=pivot,
         status=status.astype(np.int64),
-        skewness=np.zeros_like(factor) if counted else _skewness(cells, found, spread, clusters),
+        reach=np.full(factor.shape, np.inf) if counted else spread.reach,
         outcomes=_outcomes(found, spread, zero_one=zero_one, clustered=left_out is not None),
         cells=draws,
         sums=sums,
@@ -262,36 +264,6 @@ def _typical(shrink: FloatArray, found: Comparison, spread: Spread) -> float:
     if not weight.sum() > 0:
         return 1.0
     return float(np.exp((weight * np.log(np.maximum(shrink, 1e-9))).sum() / weight.sum()))
-
-
-def _skewness(
-    cells: Moments, found: Comparison, spread: Spread, clusters: ClusterSums | None
-) -> FloatArray:
-    """The larger of the contrast's own skewness and what rows like all others' would give.
-
-    A group that happens to miss the rare large values looks harmless; the other groups know better.
-    """
-    if clusters is not None:
-        return spread.skewness
-    rows = float(cells.rows.sum())
-    own = np.nan_to_num(over(cells.total, cells.weight))
-    everyone = np.full_like(own, float(cells.total.sum()) / max(float(cells.weight.sum()), 1e-300))
-    inside, outside = _central(cells, own), _central(cells, everyone)
-    # cells of a row or two have no spread of their own; then everybody's mean must serve
-    second, third = inside if inside[0] > 0.1 * outside[0] else outside
-    if not second > 0:
-        return spread.skewness
-    per_row = abs(third) / second**1.5 * np.sqrt(rows)
-    pooled = per_row / np.sqrt(np.maximum(found.rows, 1.0))
-    return np.where(np.abs(spread.skewness) > pooled, spread.skewness, pooled)
-
-
-def _central(cells: Moments, mean: FloatArray) -> tuple[float, float]:
-    """Second and third moments of all rows about a mean for each cell."""
-    second = cells.square2 - 2 * mean * cells.total2 + mean**2 * cells.weight2
-    third = cells.cube3 - 3 * mean * cells.square3 + 3 * mean**2 * cells.total3
-    third = third - mean**3 * cells.weight3
-    return float(second.sum()), float(third.sum())
 
 
 def _unsure(found: Comparison, status: IntArray, *, clustered: bool) -> IntArray:

@@ -64,7 +64,8 @@ def stored(core: Core) -> dict[str, Any] | None:
         extra = {"worth": pivot.rows.tolist(), "degrees": degrees.tolist()}
         return data | {"form": "worth", **_plain(m, names), **extra}
     if isinstance(pivot, StudentPivot):
-        return data | {"form": "spread", **_plain(m, tuple(f.name for f in fields(m)))}
+        sums = _plain(m, tuple(f.name for f in fields(m)))
+        return data | {"form": "spread", "shape": pivot.shape, **sums}
     if isinstance(pivot, ClusterPivot):
         left = pivot.left_out
         return data | {
@@ -113,7 +114,7 @@ def _restored(data: Mapping[str, Any]) -> tuple[Pivot, int]:
         degrees = np.where(degrees >= 1e9, np.inf, degrees)
         return CountPivot(comparison=found, rows=worth, degrees=degrees), size
     if data["form"] == "spread":
-        return StudentPivot(comparison=found), size
+        return StudentPivot(comparison=found, shape=float(data["shape"])), size
     left = LeftOut(
         powers=tuple(np.array(x, dtype=np.float64) for x in data["powers"]),
         sizes=np.array(data["sizes"], dtype=np.float64),

@@ -1,25 +1,24 @@
 """The pivot of real-valued metrics: the distance from the estimate in its own standard errors.
 
 Every group is measured by its own spread; Student's distribution with Welch's degrees of freedom
-allows for estimating it, and Hall's transformation for skewness. No finite sample can promise
-anything about an unbounded skewed metric (Bahadur and Savage 1956), so there is a guard: with the
-skewness γ of the estimate, a tail at score z is off by about exp(γ z³/6), and groups for which that
-passes a stated factor are not answered.
+allows for estimating it, and Hall's transformation for skewness. A group that happens to miss rare
+large values looks harmless, so its skewness is also judged by that of all rows together.
+
+No finite sample can promise anything about an unbounded skewed metric (Bahadur and Savage 1956).
+Hall's transformation says so by itself: with the skewness γ of the estimate no distance, however
+large, counts for more than 1/γ − γ/6 standard errors. Groups that cannot reach a critical score are
+not answered.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtr
+from scipy.special import ndtri, stdtr
 
 from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
-from equipoise.methods.inference.comparison import ROUNDING, Comparison, over
+from equipoise.methods.inference.comparison import ROUNDING, Comparison, Moments, over
 from equipoise.methods.inference.tails import Tails
 
-SKEW_LIMIT = 0.8
-"""Largest γ z³/6 that is answered, after the correction."""
-LEAST_SCORE = 2.5
-"""The guard looks at least this far out: a sample shows too little of a heavy tail."""
 LEAST_ROWS = 20
 """Groups and targets worth fewer rows are not answered: their spread and skewness are unknown."""
 
@@ -31,9 +30,19 @@ class Spread:
     variance: FloatArray
     """Variance of the contrast."""
     skewness: FloatArray
-    """Skewness of the contrast."""
+    """Skewness of the contrast, as its own rows or clusters show it."""
+    usual: FloatArray
+    """The same if rows were shaped like all others: what pulls up and what pulls down, (2, G)."""
     degrees: FloatArray
     """Degrees of freedom of the variance."""
+
+    @property
+    def reach(self) -> FloatArray:
+        """The highest normal score that a distance can have, on the worse side."""
+        with np.errstate(divide="ignore"):
+            most = np.fmin(_furthest(self.skewness), _furthest(self.usual).min(axis=0))
+        tail = stdtr(np.maximum(self.degrees, 1e-3), -most)
+        return np.asarray(-ndtri(np.clip(tail, 1e-300, 1 - 1e-16)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +51,8 @@ class StudentPivot:
 
     comparison: Comparison
     """Groups beside their target."""
+    shape: float
+    """Skewness of all rows together."""
 
     @property
     def estimate(self) -> FloatArray:
@@ -58,7 +69,7 @@ class StudentPivot:
 
     def spread(self, found: Comparison, factor: FloatArray) -> Spread:
         """How far the contrast can stray."""
-        return row_spread(found, factor)
+        return row_spread(found, factor, self.shape)
 
     def tails(self, disparity: FloatArray, chosen: IntArray) -> Tails:
         """Chances, if the disparity were this, of an estimate as high, and as low, as was seen."""
@@ -74,20 +85,38 @@ class StudentPivot:
 def student_tails(gap: FloatArray, spread: Spread) -> Tails:
     """Both tails of a distance; a correction for skewness only ever makes a tail larger."""
     error = np.sqrt(spread.variance)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(error > 0, gap / error, np.where(gap == 0, 0.0, np.copysign(np.inf, gap)))
-        g = np.nan_to_num(spread.skewness)
-        # Hall 1992: rises with t, and undoes the skewness of a studentised mean to order 1/√n
-        turned = t + g * t * t / 3 + g * g * t**3 / 27 + g / 6
-    turned = np.where(np.isfinite(t), turned, t)
+    turned = np.stack([t, *(_turned(t, g) for g in (spread.skewness, *spread.usual))])
     df = np.maximum(spread.degrees, 1e-3)
-    up = np.maximum(stdtr(df, -t), stdtr(df, -turned))
-    down = np.maximum(stdtr(df, t), stdtr(df, turned))
-    return np.asarray(up), np.asarray(down)
+    return np.asarray(stdtr(df, -turned.min(axis=0))), np.asarray(stdtr(df, turned.max(axis=0)))
 
 
-def row_spread(found: Comparison, factor: FloatArray) -> Spread:
-    """Spread of a contrast of independent rows, from sums up to third order."""
+def _turned(t: FloatArray, skewness: FloatArray) -> FloatArray:
+    """Hall's transformation (1992), which undoes the skewness of a studentised mean to order 1/√n.
+
+    It rises with t up to its turning point 3/γ; beyond that it would rise again, and is held.
+    """
+    g = np.nan_to_num(skewness)
+    with np.errstate(divide="ignore"):
+        end = np.where(g != 0, -3 / np.where(g != 0, g, 1.0), np.inf)
+    held = np.where(g > 0, np.maximum(t, end), np.where(g < 0, np.minimum(t, end), t))
+    with np.errstate(invalid="ignore", over="ignore"):
+        out = held + g * held**2 / 3 + g**2 * held**3 / 27 + g / 6
+    return np.where(g != 0, out, t)
+
+
+def _furthest(skewness: FloatArray) -> FloatArray:
+    """How far out the transformation gets: its value at the turning point."""
+    g = np.abs(np.nan_to_num(skewness))
+    return np.where(g > 0, 1 / np.where(g > 0, g, 1.0) - g / 6, np.inf)
+
+
+def row_spread(found: Comparison, factor: FloatArray, shape: float) -> Spread:
+    """Spread of a contrast of independent rows, from sums up to third order.
+
+    ``shape`` is the skewness of all rows together.
+    """
     m, a = found.parts, found.slopes(factor)
     means = np.nan_to_num(over(m.total, m.weight))
     b = found.intercepts(factor, means)
@@ -107,7 +136,67 @@ def row_spread(found: Comparison, factor: FloatArray) -> Spread:
     skew = np.divide(
         third.sum(axis=0), variance**1.5, out=np.zeros_like(variance), where=variance > 0
     )
-    return Spread(variance=variance, skewness=skew, degrees=degrees)
+    usual = np.stack([_usual(shape, np.where(way * a > 0, a, 0.0), a, about, m) for way in (1, -1)])
+    return Spread(variance=variance, skewness=skew, usual=usual, degrees=degrees)
+
+
+def _usual(
+    shape: float, pulling: FloatArray, slopes: FloatArray, about: FloatArray, m: Moments
+) -> FloatArray:
+    """Skewness that some parts give a contrast if their rows are shaped like all others.
+
+    A part that missed rare values shows too little spread, so parts are taken both as they are and
+    as all of one spread. Parts that pull up and parts that pull down do not make good for one
+    another: either may have missed them.
+    """
+    cube = np.sign(pulling) * np.nan_to_num(over(about, m.weight2)) ** 1.5 * m.weight3
+    seen = over(cube.sum(axis=0), about.sum(axis=0) ** 1.5)
+    alike = over((pulling**3 * m.weight3).sum(0), (slopes**2 * m.weight2).sum(0) ** 1.5)
+    seen, alike = np.nan_to_num(seen), np.nan_to_num(alike)
+    return np.asarray(shape * np.where(np.abs(seen) > np.abs(alike), seen, alike))
+
+
+def shape_of(cells: Moments) -> float:
+    """Skewness of the rows of all cells about their cell's mean.
+
+    Where cells hold a row or two, which show no shape, about everybody's mean. Where spreads differ
+    the widest cells would speak for all, so the typical skewness of single cells counts too; the
+    larger of both is it.
+
+    >>> from equipoise.methods.inference.comparison import plain_moments
+    >>> x = np.array([[0.0, 0.0, 0.0, 5.0], [1.0, 1.0, 1.0, 6.0]])
+    >>> sums = plain_moments(np.full(2, 4.0), *((x**k).sum(axis=1) for k in (1, 2, 3)))
+    >>> round(shape_of(sums), 9)
+    2.0
+    """
+    size = np.maximum(effective_rows(cells.weight, cells.weight2), 1.0)
+    # what central sums of n rows fall short of: (n − 1)/n and (n − 1)(n − 2)/n²
+    second = 1 - 1 / size
+    third = np.maximum(second - 1 / size, 0.0) * second
+    means = np.nan_to_num(over(cells.total, cells.weight))
+    apart = float((third * cells.weight3).sum()) >= 0.5 * float(cells.weight3.sum())
+    if not apart:
+        everyone = float(cells.total.sum()) / max(float(cells.weight.sum()), 1e-300)
+        means = np.full_like(means, everyone)
+        second = third = np.ones_like(means)
+    about = cells.square2 - 2 * means * cells.total2 + means**2 * cells.weight2
+    cube = cells.cube3 - 3 * means * cells.square3 + 3 * means**2 * cells.total3
+    cube = cube - means**3 * cells.weight3
+    rows, rows3 = second * cells.weight2, third * cells.weight3
+    pooled = _skew(cube.sum(), rows3.sum(), about.sum(), rows.sum())
+    if not apart:
+        return float(pooled)
+    each = _skew(cube, rows3, about, rows)
+    # chance alone gives n rows a squared skewness of about 6/n
+    square = float((size * each**2 - 6 * (each != 0)).sum()) / float(size.sum())
+    typical = float(np.copysign(np.sqrt(max(square, 0.0)), (size * each).sum()))
+    return float(pooled) if abs(pooled) > abs(typical) else typical
+
+
+def _skew(cube: FloatArray, rows3: FloatArray, about: FloatArray, rows: FloatArray) -> FloatArray:
+    """Third central moment over the standard deviation cubed; 0 where there is none."""
+    variance = np.nan_to_num(over(np.maximum(about, 0.0), rows))
+    return np.nan_to_num(over(np.nan_to_num(over(cube, rows3)), variance**1.5))
 
 
 def _by_parts(found: Comparison, a: FloatArray, about: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -135,18 +224,18 @@ def effective_rows(weight: FloatArray, weight2: FloatArray) -> FloatArray:
     return np.asarray(np.round(kish, 9), dtype=np.float64)
 
 
-def too_skewed(skewness: FloatArray, score: float) -> BoolArray:
-    """Groups whose tail at a score is not to be trusted.
+def too_skewed(reach: FloatArray, score: float) -> BoolArray:
+    """Groups whose distance cannot reach a score, however large it is.
 
-    >>> too_skewed(np.array([0.05, 0.3]), 3.0).tolist()
+    >>> too_skewed(np.array([9.0, 2.5]), 3.0).tolist()
     [False, True]
     """
-    return np.asarray(np.abs(skewness) * max(score, LEAST_SCORE) ** 3 / 6 > SKEW_LIMIT)
+    return np.asarray(reach < score)
 
 
-def rows_needed(rows: FloatArray, skewness: FloatArray, score: float) -> FloatArray:
-    """Rows from which a group as skewed as this would be answered."""
-    factor = np.abs(skewness) * max(score, LEAST_SCORE) ** 3 / 6 / SKEW_LIMIT
+def rows_needed(rows: FloatArray, reach: FloatArray, score: float) -> FloatArray:
+    """About how many rows a group as skewed as this would have to have to be answered."""
+    factor = score / np.maximum(reach, 0.1)
     return np.asarray(np.maximum(np.ceil(rows * factor**2), LEAST_ROWS))
 
 

@@ -2,23 +2,27 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, norm
 from scipy.stats import t as student
 
 from equipoise.methods.arrays import BoolArray, FloatArray
-from equipoise.methods.inference.comparison import compare
+from equipoise.methods.inference.comparison import compare, plain_moments
 from equipoise.methods.inference.student import (
     LEAST_ROWS,
-    LEAST_SCORE,
-    SKEW_LIMIT,
+    Spread,
     StudentPivot,
     effective_rows,
     row_spread,
     rows_needed,
+    shape_of,
+    student_tails,
     too_skewed,
 )
-from equipoise.methods.targets import Custom, InfluenceSums, Target
+from equipoise.methods.targets import Constant, Custom, InfluenceSums, Target
 from tests.unit.methods.inference.naive import TARGETS, Rows, make_rows, targets_of
+
+
+SHAPE = 1.5
 
 
 def kish(w: FloatArray) -> float:
@@ -41,6 +45,31 @@ def welch(rows: Rows, target: Target, group: int, factor: float) -> tuple[float,
     return variance, skewness, variance**2 / loss
 
 
+def usual(rows: Rows, target: Target, group: int, factor: float, way: int) -> float:
+    """Skewness from the parts that pull one way, if all rows had the shape SHAPE."""
+    psi = rows.influence(target, group, factor)
+    seen = alike = square = square_alike = 0.0
+    for part in rows.parts(target, group):
+        if not part.any():
+            continue
+        w, mine = rows.weight[part], psi[part]
+        slope = np.polyfit(rows.value[part], mine / w, 1)[0]
+        square += (mine**2).sum()
+        square_alike += slope**2 * (w**2).sum()
+        if way * slope > 0 and abs(slope) > 1e-12:
+            seen += way * ((mine**2).sum() / (w**2).sum()) ** 1.5 * (w**3).sum()
+            alike += slope**3 * (w**3).sum()
+    both = seen / square**1.5, alike / square_alike**1.5
+    return float(SHAPE * max(both, key=abs))
+
+
+def turned(t: float, g: float) -> float:
+    """Hall (1992), held where it would turn back."""
+    if g != 0 and t * g < -3:
+        t = -3 / g
+    return t + g * t**2 / 3 + g**2 * t**3 / 27 + g / 6
+
+
 def naive_tails(
     rows: Rows, target: Target, group: int, disparity: float, relative: bool
 ) -> tuple[float, float]:
@@ -48,10 +77,11 @@ def naive_tails(
     gap = rows.mean(rows.member(group)) - factor * rows.theta(target, group)
     variance, g, degrees = welch(rows, target, group, factor)
     t = (gap - (0.0 if relative else disparity)) / np.sqrt(variance)
-    # Hall (1992), which may only make a tail larger
-    turned = t + g * t**2 / 3 + g**2 * t**3 / 27 + g / 6
-    up = max(float(student.sf(x, degrees)) for x in (t, turned))
-    down = max(float(student.cdf(x, degrees)) for x in (t, turned))
+    likely = [g, *(usual(rows, target, group, factor, way) for way in (1, -1))]
+    # corrections may only make a tail larger
+    scores = [t, *(turned(t, x) for x in likely)]
+    up = max(float(student.sf(x, degrees)) for x in scores)
+    down = max(float(student.cdf(x, degrees)) for x in scores)
     return up, down
 
 
@@ -64,7 +94,7 @@ def test_tails_are_those_of_welch_with_halls_transformation(
     rows = make_rows(3, weighted=weighted)
     target = targets_of(rows)[name]
     found = compare(rows.moments(), target, rows.sums, relative=relative)
-    pivot = StudentPivot(comparison=found)
+    pivot = StudentPivot(comparison=found, shape=SHAPE)
     for group in range(4):
         assert found.estimate[group] == pytest.approx(rows.estimate(target, group, relative))
         for shift in (-0.3, -0.05, 0.0, 0.2):
@@ -80,7 +110,7 @@ def test_spread_is_that_of_the_influence_values(name: str, weighted: bool) -> No
     rows = make_rows(4, weighted=weighted)
     target = targets_of(rows)[name]
     found = compare(rows.moments(), target, rows.sums)
-    spread = row_spread(found, np.full(4, target.scale))
+    spread = row_spread(found, np.full(4, target.scale), SHAPE)
     aim = [welch(rows, target, group, target.scale) for group in range(4)]
     np.testing.assert_allclose(spread.variance, [x[0] for x in aim], rtol=1e-8)
     np.testing.assert_allclose(spread.skewness, [x[1] for x in aim], rtol=1e-6, atol=1e-9)
@@ -98,7 +128,7 @@ def test_equal_weights_change_nothing() -> None:
     )
     for target in targets_of(rows).values():
         one, two = (
-            StudentPivot(comparison=compare(x.moments(), target, x.sums)).tails(
+            StudentPivot(comparison=compare(x.moments(), target, x.sums), shape=SHAPE).tails(
                 np.full(4, 0.05), np.arange(4)
             )
             for x in (rows, twice)
@@ -121,7 +151,7 @@ def test_the_error_of_a_custom_target_counts_with_its_covariance() -> None:
         ),
     )
     found = compare(rows.moments(), target, rows.sums)
-    spread = row_spread(found, np.full(4, 0.5))
+    spread = row_spread(found, np.full(4, 0.5), SHAPE)
     for group in range(4):
         own = rows.influence(targets_of(rows)["constant"], group, 0.0)
         aim = float(((own - 0.5 * psi / psi.size) ** 2).sum())
@@ -132,8 +162,8 @@ def test_the_error_of_a_custom_target_counts_with_its_covariance() -> None:
 def test_a_correction_for_skewness_never_makes_a_tail_smaller() -> None:
     rows = make_rows(7, draw=lambda rng, n: rng.lognormal(0, 1, n))
     found = compare(rows.moments(), targets_of(rows)["constant"], rows.sums)
-    pivot = StudentPivot(comparison=found)
-    spread = row_spread(found, np.ones(4))
+    pivot = StudentPivot(comparison=found, shape=SHAPE)
+    spread = row_spread(found, np.ones(4), SHAPE)
     for shift in np.linspace(-2, 2, 9):
         up, down = pivot.tails(found.estimate + shift, np.arange(4))
         t = -shift / np.sqrt(spread.variance)
@@ -141,19 +171,49 @@ def test_a_correction_for_skewness_never_makes_a_tail_smaller() -> None:
         assert bool((down >= student.cdf(t, spread.degrees) - 1e-12).all())
 
 
-def test_the_guard_is_the_stated_factor_and_names_the_rows_it_takes() -> None:
-    skewness, score = np.array([0.01, 0.2, -0.4]), 3.0
-    off = np.abs(skewness) * score**3 / 6
-    assert too_skewed(skewness, score).tolist() == (off > SKEW_LIMIT).tolist()
-    # a low score is judged as if it were further out
-    assert too_skewed(skewness, 0.1).tolist() == too_skewed(skewness, LEAST_SCORE).tolist()
-    rows = np.array([400.0, 100.0, 50.0])
-    needed = rows_needed(rows, skewness, score)
-    # skewness of a mean falls with the root of its rows, and then just passes
-    then = np.abs(skewness) * np.sqrt(rows / needed) * score**3 / 6
-    assert bool((then <= SKEW_LIMIT).all())
-    assert bool((needed >= LEAST_ROWS).all())
-    assert bool((needed[1:] > rows[1:]).all())
+@pytest.mark.parametrize("skewness", [0.05, 0.3, -0.3, 0.0])
+def test_no_distance_counts_for_more_than_its_reach(skewness: float) -> None:
+    spread = Spread(
+        variance=np.ones(400),
+        skewness=np.full(400, skewness),
+        usual=np.zeros((2, 400)),
+        degrees=np.full(400, 60.0),
+    )
+    gap = np.linspace(-80, 80, 400)
+    up, down = student_tails(gap, spread)
+    # tails fall and rise with the distance, and stop where the transformation does
+    assert bool((np.diff(up) <= 0).all())
+    assert bool((np.diff(down) >= 0).all())
+    if skewness == 0:
+        assert bool(np.isinf(spread.reach).all() or (spread.reach > 30).all())
+        return
+    worse = down if skewness > 0 else up
+    assert worse.min() == pytest.approx(float(norm.sf(spread.reach[0])), rel=1e-9)
+    assert (up if skewness > 0 else down).min() < 1e-30
+
+
+def test_the_guard_is_the_reach_and_names_the_rows_it_takes() -> None:
+    reach, score, rows = np.array([9.0, 3.0, 2.0]), 3.0, np.array([400.0, 100.0, 8.0])
+    assert too_skewed(reach, score).tolist() == [False, False, True]
+    needed = rows_needed(rows, reach, score)
+    # the reach of a mean grows with the root of its rows
+    assert needed.tolist() == [45, 100, LEAST_ROWS]
+
+
+def test_the_shape_of_all_rows_is_their_skewness_about_cell_means() -> None:
+    rng = np.random.default_rng(9)
+    cell = rng.integers(0, 5, 60_000)
+    value = rng.exponential(size=cell.size) + 3 * cell
+    sums = [np.bincount(cell, value**p, 5).astype(np.float64) for p in range(4)]
+    assert shape_of(plain_moments(*sums)) == pytest.approx(2.0, rel=0.1)
+    # a wide and symmetric cell does not hide it, and a row to a cell is judged about all
+    odd = np.where(cell == 0, rng.normal(0, 50, cell.size), value)
+    mixed = [np.bincount(cell, odd**p, 5).astype(np.float64) for p in range(4)]
+    assert shape_of(plain_moments(*mixed)) == pytest.approx(2.0 * 0.8**0.5, rel=0.1)
+    alone = [rng.exponential(size=60_000)] * 3
+    powers = [np.ones(60_000), *(x ** (i + 1) for i, x in enumerate(alone))]
+    assert shape_of(plain_moments(*powers)) == pytest.approx(2.0, rel=0.15)
+    assert shape_of(plain_moments(*(np.ones(3) for _ in range(4)))) == 0
 
 
 def test_effective_rows_are_kishs() -> None:
@@ -169,10 +229,7 @@ def test_exponential_groups_of_fifty_keep_their_level(side: int) -> None:
     rng, n, worlds = np.random.default_rng(8), 50, 4000
     value = rng.exponential(size=(worlds, n))
     powers = [np.full(worlds, float(n)), *(np.sum(value**p, axis=1) for p in (1, 2, 3))]
-    from equipoise.methods.inference.comparison import plain_moments
-    from equipoise.methods.targets import Constant
-
     found = compare(plain_moments(*powers), Constant(value=1.0), lambda x: x)
-    tails = StudentPivot(comparison=found).tails(np.zeros(worlds), np.arange(worlds))
+    tails = StudentPivot(comparison=found, shape=SHAPE).tails(np.zeros(worlds), np.arange(worlds))
     wrong = int((tails[side] <= 0.025).sum())
     assert wrong <= binom.ppf(1 - 1e-4, worlds, 0.025)
