@@ -69,6 +69,8 @@ class RangeCertificates(Finding):
     """For each side of the claim: running sums that certify a range when they rise by the bar."""
     bars: tuple[float, ...]
     """The critical value on each side."""
+    everyone: bool = False
+    """Whether the target is everyone: then the range that holds all rows is its own target."""
 
     def ask(self, group: Mapping[str, Any] | None = None, /, **where: Any) -> CertifiedRange:
         """Any range of the number, both ends included, such as ``ask(age=(25, 45))``."""
@@ -94,8 +96,10 @@ class RangeCertificates(Finding):
             n=round(rows),
             value=value,
             disparity=value - self.target,
-            # One row alone says nothing of how values vary.
-            certified=rows >= 2 and all(r >= bar for r, bar in zip(risen, self.bars, strict=True)),
+            # One row alone says nothing of how values vary, and all rows are their own target.
+            certified=rows >= 2
+            and not (self.everyone and rows == self.sizes[-1])
+            and all(r >= bar for r, bar in zip(risen, self.bars, strict=True)),
         )
 
     def _ends(self, where: Mapping[str, Any]) -> tuple[float, float]:

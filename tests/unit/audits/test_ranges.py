@@ -40,10 +40,7 @@ def test_certificates_of_a_rate_equal_those_of_the_list(
     trail = eq.read(table(1), prediction="hit")
     claim = eq.gap(eq.selection_rate, across=eq.intervals("x"), target=target)
     swift, listed = both_ways(trail, claim, side, tolerance)
-    # the range of everybody is its own target: the list has no certificate for it
-    compared = [row for row in listed.rows if row.note != "the group is its own target"]
-    assert len(compared) >= len(listed.rows) - 1
-    answers = [(row.certified, swift.ask(x=ends(row.where)).certified) for row in compared]
+    answers = [(row.certified, swift.ask(x=ends(row.where)).certified) for row in listed.rows]
     assert all(one == other for one, other in answers)
     assert {one for one, _ in answers} == {True, False}
 
@@ -52,12 +49,19 @@ def test_certificates_of_a_real_metric_equal_those_of_the_list() -> None:
     trail = eq.read(table(2), label="y", score="f")
     claim = eq.gap(eq.squared_error, across=eq.intervals("x"), target=0)
     swift, listed = both_ways(trail, claim, "upper", 0.9)
-    # the range of everybody is its own target: the list has no certificate for it
-    compared = [row for row in listed.rows if row.note != "the group is its own target"]
-    assert len(compared) >= len(listed.rows) - 1
-    answers = [(row.certified, swift.ask(x=ends(row.where)).certified) for row in compared]
+    answers = [(row.certified, swift.ask(x=ends(row.where)).certified) for row in listed.rows]
     assert all(one == other for one, other in answers)
     assert {one for one, _ in answers} == {True, False}
+
+
+def test_the_range_of_everybody_is_its_own_target_and_never_certified() -> None:
+    trail = eq.read(table(1), prediction="hit")
+    claim = eq.gap(eq.selection_rate, across=eq.intervals("x"), target=eq.overall())
+    swift, listed = both_ways(trail, claim, "both", 0.3)
+    assert not swift.ask(x=(0, 9)).certified
+    assert swift.ask(x=(0, 3.5)).certified
+    assert [row.note for row in listed.rows if row.n == 900] == ["the group is its own target"]
+    assert all(row.n < 900 for row in swift.rows)
 
 
 def ends(where: object) -> tuple[float, float]:

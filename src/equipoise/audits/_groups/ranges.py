@@ -100,6 +100,7 @@ def _without_rows(
         totals=_running(cells.total),
         evidence=tuple(tuple(f.prefix.tolist()) for f in found),
         bars=tuple(bars),
+        everyone=isinstance(claim.target, Overall),
     )
 
 
@@ -175,7 +176,8 @@ def _widest(found: RangeCertificates) -> tuple[CertifiedRange, ...]:
     sizes, evidence = np.array(found.sizes), [np.array(sums) for sums in found.evidence]
     rows, reached = [], 0
     for start in range(len(found.points)):
-        enough = sizes - sizes[start] >= 2
+        held = sizes - sizes[start]
+        enough = (held >= 2) & ~(found.everyone & (held == sizes[-1]))
         for sums, bar in zip(evidence, found.bars, strict=True):
             enough &= sums - sums[start] >= bar
         first = max(start + 1, reached + 1)
