@@ -64,6 +64,7 @@ from equipoise.trail import Trail, from_arrays, read
 
 __all__ = [
     "AllRanges",
+    "Betting",
     "Bootstrap",
     "BootstrapCertificates",
     "Certificates",

@@ -20,6 +20,7 @@ from equipoise.audits.joint_test import joint_test
 from equipoise.audits.kernels import gaussian, kernel, laplace
 from equipoise.audits.methods import (
     AllRanges,
+    Betting,
     Bootstrap,
     BootstrapCertificates,
     Certificates,
@@ -35,6 +36,7 @@ from equipoise.cells.tallied import Tallied, merge
 
 __all__ = [
     "AllRanges",
+    "Betting",
     "Bootstrap",
     "BootstrapCertificates",
     "Certificates",

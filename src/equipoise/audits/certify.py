@@ -14,6 +14,7 @@ from equipoise.audits._groups.together import jointly
 from equipoise.audits._progress import Progress
 from equipoise.audits.methods import (
     AllRanges,
+    Betting,
     Bootstrap,
     BootstrapCertificates,
     Certificates,
@@ -38,11 +39,12 @@ Certified = Bounds | CertificateList | RangeCertificates
 
 _ForBounds = (
     Literal["pivotal", "bootstrap", "bootstrap-unscaled"]
-    | Literal["likelihood", "likelihood-plugin", "euclidean"]
+    | Literal["likelihood", "likelihood-plugin", "euclidean", "betting"]
     | Pivotal
     | Bootstrap
     | Likelihood
     | Euclidean
+    | Betting
 )
 _ForCertificates = (
     Literal["certificates", "certificates-published", "certificates-unscaled"]
@@ -171,6 +173,7 @@ _METHODS = (
     BootstrapCertificates,
     Likelihood,
     Euclidean,
+    Betting,
 )
 _TILTABLE = {"pivotal": Pivotal, "certificates": Certificates}
 

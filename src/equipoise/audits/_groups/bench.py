@@ -275,13 +275,13 @@ def group_fields(bench: Bench) -> list[dict[str, Any]]:
 def notes_of(core: Core, score: float, metric: Metric, noun: str = "group") -> list[str]:
     """Why each group has no answer, in words; empty if it has one."""
     open_ended = metric.low is None or metric.high is None
-    clipped = ", or a metric bounded with .clip(low, high)" if open_ended else ""
+    otherwise = "a metric bounded with .clip(low, high)" if open_ended else "method='betting'"
     needed: FloatArray = rows_needed(core.comparison.rows, core.reach, score)
     out = []
     for status, rows in zip(core.status.tolist(), needed.tolist(), strict=True):
         said = _said(status, noun)
         if status == Status.SKEWED:
-            said = f"too skewed for its rows: about {_about(rows)} would be needed{clipped}"
+            said = f"too skewed for its rows: about {_about(rows)} would be needed, or {otherwise}"
         out.append(said)
     return out
 

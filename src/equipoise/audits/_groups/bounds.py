@@ -11,12 +11,13 @@ from equipoise._codec import to_plain
 from equipoise._rng import Seed
 from equipoise.audits._fields import finite, possible_range, provenance_of
 from equipoise.audits._groups.bench import Bench, group_fields, notes_of, published_notes
+from equipoise.audits._groups.betting import bounds_by_betting
 from equipoise.audits._groups.likelihood import Found, likelihood_bounds
 from equipoise.audits._groups.options import CertifyOptions
 from equipoise.audits._groups.published import bootstrap_bounds
 from equipoise.audits._groups.scores import answerable, exactness
 from equipoise.audits._progress import Progress
-from equipoise.audits.methods import Bootstrap, Pivotal
+from equipoise.audits.methods import Betting, Bootstrap, Pivotal
 from equipoise.findings.bounds import BoundedGroup, Bounds
 from equipoise.findings.words import level_text
 from equipoise.methods.inference.core import Core
@@ -29,6 +30,9 @@ def bound_bench(bench: Bench, options: CertifyOptions, seed: Seed, progress: Pro
         return _finding(bench, options, seed, _by_scores(bench, options, seed, progress))
     if isinstance(options.method, Bootstrap):
         return _finding(bench, options, seed, bootstrap_bounds(bench, options, seed, progress))
+    if isinstance(options.method, Betting):
+        found = bounds_by_betting(bench, options.level, options.side, seed)
+        return _finding(bench, options, seed, found)
     found = likelihood_bounds(bench, options.method, options.level, options.side)
     return _finding(bench, options, seed, found)
 

@@ -36,11 +36,13 @@ def rows_of(bench: Bench) -> bootstrap.RowData:
             "Empirical likelihood needs rows without weights and clusters. certify and flag take "
             "such rows with method='bootstrap'."
         )
-    return _counted(bench) if bench.moments.binary else bench.rows()
+    return counted_rows(bench)
 
 
-def _counted(bench: Bench) -> bootstrap.RowData:
-    """Zeros and ones of each cell, with how often they occurred."""
+def counted_rows(bench: Bench) -> bootstrap.RowData:
+    """The rows; of a 0/1 metric the zeros and ones of each cell, with how often they occurred."""
+    if not bench.moments.binary:
+        return bench.rows()
     rows, ones = np.rint(bench.cells.rows), np.rint(bench.cells.total)
     number = rows.size
     return bootstrap.RowData(
