@@ -32,7 +32,7 @@ BAR = 0.005
 GAPS = (-0.6, -0.3, -0.1, -0.02, 0.0, 0.05, 0.2, 0.4, 0.7)
 RATIOS = (0.2, 0.5, 0.8, 1.0, 1.25, 2.0, 4.0)
 RATES = np.concatenate([[0.002, 0.01, 0.02], np.linspace(0.03, 0.97, 48), [0.98, 0.99, 0.998]])
-QUICK, FULL = (2, 5, 12, 40), (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 35, 40)
+QUICK, FULL = (2, 5, 12, 40), (1, 2, 3, 4, 6, 9, 14, 20, 28, 40)
 
 
 def chances(n: int, rate: float) -> Floats:
@@ -178,7 +178,7 @@ def drawn_sizes(
 
 
 def run(full: bool = False) -> dict[str, Any]:
-    """Enumerate all questions; ``full`` takes fifteen sizes instead of four."""
+    """Enumerate all questions; ``full`` takes ten sizes instead of four."""
     sizes = FULL if full else QUICK
     totals = (8, 16, 30) if full else (8, 16)
     studies: dict[str, Iterator[tuple[dict[str, list[float]], str]]] = {

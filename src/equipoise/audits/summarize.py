@@ -7,7 +7,7 @@ import numpy as np
 
 from equipoise._rng import Rng, seed_of
 from equipoise._validate import fraction, known_keywords, known_name, listing, modest, whole
-from equipoise.audits._fields import provenance_of
+from equipoise.audits._fields import provenance_of, unit_of
 from equipoise.audits._progress import Progress, progress_bar
 from equipoise.audits._spread.bench import Bench, quoted, set_up
 from equipoise.audits._spread.partition import disjoint, words_of
@@ -134,7 +134,8 @@ def as_measures(measures: Iterable[str] | str | None) -> list[Meta]:
 
 def _draws(bench: Bench, resamples: int, rng: np.random.Generator) -> tuple[str, spread.Draws]:
     cells, sample = bench.cells, bench.sample
-    if not sample.binary and not cells.weighted and cells.counted * resamples <= ROW_WORK:
+    plain = not cells.weighted and cells.clusters is None
+    if not sample.binary and plain and cells.counted * resamples <= ROW_WORK:
         values, group = bench.rows()
         drawn = spread.row_draws(values, group.astype(np.int64), sample.groups, resamples, rng)
         return "rows", drawn
@@ -159,11 +160,15 @@ def _guarantee(level: float) -> str:
 
 
 def _assumptions(bench: Bench, engine: str) -> tuple[str, ...]:
-    said = ["rows are independent draws within each group"]
+    clustered = bench.cells.clusters is not None
+    said = [f"{unit_of(bench.cells)} are independent draws within each group"]
     if not bench.cells.zero_one:
         said.append("group means are close to normal")
-    if bench.cells.weighted:
-        said.append("weights act through the effective number of rows of each group (Kish)")
+    if bench.cells.weighted or clustered:
+        cause = " and ".join(["weights"] * bench.cells.weighted + ["clusters"] * clustered)
+        said.append(f"each group counts for as many plain rows as {cause} leave of it")
+    if clustered:
+        said.append("groups that share clusters are taken to vary apart from each other")
     if engine == "moments":
         said.append("resamples are drawn in their normal form, from totals")
     return tuple(said)

@@ -142,7 +142,7 @@ def test_equal_weights_change_nothing_and_unequal_ones_widen() -> None:
     )
     assert same.sd.upper == pytest.approx(plain.sd.upper)
     assert all(g.size < g.n for g in wide.groups)
-    assert "effective" in " ".join(wide.assumptions)
+    assert "as many plain rows as weights leave of it" in " ".join(wide.assumptions)
 
 
 def test_real_metrics_resample_rows_and_beyond_the_limit_moments(
@@ -293,9 +293,32 @@ def test_groups_that_overlap_are_refused_by_name() -> None:
     )
 
 
-def test_clusters_are_not_ignored() -> None:
-    frame = TEAMS.with_columns(home=pl.int_range(150) // 3)
-    _refused("not independent", eq.read(frame, prediction="hit", cluster="home"))
+def test_clusters_count_for_what_they_are_worth() -> None:
+    """Every row three times over, with the copies as a cluster, says what single rows say."""
+    thrice = pl.concat([TEAMS.with_columns(home=pl.int_range(150)) for _ in range(3)])
+    plain = _summary(TRAIL, eq.selection_rate, across="team", rng=1)
+    blind = _summary(eq.read(thrice, prediction="hit"), "selection_rate", across="team", rng=1)
+    found = _summary(
+        eq.read(thrice, prediction="hit", cluster="home"), "selection_rate", across="team", rng=1
+    )
+    for one, two in zip(found.groups, plain.groups, strict=True):
+        # leaving clusters out, and Student's limits, cost a few rows
+        assert 0.85 * two.size <= one.size <= two.size
+        assert one.n == 3 * two.n
+    wide = [x.rows[0].upper - x.rows[0].lower for x in (blind, plain, found)]
+    assert wide[0] < wide[1] <= wide[2] * 1.02
+    assert "clusters are independent draws" in found.assumptions[0]
+
+
+def test_a_group_of_two_clusters_is_left_out() -> None:
+    home = pl.when(pl.col("team") == "c").then(pl.int_range(150) % 2).otherwise(pl.int_range(150))
+    frame = TEAMS.with_columns(home=home)
+    found = _summary(
+        eq.read(frame, prediction="hit", cluster="home"), "selection_rate", across="team", rng=1
+    )
+    notes = [g.note for g in found.groups]
+    assert notes.count("too few clusters, or a few that outweigh all others") == 1
+
 
 
 def test_one_attribute_given_as_intersections_is_the_attribute() -> None:

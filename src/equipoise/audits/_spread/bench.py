@@ -9,6 +9,7 @@ import numpy as np
 
 from equipoise._codec import to_plain
 from equipoise._validate import short
+from equipoise.audits._groups.bench import cell_moments, cluster_sums
 from equipoise.audits._spread.partition import Partition, find_partition
 from equipoise.cells import Cells, gather
 from equipoise.cells.rows import pull_rows
@@ -20,6 +21,9 @@ from equipoise.claims.groups import Groups, Intersections
 from equipoise.errors import ClaimError, OptionError
 from equipoise.methods import spread
 from equipoise.methods.arrays import FloatArray
+from equipoise.methods.inference.comparison import Status, over
+from equipoise.methods.inference.core import core_of, plain_worth
+from equipoise.methods.targets import Constant
 from equipoise.trail import Trail
 
 
@@ -38,7 +42,6 @@ def set_up(trail: Trail | Tallied, metric: Metric, groups: Groups) -> Bench:
     """Scan the rows once and form the groups; refuse what cannot be summarised."""
     asked = Gap(metric=metric, across=groups, target=overall())
     cells = steady_cells(*gather(trail, [asked]))
-    refuse_clusters(cells)
     partition = find_partition(groups, cells)
     sample = sample_of(cells, partition)
     if sample.frozen and not sample.binary:
@@ -54,12 +57,12 @@ def set_up(trail: Trail | Tallied, metric: Metric, groups: Groups) -> Bench:
 
 
 def refuse_clusters(cells: Cells) -> None:
-    """Summaries resample rows, which must be independent."""
+    """Comparisons of spreads resample rows, which must be independent."""
     if cells.clusters is not None:
         raise OptionError(
-            "This trail says that rows of the same cluster are not independent, which a summary of "
-            "spreads cannot take into account yet. Read the trail without cluster=…, or use one "
-            "row per cluster."
+            "This trail says that rows of the same cluster are not independent, which compare "
+            "cannot take into account yet. Summarize each attribute or model by itself, or use "
+            "one row per cluster."
         )
 
 
@@ -75,10 +78,10 @@ def sample_of(cells: Cells, partition: Partition) -> spread.GroupSample:
     if cells.zero_one:
         # Sums of weights may exceed their total by rounding alone.
         total = np.minimum(total, partition.sums(cells.weight))
-    weight, weight2 = partition.sums(cells.weight), partition.sums(cells.weight2)
+    weight = partition.sums(cells.weight)
     try:
-        return spread.sample_from_weighted_sums(
-            weight, total, square, weight2, binary=cells.zero_one
+        return spread.sample_from_worth(
+            weight, total, square, _worth(cells, partition), binary=cells.zero_one
         )
     except ValueError as error:
         pairs = zip(partition.collection.labels(), n.tolist(), strict=True)
@@ -87,6 +90,26 @@ def sample_of(cells: Cells, partition: Partition) -> spread.GroupSample:
             f"{str(error).capitalize()}. Rows on which {cells.metric.name!r} counts: {sizes}. "
             "Choose a coarser attribute."
         ) from error
+
+
+def _worth(cells: Cells, partition: Partition) -> FloatArray:
+    """How many plain rows each group is worth: its rows, or what weights and clusters leave."""
+    if not cells.weighted and cells.clusters is None:
+        return partition.sums(cells.rows)
+    core = core_of(
+        cell_moments(cells),
+        Constant(value=0.0),
+        partition.collection.sums,
+        relative=False,
+        zero_one=cells.zero_one,
+        weighted=cells.weighted,
+        clusters=cluster_sums(cells, Constant(value=0.0)),
+    )
+    weight, total, square = (partition.sums(x) for x in (cells.weight, cells.total, cells.square))
+    mean = np.nan_to_num(over(total, weight))
+    varies = np.maximum(np.nan_to_num(over(square, weight)) - mean**2, 0.0)
+    worth = plain_worth(core, varies)
+    return np.where(core.status == Status.FEW_CLUSTERS, 0.0, worth)
 
 
 def quoted(kind: str, metric: Metric, across: Groups | list[Groups]) -> dict[str, Any]:

@@ -163,17 +163,19 @@ def summarized_groups(
             n=n[i],
             size=min(n[i], 1),
             value=means[i],
-            note=exclusion_note(n[i]),
+            note=exclusion_note(n[i], clustered=cells.clusters is not None),
         )
     return tuple(made[i] for i in range(len(labels)))
 
 
-def exclusion_note(n: int) -> str:
+def exclusion_note(n: int, *, clustered: bool = False) -> str:
     """Why a group takes no part, in words."""
     if n == 0:
         return "no row on which the metric counts"
     if n == 1:
         return str(spread.Exclusion.SINGLE)
+    if clustered:
+        return "too few clusters, or a few that outweigh all others"
     return "weights so unequal that it counts as fewer than two rows"
 
 

@@ -7,6 +7,7 @@ clusters), says which groups it cannot answer and why, and draws all groups' sco
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
+from scipy.special import ndtri, stdtrit
 
 from equipoise.methods.arrays import FloatArray, GroupSums, IntArray
 from equipoise.methods.inference.clusters import (
@@ -302,10 +303,32 @@ def _outcomes(found: Comparison, spread: Spread, *, zero_one: bool, clustered: b
     return np.asarray(np.maximum(rows, 0.0))
 
 
-def extremes(law: JointLaw) -> tuple[FloatArray, FloatArray]:
-    """Lowest and highest score over the groups in every draw."""
-    lowest, highest = [np.zeros(0)], [np.zeros(0)]
-    for block in law.scores():
-        lowest.append(block.min(axis=1, initial=np.inf))
-        highest.append(block.max(axis=1, initial=-np.inf))
-    return np.concatenate(lowest), np.concatenate(highest)
+def plain_worth(core: Core, spread: FloatArray) -> FloatArray:
+    """How many independent rows of equal weight the mean of each group is worth, against a number.
+
+    As many as give the mean the variance that it has with weights and clusters, if rows vary by
+    ``spread``; where few clusters leave that variance uncertain, as many as give the normal limits
+    the width of Student's.
+
+    >>> from equipoise.methods.inference.comparison import plain_moments
+    >>> from equipoise.methods.targets import Constant
+    >>> counts = [np.array([10.0, 400.0]), *[np.array([2.0, 100.0])] * 3]
+    >>> options = {"relative": False, "zero_one": True, "weighted": False}
+    >>> core = core_of(plain_moments(*counts), Constant(value=0.0), lambda x: x, **options)
+    >>> plain_worth(core, np.array([0.16, 0.1875])).tolist()
+    [10.0, 400.0]
+    """
+    found, pivot = core.comparison, core.pivot
+    degrees = np.full(spread.shape, np.inf)
+    if isinstance(pivot, CountPivot):
+        rows, degrees = pivot.rows[0], pivot.degrees
+    else:
+        if isinstance(pivot, ClusterPivot):
+            degrees = pivot.left_out.spread(np.ones_like(spread)).degrees
+        rows = np.nan_to_num(over(spread, pivot.error**2))
+    sure = np.isinf(degrees)
+    wide = np.where(sure, _NORMAL, stdtrit(np.where(sure, 1.0, np.maximum(degrees, 1.0)), 0.975))
+    return np.asarray(np.minimum(rows, found.rows) * (_NORMAL / wide) ** 2)
+
+
+_NORMAL = float(ndtri(0.975))

@@ -39,7 +39,7 @@ from equipoise.methods.spread.sample import (
     Exclusion,
     GroupSample,
     sample_from_sums,
-    sample_from_weighted_sums,
+    sample_from_worth,
 )
 from equipoise.methods.spread.shrink import Shrunken, shrink
 from equipoise.methods.spread.summary import (
@@ -106,7 +106,7 @@ __all__ = [
     "restricted_likelihood",
     "row_draws",
     "sample_from_sums",
-    "sample_from_weighted_sums",
+    "sample_from_worth",
     "sample_variance",
     "shrink",
     "single_factor",

@@ -22,7 +22,7 @@ class GroupSample:
     Attributes
     ----------
     size
-        Rows per group; with sampling weights the effective size, rounded down.
+        Rows per group; with weights or clusters what they are worth, rounded down.
     mean
         Mean of the metric per group.
     spread
@@ -90,38 +90,34 @@ def sample_from_sums(
     ([0.25, 0.8], [1], 'one row: its sampling error cannot be estimated')
     """
     n = np.asarray(n)
-    return sample_from_weighted_sums(n, total, square, n, binary=binary)
+    return sample_from_worth(n, total, square, n, binary=binary)
 
 
-def sample_from_weighted_sums(
+def sample_from_worth(
     weight: FloatArray | IntArray,
     total: FloatArray,
     square: FloatArray | None,
-    weight_square: FloatArray | IntArray,
+    worth: FloatArray | IntArray,
     *,
     binary: bool,
 ) -> GroupSample:
-    """Build the sample from sums of sampling weights w: Σw, ΣwL, ΣwL² and Σw².
+    """Build the sample from Σw, ΣwL and ΣwL², and how many plain rows each group is worth.
 
-    The size of a group is Kish's effective size (Σw)²/Σw², rounded down so that the intervals err
-    on the wide side. With unit weights this is the row count.
+    The worth is rounded down so that the intervals err on the wide side.
 
     Examples
     --------
     >>> import numpy as np
     >>> half = np.array([2.0, 3.0])
-    >>> s = sample_from_weighted_sums(
-    ...     half, half / 2, None, np.array([1.0, 1.5]), binary=True
-    ... )
+    >>> s = sample_from_worth(half, half / 2, None, np.array([4.0, 6.9]), binary=True)
     >>> s.size.tolist(), s.mean.tolist()
     ([4, 6], [0.5, 0.5])
     """
-    weight, total, weight_square = (
-        np.asarray(x, dtype=np.float64) for x in (weight, total, weight_square)
-    )
+    weight, total, worth = (np.asarray(x, dtype=np.float64) for x in (weight, total, worth))
     square = _squares(total, square, binary)
-    _check(weight, total, square, weight_square, binary)
-    size = _effective_size(weight, weight_square)
+    _check(weight, total, square, worth, binary)
+    # The small allowance keeps whole numbers that were computed from rounding down.
+    size = np.floor(worth * (1 + 1e-12) + 1e-9).astype(np.int64)
     kept = np.flatnonzero(size >= 2)
     excluded = np.flatnonzero(size < 2)
     if kept.size < 2:
@@ -151,10 +147,10 @@ def _check(
     weight: FloatArray,
     total: FloatArray,
     square: FloatArray,
-    weight_square: FloatArray,
+    worth: FloatArray,
     binary: bool,
 ) -> None:
-    columns = {"sizes": weight, "totals": total, "squares": square, "weights²": weight_square}
+    columns = {"sizes": weight, "totals": total, "squares": square, "worths": worth}
     for name, values in columns.items():
         if values.ndim != 1 or values.shape != weight.shape:
             raise ValueError(f"{name} must be one number per group; got shape {values.shape}")
@@ -171,13 +167,6 @@ def _check(
 
 def _first(mask: BoolArray) -> int:
     return int(np.flatnonzero(mask)[0])
-
-
-def _effective_size(weight: FloatArray, weight_square: FloatArray) -> IntArray:
-    positive = weight_square > 0
-    ratio = np.where(positive, weight**2 / np.where(positive, weight_square, 1.0), 0.0)
-    # The small allowance keeps equal weights, whose ratio is a whole number, from rounding down.
-    return np.floor(ratio * (1 + 1e-12)).astype(np.int64)
 
 
 def _spread(mean: FloatArray, second: FloatArray) -> FloatArray:
