@@ -354,8 +354,9 @@ def _real(rng: Rng, number: int) -> Design:
         w = world.lognormal(0, 0.7, where.size) if weighted else None
         return Rows(cell=where, value=value, weight=w)
 
+    kinds = " and ".join(sorted(set(shapes)))
     name = (
-        f"{number}: {' and '.join(sorted(set(shapes)))}{', weighted' if weighted else ''}, {cells} groups of "
+        f"{number}: {kinds}{', weighted' if weighted else ''}, {cells} groups of "
         f"{sizes.min()}–{sizes.max()}, spreads {scales.min():.2g}–{scales.max():.2g}, {kind}"
     )
     return Design(

@@ -14,6 +14,7 @@ from equipoise.findings.bounds import BoundedGroup, Bounds
 from equipoise.methods.arrays import BoolArray, FloatArray
 from tests.unit.audits.oracle import Oracle, member
 from tests.unit.audits.table import make_table
+from tests.unit.methods.inference.naive import Part, kish, shape_of_rows, turned, usual
 
 # the verbs return one of several findings, which each test knows
 certify_: Any = eq.certify
@@ -120,25 +121,29 @@ def test_bounds_of_real_values_are_welchs_with_halls_transformation(
     x = value_of(LARGE, "absolute_error")
     weight = LARGE["weight"].to_numpy() if weighted else np.ones(x.size)
     error = float(ndtr(-found.critical))
+    # the groups are disjoint, and so they are the cells
+    cell = sum(i * inside(LARGE, row) for i, row in enumerate(found.rows))
+    everyone = shape_of_rows(x, weight, np.asarray(cell))
     for row in found.rows:
         group = inside(LARGE, row)
-        parts = [group] if target == "constant" else [group, ~group]
-        each, sizes, cubes = [], [], 0.0
-        for sign, part in zip((1, -1), parts, strict=False):
+        members = [group] if target == "constant" else [group, ~group]
+        each, sizes, parts, cubes = [], [], [], 0.0
+        for sign, part in zip((1, -1), members, strict=False):
             w = weight[part] / weight[part].sum()
             moves = sign * w * (x[part] - (w @ x[part]))
-            size = 1 / float((w**2).sum())
+            size = kish(w)
             each.append(float((moves**2).sum()) * size / (size - 1))
             sizes.append(size)
+            parts.append(Part(slope=sign, weight=w, moves=moves))
             cubes += float((moves**3).sum())
         variance = sum(each)
         degrees = variance**2 / sum(v**2 / (n - 1) for v, n in zip(each, sizes, strict=True))
-        g = cubes / variance**1.5
+        likely = [cubes / variance**1.5, *(usual(everyone, parts, way) for way in (1, -1))]
         assert row.reach == pytest.approx(np.sqrt(variance))
         for end, side in ((row.lower, 1), (row.upper, -1)):
             t = (row.disparity - end) / np.sqrt(variance)
-            turned = t + g * t**2 / 3 + g**2 * t**3 / 27 + g / 6
-            tail = max(float(student.sf(side * z, degrees)) for z in (t, turned))
+            scores = [t, *(turned(t, g) for g in likely)]
+            tail = max(float(student.sf(side * z, degrees)) for z in scores)
             assert tail == pytest.approx(error, rel=2e-3)
 
 

@@ -320,7 +320,6 @@ def test_a_group_of_two_clusters_is_left_out() -> None:
     assert notes.count("too few clusters, or a few that outweigh all others") == 1
 
 
-
 def test_one_attribute_given_as_intersections_is_the_attribute() -> None:
     one = _summary(TRAIL, "selection_rate", across="team", rng=1)
     two = _summary(TRAIL, "selection_rate", across=eq.intersections("team"), rng=1)

@@ -12,6 +12,7 @@ from scipy.stats import t as student
 import equipoise as eq
 from equipoise.findings import from_json
 from tests.unit.audits.table import make_table
+from tests.unit.methods.inference.naive import Part, shape_of_rows, turned, usual
 
 # the verbs return one of several findings, which each test knows
 certify_: Any = eq.certify
@@ -172,20 +173,28 @@ def test_bounds_are_those_of_the_influence_of_every_row(metric: str, target: str
     answered = [row for row in found.rows if not row.note]
     # lognormal weights are too much for the skewness of a rate, and little else is
     assert {row.group for row in found.rows} - {row.group for row in answered} <= {"heavy"}
+    # no two rows have the same weights in all tilts, so that each is a cell, and a part, of its own
+    assert TABLE.select("heavy", "age", "years", "sex").is_unique().all()
+    everyone, one = shape_of_rows(x, np.ones(N), np.arange(N)), np.ones(1)
     for row in answered:
         h = WEIGHT[row.group]
-        moves = h * (x - row.value) / h.sum()
+        moves, slopes = h * (x - row.value) / h.sum(), h / h.sum()
         if other.any():
             theta = np.average(x, weights=other)
             moves = moves - scale * other * (x - theta) / other.sum()
+            slopes = slopes - scale * other / other.sum()
         # the finding's own standard error, whatever small-sample factor is in it
         assert row.reach == pytest.approx(np.sqrt((moves**2).sum()), rel=0.02)
-        g = float((moves**3).sum()) / row.reach**3
+        parts = [Part(slope=float(a), weight=one, moves=moves[[i]]) for i, a in enumerate(slopes)]
+        likely = [
+            float((moves**3).sum()) / row.reach**3,
+            *(usual(everyone, parts, way, tilted=True) for way in (1, -1)),
+        ]
         for end, side in ((row.lower, 1), (row.upper, -1)):
             t = (row.disparity - end) / row.reach
-            turned = t + g * t**2 / 3 + g**2 * t**3 / 27 + g / 6
-            wide = max(float(student.sf(side * z, row.n / 2)) for z in (t, turned))
-            near = max(float(ndtr(-side * z)) for z in (t, turned))
+            scores = [t, *(turned(t, g) for g in likely)]
+            wide = max(float(student.sf(side * z, row.n / 2)) for z in scores)
+            near = max(float(ndtr(-side * z)) for z in scores)
             # between a normal and Student's with half the rows as degrees of freedom
             assert near <= error * 1.1
             assert wide >= error * 0.9
@@ -368,8 +377,11 @@ def test_what_needs_groups_says_so() -> None:
     with pytest.raises(eq.OptionError, match="takes groups, or tilts that weigh by 0 and 1"):
         joint_test_(TRAIL, claim, method="likelihood")
     found = joint_test_(TRAIL, claim, rng=1)
-    assert found.tested == 3
-    assert found.ask("heavy").note == "too skewed for its rows: about 210 rows would be needed"
+    assert found.tested == 4
+    rarer = eq.gap("accuracy", across=eq.tilts("heavy", rare="heavy * heavy * heavy"))
+    found = joint_test_(TRAIL, rarer, rng=1)
+    assert found.tested == 1
+    assert found.ask("rare").note.startswith("too skewed for its rows: about ")
     with pytest.raises(eq.ClaimError, match="tilts are groups that overlap"):
         summarize_(TRAIL, "accuracy", across=MIXED)
     with pytest.raises(eq.ClaimError, match="A tilt has no outside"):

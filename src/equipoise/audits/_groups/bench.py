@@ -272,16 +272,23 @@ def group_fields(bench: Bench) -> list[dict[str, Any]]:
     ]
 
 
-def notes_of(core: Core, score: float, metric: Metric, noun: str = "group") -> list[str]:
-    """Why each group has no answer, in words; empty if it has one."""
+def notes_of(
+    core: Core, score: float, metric: Metric, noun: str = "group", *, bets: bool = False
+) -> list[str]:
+    """Why each group has no answer, in words; empty if it has one.
+
+    ``bets`` says whether bounds by betting could be asked for instead.
+    """
     open_ended = metric.low is None or metric.high is None
-    otherwise = "a metric bounded with .clip(low, high)" if open_ended else "method='betting'"
+    otherwise = ", or a metric bounded with .clip(low, high)" if open_ended else ""
+    if bets and not open_ended:
+        otherwise = ", or method='betting'"
     needed: FloatArray = rows_needed(core.comparison.rows, core.reach, score)
     out = []
     for status, rows in zip(core.status.tolist(), needed.tolist(), strict=True):
         said = _said(status, noun)
         if status == Status.SKEWED:
-            said = f"too skewed for its rows: about {_about(rows)} would be needed, or {otherwise}"
+            said = f"too skewed for its rows: about {_about(rows)} would be needed{otherwise}"
         out.append(said)
     return out
 

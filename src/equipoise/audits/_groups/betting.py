@@ -1,4 +1,4 @@
-"""Exact bounds for bounded metrics: every mean by betting, disparities by putting bounds together."""
+"""Exact bounds for bounded metrics: every mean by betting, and disparities from two of them."""
 
 import numpy as np
 
@@ -64,14 +64,18 @@ def _range(bench: Bench) -> tuple[float, float]:
             f"Betting needs a metric with a smallest and a largest value, and {metric.words} has "
             "no such limits. Bound it with .clip(low, high), or leave method= out."
         )
-    if bench.cells.weighted or bench.cells.clusters is not None:
-        raise OptionError(
-            "Betting needs independent rows that count alike, and these have weights or clusters. "
-            "Leave method= out."
-        )
-    if isinstance(bench.target, Custom):
-        raise OptionError("Betting does not know a custom target; leave method= out.")
+    if why := can_bet(bench):
+        raise OptionError(f"Betting {why} Leave method= out.")
     return metric.low, metric.high
+
+
+def can_bet(bench: Bench) -> str:
+    """What is in the way of betting, but for the range of the metric; empty if nothing."""
+    if bench.cells.weighted or bench.cells.clusters is not None:
+        return "needs independent rows that count alike, and these have weights or clusters."
+    if isinstance(bench.target, Custom):
+        return "does not know a custom target."
+    return "counts rows, and a tilt weighs them." if bench.tilted else ""
 
 
 def _targets(bench: Bench, member: BoolArray, chosen: IntArray) -> list[BoolArray]:

@@ -11,7 +11,7 @@ from equipoise._codec import to_plain
 from equipoise._rng import Seed
 from equipoise.audits._fields import finite, possible_range, provenance_of
 from equipoise.audits._groups.bench import Bench, group_fields, notes_of, published_notes
-from equipoise.audits._groups.betting import bounds_by_betting
+from equipoise.audits._groups.betting import bounds_by_betting, can_bet
 from equipoise.audits._groups.likelihood import Found, likelihood_bounds
 from equipoise.audits._groups.options import CertifyOptions
 from equipoise.audits._groups.published import bootstrap_bounds
@@ -56,7 +56,9 @@ def _by_scores(bench: Bench, options: CertifyOptions, seed: Seed, progress: Prog
         recipe=stored(core),
         guarantee="",
         assumption=_trust(bench),
-        notes=tuple(notes_of(core, score, bench.claim.metric, bench.noun)),
+        notes=tuple(
+            notes_of(core, score, bench.claim.metric, bench.noun, bets=can_bet(bench) == "")
+        ),
     )
 
 

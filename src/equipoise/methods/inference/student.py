@@ -136,7 +136,9 @@ def row_spread(found: Comparison, factor: FloatArray, shape: float) -> Spread:
     skew = np.divide(
         third.sum(axis=0), variance**1.5, out=np.zeros_like(variance), where=variance > 0
     )
-    usual = np.stack([_usual(shape, np.where(way * a > 0, a, 0.0), a, about, m) for way in (1, -1)])
+    # a tilt's cells of a row or two show no spread of their own
+    seen = about if found.tilts is None else np.zeros_like(about)
+    usual = np.stack([_usual(shape, np.where(way * a > 0, a, 0.0), a, seen, m) for way in (1, -1)])
     return Spread(variance=variance, skewness=skew, usual=usual, degrees=degrees)
 
 
@@ -159,15 +161,15 @@ def _usual(
 def shape_of(cells: Moments) -> float:
     """Skewness of the rows of all cells about their cell's mean.
 
-    Where cells hold a row or two, which show no shape, about everybody's mean. Where spreads differ
-    the widest cells would speak for all, so the typical skewness of single cells counts too; the
-    larger of both is it.
+    Where cells hold five rows or fewer, which show no shape, about everybody's mean. Where spreads
+    differ the widest cells would speak for all, so the typical skewness of single cells counts
+    too; the larger of both is it.
 
     >>> from equipoise.methods.inference.comparison import plain_moments
-    >>> x = np.array([[0.0, 0.0, 0.0, 5.0], [1.0, 1.0, 1.0, 6.0]])
-    >>> sums = plain_moments(np.full(2, 4.0), *((x**k).sum(axis=1) for k in (1, 2, 3)))
+    >>> x = 5 * np.eye(2, 9) + np.array([[0.0], [1.0]])
+    >>> sums = plain_moments(*((x**k).sum(axis=1) for k in (0, 1, 2, 3)))
     >>> round(shape_of(sums), 9)
-    2.0
+    3.0
     """
     size = np.maximum(effective_rows(cells.weight, cells.weight2), 1.0)
     # what central sums of n rows fall short of: (n − 1)/n and (n − 1)(n − 2)/n²
@@ -182,11 +184,16 @@ def shape_of(cells: Moments) -> float:
     about = cells.square2 - 2 * means * cells.total2 + means**2 * cells.weight2
     cube = cells.cube3 - 3 * means * cells.square3 + 3 * means**2 * cells.total3
     cube = cube - means**3 * cells.weight3
+    # what rounding leaves of cells whose rows are all alike is neither spread nor skewness
+    real = about > ROUNDING * np.maximum(cells.square2, means**2 * cells.weight2)
+    about, cube = np.where(real, about, 0.0), np.where(real, cube, 0.0)
     rows, rows3 = second * cells.weight2, third * cells.weight3
     pooled = _skew(cube.sum(), rows3.sum(), about.sum(), rows.sum())
     if not apart:
         return float(pooled)
-    each = _skew(cube, rows3, about, rows)
+    # nor may a cell speak for others if rounding hides its cubes, though not its spread
+    told = np.abs(cube) > ROUNDING * np.abs(means) ** 3 * cells.weight3
+    each = _skew(np.where(told, cube, 0.0), rows3, about, rows)
     # chance alone gives n rows a squared skewness of about 6/n
     square = float((size * each**2 - 6 * (each != 0)).sum()) / float(size.sum())
     typical = float(np.copysign(np.sqrt(max(square, 0.0)), (size * each).sum()))

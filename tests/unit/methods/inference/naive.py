@@ -190,3 +190,74 @@ def targets_of(rows: Rows) -> dict[str, Target]:
 
 
 TARGETS = ["constant", "overall", "scaled", "complement", "reference"]
+
+# --- skewness ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """Rows that pull at an estimate alike."""
+
+    slope: float
+    """How much the estimate rises with a unit of weight times metric."""
+    weight: FloatArray
+    moves: FloatArray
+    """How much each row moves the estimate."""
+
+
+def kish(weight: FloatArray) -> float:
+    """How many rows of equal weight these are worth."""
+    return float(weight.sum() ** 2 / (weight**2).sum())
+
+
+def turned(t: float, g: float) -> float:
+    """Hall (1992), held where it becomes flat."""
+    if g != 0 and t * g < -3:
+        t = -3 / g
+    return t + g * t**2 / 3 + g**2 * t**3 / 27 + g / 6
+
+
+def usual(shape: float, parts: list[Part], way: int, *, tilted: bool = False) -> float:
+    """Skewness from the parts that pull one way, if all rows had this shape.
+
+    The cells of a tilt, of a row or two, are all taken to have one spread.
+    """
+    seen = alike = square = square_alike = 0.0
+    for part in parts:
+        a, w = part.slope, part.weight
+        own = float((part.moves**2).sum())
+        square += own
+        square_alike += a**2 * (w**2).sum()
+        if way * a > 0 and abs(a) > 1e-12:
+            seen += way * (own / (w**2).sum()) ** 1.5 * (w**3).sum()
+            alike += a**3 * (w**3).sum()
+    both = 0.0 if tilted else seen / square**1.5, alike / square_alike**1.5
+    return float(shape * max(both, key=abs))
+
+
+def shape_of_rows(value: FloatArray, weight: FloatArray, cell: IntArray) -> float:
+    """Skewness of all rows about the means of their cells, or that of the typical cell."""
+    inside = [cell == c for c in np.unique(cell)]
+    sizes = [max(kish(weight[mask]), 1.0) for mask in inside]
+    moves, squares, cubes, each = np.zeros(value.size), 0.0, 0.0, []
+    for mask, n in zip(inside, sizes, strict=True):
+        x, w = value[mask], weight[mask]
+        moves[mask] = w * (x - np.average(x, weights=w))
+        # central moments of n rows fall short by (n − 1)/n and (n − 1)(n − 2)/n²
+        worth2 = (w**2).sum() * (n - 1) / n
+        worth3 = (w**3).sum() * (n - 1) * max(n - 2, 0.0) / n**2
+        squares, cubes = squares + worth2, cubes + worth3
+        second = (moves[mask] ** 2).sum() / worth2 if np.ptp(x) > 0 else 0.0
+        third = (moves[mask] ** 3).sum() / worth3 if worth3 > 0 else 0.0
+        each.append(third / second**1.5 if second > 0 else 0.0)
+    if cubes < (weight**3).sum() / 2:
+        # five rows to a cell show no shape: then it is that about the mean of all
+        moves = weight * (value - np.average(value, weights=weight))
+        squares, cubes = (weight**2).sum(), (weight**3).sum()
+        each = []
+    pooled = (moves**3).sum() / cubes / ((moves**2).sum() / squares) ** 1.5
+    # n rows without skewness show a squared one of 6/n by chance
+    known = [(n, g) for n, g in zip(sizes, each, strict=False) if g != 0]
+    square = sum(n * g**2 - 6 for n, g in known) / sum(sizes)
+    typical = np.sign(sum(n * g for n, g in known)) * np.sqrt(max(square, 0.0))
+    return float(max(pooled, typical, key=abs))

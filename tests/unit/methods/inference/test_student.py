@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binom, norm
+from scipy.stats import binom, norm, skew
 from scipy.stats import t as student
 
-from equipoise.methods.arrays import BoolArray, FloatArray
+from equipoise.methods.arrays import BoolArray
 from equipoise.methods.inference.comparison import compare, plain_moments
 from equipoise.methods.inference.student import (
     LEAST_ROWS,
@@ -19,14 +19,19 @@ from equipoise.methods.inference.student import (
     too_skewed,
 )
 from equipoise.methods.targets import Constant, Custom, InfluenceSums, Target
-from tests.unit.methods.inference.naive import TARGETS, Rows, make_rows, targets_of
-
+from tests.unit.methods.inference.naive import (
+    TARGETS,
+    Part,
+    Rows,
+    kish,
+    make_rows,
+    shape_of_rows,
+    targets_of,
+    turned,
+    usual,
+)
 
 SHAPE = 1.5
-
-
-def kish(w: FloatArray) -> float:
-    return float(w.sum() ** 2 / (w**2).sum())
 
 
 def welch(rows: Rows, target: Target, group: int, factor: float) -> tuple[float, float, float]:
@@ -45,29 +50,16 @@ def welch(rows: Rows, target: Target, group: int, factor: float) -> tuple[float,
     return variance, skewness, variance**2 / loss
 
 
-def usual(rows: Rows, target: Target, group: int, factor: float, way: int) -> float:
-    """Skewness from the parts that pull one way, if all rows had the shape SHAPE."""
+def parts_of(rows: Rows, target: Target, group: int, factor: float) -> list[Part]:
+    """The parts of a contrast, whose slopes are read off what their rows move."""
     psi = rows.influence(target, group, factor)
-    seen = alike = square = square_alike = 0.0
+    found = []
     for part in rows.parts(target, group):
-        if not part.any():
-            continue
-        w, mine = rows.weight[part], psi[part]
-        slope = np.polyfit(rows.value[part], mine / w, 1)[0]
-        square += (mine**2).sum()
-        square_alike += slope**2 * (w**2).sum()
-        if way * slope > 0 and abs(slope) > 1e-12:
-            seen += way * ((mine**2).sum() / (w**2).sum()) ** 1.5 * (w**3).sum()
-            alike += slope**3 * (w**3).sum()
-    both = seen / square**1.5, alike / square_alike**1.5
-    return float(SHAPE * max(both, key=abs))
-
-
-def turned(t: float, g: float) -> float:
-    """Hall (1992), held where it would turn back."""
-    if g != 0 and t * g < -3:
-        t = -3 / g
-    return t + g * t**2 / 3 + g**2 * t**3 / 27 + g / 6
+        if part.any():
+            w, moves = rows.weight[part], psi[part]
+            slope = float(np.polyfit(rows.value[part], moves / w, 1)[0])
+            found.append(Part(slope=slope, weight=w, moves=moves))
+    return found
 
 
 def naive_tails(
@@ -77,7 +69,8 @@ def naive_tails(
     gap = rows.mean(rows.member(group)) - factor * rows.theta(target, group)
     variance, g, degrees = welch(rows, target, group, factor)
     t = (gap - (0.0 if relative else disparity)) / np.sqrt(variance)
-    likely = [g, *(usual(rows, target, group, factor, way) for way in (1, -1))]
+    parts = parts_of(rows, target, group, factor)
+    likely = [g, *(usual(SHAPE, parts, way) for way in (1, -1))]
     # corrections may only make a tail larger
     scores = [t, *(turned(t, x) for x in likely)]
     up = max(float(student.sf(x, degrees)) for x in scores)
@@ -115,6 +108,10 @@ def test_spread_is_that_of_the_influence_values(name: str, weighted: bool) -> No
     np.testing.assert_allclose(spread.variance, [x[0] for x in aim], rtol=1e-8)
     np.testing.assert_allclose(spread.skewness, [x[1] for x in aim], rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(spread.degrees, [x[2] for x in aim], rtol=1e-7)
+    for group in range(4):
+        parts = parts_of(rows, target, group, target.scale)
+        both = [usual(SHAPE, parts, way) for way in (1, -1)]
+        np.testing.assert_allclose(spread.usual[:, group], both, rtol=1e-7, atol=1e-12)
 
 
 def test_equal_weights_change_nothing() -> None:
@@ -214,6 +211,47 @@ def test_the_shape_of_all_rows_is_their_skewness_about_cell_means() -> None:
     powers = [np.ones(60_000), *(x ** (i + 1) for i, x in enumerate(alone))]
     assert shape_of(plain_moments(*powers)) == pytest.approx(2.0, rel=0.15)
     assert shape_of(plain_moments(*(np.ones(3) for _ in range(4)))) == 0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("size", [400, 30, 6, 5, 2, 1])
+def test_the_shape_is_that_of_the_rows(size: int, weighted: bool) -> None:
+    rng = np.random.default_rng(size)
+    cell = np.repeat(np.arange(6), size)
+    # of unlike spread and skewness, so that now all cells and now the typical one decide
+    for spread in (np.ones(6), np.array([1.0, 2, 3, 4, 5, 60])):
+        rows = Rows(
+            cell=cell,
+            value=cell + spread[cell] * rng.gamma(0.5 + cell),
+            weight=rng.lognormal(0, 0.5, cell.size) if weighted else np.ones(cell.size),
+            groups=np.eye(6, dtype=bool),
+            reference=np.zeros(6, dtype=bool),
+        )
+        aim = shape_of_rows(rows.value, rows.weight, cell)
+        assert shape_of(rows.moments()) == pytest.approx(aim, rel=1e-9)
+
+
+def test_the_shape_of_one_cell_is_its_skewness() -> None:
+    value = np.random.default_rng(2).gamma(2.0, size=300)
+    rows = [np.array([float((value**p).sum())]) for p in range(4)]
+    assert shape_of(plain_moments(*rows)) == pytest.approx(float(skew(value, bias=False)))
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.3])
+@pytest.mark.parametrize("alike", [0.0, 0.1, 0.7, 1 / 3, 123.456, 1e6 + 0.1])
+def test_rows_that_are_all_alike_have_no_shape(alike: float, weight: float) -> None:
+    """Whatever rounding leaves of their sums of third order."""
+    rng = np.random.default_rng(3)
+    cell = np.repeat(np.arange(4), 50)
+    rows = Rows(
+        cell=cell,
+        value=np.where(cell == 0, alike, rng.normal(size=cell.size)),
+        weight=np.full(cell.size, weight),
+        groups=np.eye(4, dtype=bool),
+        reference=np.zeros(4, dtype=bool),
+    )
+    aim = shape_of_rows(rows.value, rows.weight, cell)
+    assert shape_of(rows.moments()) == pytest.approx(aim, rel=1e-7)
 
 
 def test_effective_rows_are_kishs() -> None:

@@ -9,9 +9,10 @@ from equipoise.methods.inference.core import Core, core_of
 from equipoise.methods.inference.student import StudentPivot, row_spread
 from equipoise.methods.targets import Constant, Overall, Reference, Target
 from equipoise.methods.tilted import TiltSums
-from tests.unit.methods.inference.naive import Rows
+from tests.unit.methods.inference.naive import Part, Rows, kish, usual
 
 N, TILTS = 300, 3
+SHAPE = 1.5
 
 
 def some_rows(seed: int, weighted: bool = True) -> tuple[Rows, FloatArray]:
@@ -52,6 +53,12 @@ def compared(rows: Rows, target: Target) -> FloatArray:
     return rows.reference.astype(float) if isinstance(target, Reference) else np.ones(N)
 
 
+def slopes(h: FloatArray, other: FloatArray, weight: FloatArray) -> FloatArray:
+    """How much a unit of weight times metric moves the tilt's mean less its target, row by row."""
+    target = other / (weight * other).sum() if other.any() else 0.0
+    return np.asarray(h / (weight * h).sum() - target)
+
+
 def influence(rows: Rows, h: FloatArray, target: Target) -> FloatArray:
     def of(part: FloatArray) -> FloatArray:
         w = rows.weight * part
@@ -67,7 +74,8 @@ def test_estimates_are_weighted_means_with_their_influence(name: str, weighted: 
     rows, tilt = some_rows(3, weighted)
     target = goals(rows)[name]
     found = compare(rows.moments(), target, sums_of(tilt))
-    spread = row_spread(found, np.ones(TILTS))
+    spread = row_spread(found, np.ones(TILTS), SHAPE)
+    other = compared(rows, target)
     for j in range(TILTS):
         h = tilt[:, j]
         mean = float(np.average(rows.value, weights=rows.weight * h))
@@ -76,8 +84,17 @@ def test_estimates_are_weighted_means_with_their_influence(name: str, weighted: 
         # every row is a cell of its own: what it adds to the spread is its influence squared
         factor = found.rows[j] / (found.rows[j] - 1)
         assert spread.variance[j] == pytest.approx(factor * float((psi**2).sum()), rel=1e-8)
-        assert StudentPivot(comparison=found).estimate[j] == pytest.approx(mean - found.theta[j])
-        assert found.rows[j] == pytest.approx(h.sum() ** 2 / (h**2).sum())
+        skewness = float((psi**3).sum()) / spread.variance[j] ** 1.5
+        assert spread.skewness[j] == pytest.approx(skewness, rel=1e-6)
+        pull = slopes(h, other, rows.weight)
+        parts = [
+            Part(slope=float(pull[i]), weight=rows.weight[[i]], moves=psi[[i]]) for i in range(N)
+        ]
+        aim = [usual(SHAPE, parts, way, tilted=True) for way in (1, -1)]
+        np.testing.assert_allclose(spread.usual[:, j], aim, rtol=1e-7, atol=1e-12)
+        pivot = StudentPivot(comparison=found, shape=SHAPE)
+        assert pivot.estimate[j] == pytest.approx(mean - found.theta[j])
+        assert found.rows[j] == pytest.approx(kish(h))
 
 
 def by_cells(seed: int) -> tuple[Rows, FloatArray, FloatArray]:
@@ -111,7 +128,7 @@ def test_spread_is_that_of_the_influence_of_rows_in_cells(name: str) -> None:
         "reference": Reference(cells=rows.reference),
     }[name]
     found = compare(rows.moments(), target, sums_of(tilt))
-    spread = row_spread(found, np.ones(TILTS))
+    spread = row_spread(found, np.ones(TILTS), SHAPE)
     inside = {
         "constant": np.zeros(600),
         "overall": np.ones(600),
@@ -124,9 +141,17 @@ def test_spread_is_that_of_the_influence_of_rows_in_cells(name: str) -> None:
             theta = np.average(rows.value, weights=inside)
             psi = psi - inside * (rows.value - theta) / inside.sum()
         # with the small-sample factor of as many rows as the tilt is worth
-        worth = h.sum() ** 2 / (h**2).sum()
+        worth = kish(h)
         aim = float((psi**2).sum()) * worth / (worth - 1)
         assert spread.variance[j] == pytest.approx(aim, rel=1e-8)
+        skewness = float((psi**3).sum()) / aim**1.5
+        assert spread.skewness[j] == pytest.approx(skewness, rel=1e-6)
+        pull, parts = slopes(h, inside, np.ones(600)), []
+        for c in range(12):
+            mine = rows.cell == c
+            parts.append(Part(slope=pull[mine][0], weight=np.ones(mine.sum()), moves=psi[mine]))
+        both = [usual(SHAPE, parts, way, tilted=True) for way in (1, -1)]
+        np.testing.assert_allclose(spread.usual[:, j], both, rtol=1e-7, atol=1e-12)
 
 
 def test_the_joint_law_of_tilts_has_the_correlation_of_their_influence() -> None:
