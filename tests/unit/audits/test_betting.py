@@ -64,7 +64,7 @@ def test_one_side_and_ratios() -> None:
     ],
 )
 def test_what_it_cannot_do_is_said(metric: eq.Metric, roles: dict[str, str], says: str) -> None:
-    trail = eq.read(table(), label="y", score="s", **roles)  # type: ignore[arg-type]
+    trail = eq.read(table(), label="y", score="s", **roles)
     claim = eq.gap(metric, across=eq.intersections("g"), target=0.3)
     with pytest.raises(eq.OptionError, match=says):
         eq.certify(trail, claim, method="betting")

@@ -378,7 +378,7 @@ def test_what_needs_groups_says_so() -> None:
         joint_test_(TRAIL, claim, method="likelihood")
     found = joint_test_(TRAIL, claim, rng=1)
     assert found.tested == 4
-    rarer = eq.gap("accuracy", across=eq.tilts("heavy", rare="heavy * heavy * heavy"))
+    rarer = eq.gap("accuracy", across=eq.tilts("heavy", rare="heavy * heavy"))
     found = joint_test_(TRAIL, rarer, rng=1)
     assert found.tested == 1
     assert found.ask("rare").note.startswith("too skewed for its rows: about ")

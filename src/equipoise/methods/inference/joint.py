@@ -148,12 +148,13 @@ def affordable_draws(groups: int) -> int:
 def apart_of(outcomes: FloatArray) -> FloatArray:
     """Share of a score's variance that is drawn for itself, by how many outcomes it rests on.
 
-    A correlation from n outcomes is known to about 1/√n.
+    A correlation r from n outcomes is known to about (1 − r²)/√n. Those near one, which lower the
+    critical value most, are known better than 1/√n says; n^(−2/3) lies between.
 
-    >>> apart_of(np.array([0.0, 4.0, 10_000.0])).tolist()
-    [1.0, 0.5, 0.01]
+    >>> apart_of(np.array([0.0, 8.0, 1000.0])).round(6).tolist()
+    [1.0, 0.25, 0.01]
     """
-    return np.asarray(1 / np.maximum(np.sqrt(np.maximum(outcomes, 1.0)), 1.0))
+    return np.asarray(np.maximum(outcomes, 1.0) ** (-2 / 3))
 
 
 def independent_score(level: float, groups: int, two_sided: bool) -> float:
