@@ -163,13 +163,13 @@ def shape_of(cells: Moments) -> float:
 
     Where cells hold five rows or fewer, which show no shape, about everybody's mean. Where spreads
     differ the widest cells would speak for all, so the typical skewness of single cells counts
-    too; the larger of both is it.
+    too; the larger of both is it, less what chance gives rows without any.
 
     >>> from equipoise.methods.inference.comparison import plain_moments
     >>> x = 5 * np.eye(2, 9) + np.array([[0.0], [1.0]])
     >>> sums = plain_moments(*((x**k).sum(axis=1) for k in (0, 1, 2, 3)))
-    >>> round(shape_of(sums), 9)
-    3.0
+    >>> round(shape_of(sums) ** 2 + 6 / 18, 9)
+    9.0
     """
     size = np.maximum(effective_rows(cells.weight, cells.weight2), 1.0)
     # what central sums of n rows fall short of: (n − 1)/n and (n − 1)(n − 2)/n²
@@ -188,16 +188,25 @@ def shape_of(cells: Moments) -> float:
     real = about > ROUNDING * np.maximum(cells.square2, means**2 * cells.weight2)
     about, cube = np.where(real, about, 0.0), np.where(real, cube, 0.0)
     rows, rows3 = second * cells.weight2, third * cells.weight3
-    pooled = _skew(cube.sum(), rows3.sum(), about.sum(), rows.sum())
+    all_rows = float(_skew(cube.sum(), rows3.sum(), about.sum(), rows.sum()))
+    # chance alone gives n rows a squared skewness of about 6/n
     if not apart:
-        return float(pooled)
+        return _beyond(all_rows, 6 / float(size.sum()))
+    # of cells of unequal spread the widest count most
+    chance = 6 * float(size.sum() * np.nan_to_num(over(about**3, size**2)).sum())
+    pooled = _beyond(all_rows, chance / max(float(about.sum()) ** 3, 1e-300))
     # nor may a cell speak for others if rounding hides its cubes, though not its spread
     told = np.abs(cube) > ROUNDING * np.abs(means) ** 3 * cells.weight3
     each = _skew(np.where(told, cube, 0.0), rows3, about, rows)
-    # chance alone gives n rows a squared skewness of about 6/n
-    square = float((size * each**2 - 6 * (each != 0)).sum()) / float(size.sum())
-    typical = float(np.copysign(np.sqrt(max(square, 0.0)), (size * each).sum()))
-    return float(pooled) if abs(pooled) > abs(typical) else typical
+    square = float((size * each**2).sum() / size.sum())
+    root = np.copysign(np.sqrt(square), (size * each).sum())
+    typical = _beyond(float(root), 6 * float((each != 0).sum() / size.sum()))
+    return max(pooled, typical, key=abs)
+
+
+def _beyond(skewness: float, chance: float) -> float:
+    """What is left of a skewness when its square is less what chance alone gives it."""
+    return float(np.copysign(np.sqrt(max(skewness**2 - chance, 0.0)), skewness))
 
 
 def _skew(cube: FloatArray, rows3: FloatArray, about: FloatArray, rows: FloatArray) -> FloatArray:

@@ -239,7 +239,7 @@ def shape_of_rows(value: FloatArray, weight: FloatArray, cell: IntArray) -> floa
     """Skewness of all rows about the means of their cells, or that of the typical cell."""
     inside = [cell == c for c in np.unique(cell)]
     sizes = [max(kish(weight[mask]), 1.0) for mask in inside]
-    moves, squares, cubes, each = np.zeros(value.size), 0.0, 0.0, []
+    moves, squares, cubes, each, noise = np.zeros(value.size), 0.0, 0.0, [], 0.0
     for mask, n in zip(inside, sizes, strict=True):
         x, w = value[mask], weight[mask]
         moves[mask] = w * (x - np.average(x, weights=w))
@@ -250,12 +250,17 @@ def shape_of_rows(value: FloatArray, weight: FloatArray, cell: IntArray) -> floa
         second = (moves[mask] ** 2).sum() / worth2 if np.ptp(x) > 0 else 0.0
         third = (moves[mask] ** 3).sum() / worth3 if worth3 > 0 else 0.0
         each.append(third / second**1.5 if second > 0 else 0.0)
+        # n normal rows of variance v have third moments that vary by 6 n v³
+        noise += 6 * n * ((moves[mask] ** 2).sum() / n) ** 3 if second > 0 else 0.0
     if cubes < (weight**3).sum() / 2:
         # five rows to a cell show no shape: then it is that about the mean of all
         moves = weight * (value - np.average(value, weights=weight))
         squares, cubes = (weight**2).sum(), (weight**3).sum()
         each = []
+        noise = 6 * sum(sizes) * ((moves**2).sum() / sum(sizes)) ** 3
     pooled = (moves**3).sum() / cubes / ((moves**2).sum() / squares) ** 1.5
+    beyond = pooled**2 - noise / sum(sizes) ** 2 / ((moves**2).sum() / sum(sizes)) ** 3
+    pooled = np.sign(pooled) * np.sqrt(max(beyond, 0.0))
     # n rows without skewness show a squared one of 6/n by chance
     known = [(n, g) for n, g in zip(sizes, each, strict=False) if g != 0]
     square = sum(n * g**2 - 6 for n, g in known) / sum(sizes)

@@ -234,7 +234,9 @@ def test_the_shape_is_that_of_the_rows(size: int, weighted: bool) -> None:
 def test_the_shape_of_one_cell_is_its_skewness() -> None:
     value = np.random.default_rng(2).gamma(2.0, size=300)
     rows = [np.array([float((value**p).sum())]) for p in range(4)]
-    assert shape_of(plain_moments(*rows)) == pytest.approx(float(skew(value, bias=False)))
+    # less what chance gives rows without any
+    aim = np.sqrt(float(skew(value, bias=False)) ** 2 - 6 / 300)
+    assert shape_of(plain_moments(*rows)) == pytest.approx(aim)
 
 
 @pytest.mark.parametrize("weight", [1.0, 0.3])
