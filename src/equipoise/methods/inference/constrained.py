@@ -57,24 +57,31 @@ def tilted_rates(s: FloatArray, mean: FloatArray) -> tuple[FloatArray, FloatArra
 
 def _multiplier(slope: FloatArray, a: FloatArray, mean: FloatArray, aim: FloatArray) -> FloatArray:
     low, high = _bracket(slope, a, mean, aim)
-    at = np.where((low < 0) & (high > 0), 0.0, (low + high) / 2)
+    out = np.where((low < 0) & (high > 0), 0.0, (low + high) / 2)
     scale = np.abs(a).sum(axis=0)
+    at, todo = out, np.arange(aim.size)
     for _ in range(MAX_STEPS):
         rates, root = tilted_rates(at * slope, mean)
         miss = (a * rates).sum(axis=0) - aim
         # the contrast falls as the multiplier grows
         low, high = np.where(miss > 0, at, low), np.where(miss > 0, high, at)
         # At a large multiplier neighbouring floats may miss by more; then the bracket decides.
-        settled = (np.abs(miss) <= 1e-12 * scale) | (high - low <= 4e-16 * np.abs(at))
-        if bool(settled.all()):
-            break
+        open_ = (np.abs(miss) > 1e-12 * scale) & (high - low > 4e-16 * np.abs(at))
         bend = rates * (1 - rates)
         bent = np.divide(a * slope * bend, root, out=np.zeros_like(root), where=root > 0)
         fall = bent.sum(axis=0)
         step = at + np.divide(miss, fall, out=np.full_like(miss, np.inf), where=fall > 0)
         inside = (step > low) & (step < high)
-        at = np.where(settled, at, np.where(inside, step, (low + high) / 2))
-    return at
+        at = np.where(open_, np.where(inside, step, (low + high) / 2), at)
+        out[todo] = at
+        if not bool(open_.all()):
+            # most settle within a few steps: go on with the rest alone
+            todo, at, scale, aim = todo[open_], at[open_], scale[open_], aim[open_]
+            low, high = low[open_], high[open_]
+            slope, a, mean = slope[:, open_], a[:, open_], mean[:, open_]
+            if todo.size == 0:
+                break
+    return out
 
 
 def _bracket(

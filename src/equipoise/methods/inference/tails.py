@@ -103,16 +103,7 @@ def _saddlepoint(
     x = (y - mean) / np.sqrt(safe)
     s = (y - mean) / safe
     limit = 30 / np.maximum(np.abs(c).max(axis=0), 1e-300)
-    s = np.clip(s, -limit, limit)
-    for _ in range(40):
-        p = _tilted(rates, s * c)
-        gap = (n * c * p).sum(axis=0) + noise * s - y
-        bend = (n * c**2 * p * (1 - p)).sum(axis=0) + noise
-        step = np.where(bend > 0, gap / np.where(bend > 0, bend, 1.0), 0.0)
-        s = np.clip(s - np.clip(step, -limit / 15, limit / 15), -limit, limit)
-        # beyond the range of the sum there is no saddlepoint, and s stays at its limit
-        if bool(((np.abs(gap) <= 1e-6 * np.sqrt(safe)) | (np.abs(s) >= limit)).all()):
-            break
+    s = _saddle(n, rates, c, y, noise, np.clip(s, -limit, limit), limit, 1e-6 * np.sqrt(safe))
     p = _tilted(rates, s * c)
     bend = (n * c**2 * p * (1 - p)).sum(axis=0) + noise
     k = (n * _log_mgf(rates, s * c)).sum(axis=0) + noise * s * s / 2
@@ -128,6 +119,35 @@ def _saddlepoint(
     out = np.where(near, ndtr(-_score(x, skew)), out)
     # a sum that does not move at all
     return np.where(var > 0, out, (mean >= y - 1e-12 * np.abs(y)).astype(np.float64))
+
+
+def _saddle(
+    n: FloatArray,
+    rates: FloatArray,
+    c: FloatArray,
+    y: FloatArray,
+    noise: FloatArray,
+    s: FloatArray,
+    limit: FloatArray,
+    close: FloatArray,
+) -> FloatArray:
+    """The tilt under which the sum is y on average, by Newton steps of bounded length."""
+    out, todo = s.copy(), np.arange(s.size)
+    for _ in range(40):
+        p = _tilted(rates, s * c)
+        gap = (n * c * p).sum(axis=0) + noise * s - y
+        bend = (n * c**2 * p * (1 - p)).sum(axis=0) + noise
+        step = np.where(bend > 0, gap / np.where(bend > 0, bend, 1.0), 0.0)
+        s = np.clip(s - np.clip(step, -limit / 15, limit / 15), -limit, limit)
+        out[todo] = s
+        # beyond the range of the sum there is no saddlepoint, and s stays at its limit
+        left = (np.abs(gap) > close) & (np.abs(s) < limit)
+        if not bool(left.all()):
+            todo, s, limit, close = todo[left], s[left], limit[left], close[left]
+            n, rates, c, y, noise = n[:, left], rates[:, left], c[:, left], y[left], noise[left]
+            if todo.size == 0:
+                break
+    return out
 
 
 def _tilted(rates: FloatArray, s: FloatArray) -> FloatArray:
