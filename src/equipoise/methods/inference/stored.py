@@ -12,6 +12,7 @@ from equipoise.methods.inference.comparison import Comparison, Moments
 from equipoise.methods.inference.core import ClusterPivot, Core
 from equipoise.methods.inference.counts import CountPivot
 from equipoise.methods.inference.invert import Pivot, bounds
+from equipoise.methods.inference.multinomial import FewValuedPivot
 from equipoise.methods.inference.student import StudentPivot
 from equipoise.methods.targets import (
     Complement,
@@ -63,6 +64,9 @@ def stored(core: Core) -> dict[str, Any] | None:
         degrees = np.where(np.isinf(pivot.degrees), 1e9, pivot.degrees)
         extra = {"worth": pivot.rows.tolist(), "degrees": degrees.tolist()}
         return data | {"form": "worth", **_plain(m, names), **extra}
+    if isinstance(pivot, FewValuedPivot):
+        sums = _plain(m, ("rows", "total", "square2"))
+        return data | {"form": "values", "values": list(pivot.values), **sums}
     if isinstance(pivot, StudentPivot):
         sums = _plain(m, tuple(f.name for f in fields(m)))
         return data | {"form": "spread", "shape": pivot.shape, **sums}
@@ -100,8 +104,9 @@ def _restored(data: Mapping[str, Any]) -> tuple[Pivot, int]:
     }
     rows = arrays["rows"]
     if data["form"] == "counts":
-        arrays |= {"weight": rows, "total": np.array(data["ones"], dtype=np.float64)}
+        arrays |= {"total": np.array(data["ones"], dtype=np.float64)}
     none = np.zeros_like(rows)
+    arrays.setdefault("weight", rows)
     arrays.setdefault("weight2", rows)
     moments = Moments(**{f.name: arrays.get(f.name, none) for f in fields(Moments)})
     found = Comparison(target=target, relative=data["relative"], parts=moments)
@@ -113,6 +118,8 @@ def _restored(data: Mapping[str, Any]) -> tuple[Pivot, int]:
         worth = np.array(data["worth"], dtype=np.float64)
         degrees = np.where(degrees >= 1e9, np.inf, degrees)
         return CountPivot(comparison=found, rows=worth, degrees=degrees), size
+    if data["form"] == "values":
+        return FewValuedPivot(comparison=found, values=tuple(data["values"])), size
     if data["form"] == "spread":
         return StudentPivot(comparison=found, shape=float(data["shape"])), size
     left = LeftOut(

@@ -18,18 +18,29 @@ from equipoise.methods.targets import Complement, Constant, Custom, InfluenceSum
 from tests.unit.methods.inference.naive import TARGETS, Rows, make_rows, targets_of
 from tests.unit.methods.inference.test_clusters import cluster_sums
 
-KINDS = ["counts", "worth", "spread", "weighted spread", "clustered counts", "clusters"]
-FORMS = {"counts": "counts", "worth": "worth", "clustered counts": "worth", "clusters": "clusters"}
+KINDS = ["counts", "worth", "values", "spread", "weighted spread", "clustered counts", "clusters"]
+FORMS = {
+    "counts": "counts",
+    "worth": "worth",
+    "values": "values",
+    "clustered counts": "worth",
+    "clusters": "clusters",
+}
 
 
 def zero_one(rng: np.random.Generator, n: int) -> FloatArray:
     return (rng.random(n) < 0.35).astype(np.float64)
 
 
+def few_values(rng: np.random.Generator, n: int) -> FloatArray:
+    return rng.integers(0, 3, n).astype(np.float64)
+
+
 def core_like(kind: str, name: str, relative: bool, seed: int = 21) -> tuple[Core, Rows]:
     counted = kind in ("counts", "worth", "clustered counts")
     weighted = kind in ("worth", "weighted spread")
-    rows = make_rows(seed, 400, draw=zero_one if counted else None, weighted=weighted)
+    draw = zero_one if counted else few_values if kind == "values" else None
+    rows = make_rows(seed, 400, draw=draw, weighted=weighted)
     clusters: ClusterSums | None = None
     if "cluster" in kind:
         clusters = cluster_sums(rows, np.arange(400) % 40)
@@ -41,6 +52,7 @@ def core_like(kind: str, name: str, relative: bool, seed: int = 21) -> tuple[Cor
         zero_one=counted,
         weighted=weighted,
         clusters=clusters,
+        values=(0.0, 1.0, 2.0) if kind == "values" else (),
     )
     return made, rows
 
