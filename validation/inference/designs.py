@@ -296,6 +296,9 @@ def _clusters(rng: Rng, number: int) -> Design:
     if target.scale != 1.0:
         target = Overall()
     strength = (1 - inside) / inside
+    shape = str(rng.choice(list(_SHAPES))) if rng.random() < 0.4 else ""
+    if shape and isinstance(target, Constant):
+        target = Constant(value=0.0)
 
     def draw(world: Rng) -> Rows:
         sizes = np.maximum(1, np.round(size * world.lognormal(0, uneven, clusters))).astype(int)
@@ -303,17 +306,30 @@ def _clusters(rng: Rng, number: int) -> Design:
         group = world.integers(0, groups, cluster.size)
         if not alike:
             group = np.repeat(world.permutation(np.arange(clusters) % groups), sizes)
+        if shape:
+            make, mean = _SHAPES[shape]
+            noise = world.normal(size=cluster.size) * (1 - inside)
+            return Rows(
+                cell=group, value=make(world, clusters)[cluster] - mean + noise, cluster=cluster
+            )
         level = betaincinv(rate * strength, (1 - rate) * strength, world.random(clusters))
         value = (world.random(cluster.size) < level[cluster]).astype(np.float64)
         return Rows(cell=group, value=value, cluster=cluster)
 
     name = (
         f"{number}: {clusters} clusters of about {size} (spread {uneven:g}), "
-        f"correlation {inside:g}, "
-        f"rate {rate:g}, {groups} groups {'inside' if alike else 'of whole'} clusters, {kind}"
+        f"correlation {inside:g}, {shape or f'rate {rate:g}'}, "
+        f"{groups} groups {'inside' if alike else 'of whole'} clusters, {kind}"
     )
-    truth = np.zeros(len(members))
-    return Design(name=name, draw=draw, cells=groups, members=members, target=target, truth=truth)
+    return Design(
+        name=name,
+        draw=draw,
+        cells=groups,
+        members=members,
+        target=target,
+        truth=np.zeros(len(members)),
+        zero_one=not shape,
+    )
 
 
 _SHAPES: dict[str, tuple[Callable[[Rng, int], Floats], float]] = {

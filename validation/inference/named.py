@@ -1,7 +1,7 @@
 """Every design that once broke a promise, again: 1000 worlds each.
 
-Before the inference core, at a nominal 5 %, `flag` and `certify` were wrong in these worlds in the
-share given as ``before``.
+At a nominal 5 %, `flag` and `certify` were wrong in these worlds in the share given as ``before``:
+the first before the inference core, the last before its guards knew of all clusters and weights.
 """
 
 from __future__ import annotations
@@ -116,6 +116,65 @@ def real(name: str, sizes: list[int], spread: float, target: Target) -> Design:
         members=np.eye(len(sizes)),
         target=target,
         truth=np.zeros(len(sizes)),
+        zero_one=False,
+    )
+
+
+def stratum(name: str, share: float, weight: float, size: int) -> Design:
+    """Eight groups with a few rows of large weight, nearly all of which are ones."""
+    where = np.repeat(np.arange(8), size)
+
+    def draw(rng: Rng) -> Rows:
+        heavy = rng.random(where.size) < share
+        value = (rng.random(where.size) < np.where(heavy, 0.8, 0.05)).astype(np.float64)
+        return Rows(cell=where, value=value, weight=np.where(heavy, weight, 1.0))
+
+    return Design(
+        name=name,
+        draw=draw,
+        cells=8,
+        members=np.eye(8),
+        target=Overall(),
+        truth=np.zeros(8),
+    )
+
+
+def spiky_clusters(name: str, number: int, groups: int, target: Target) -> Design:
+    """Groups of whole clusters, three in a hundred of which are far off."""
+    cluster = np.repeat(np.arange(number), 5)
+
+    def draw(rng: Rng) -> Rows:
+        group = rng.permutation(np.arange(number) % groups)[cluster]
+        level = 20 * (rng.random(number) < 0.03) + rng.normal(size=number) - 0.6
+        value = level[cluster] + 0.3 * rng.normal(size=cluster.size)
+        return Rows(cell=group, value=value, cluster=cluster)
+
+    return Design(
+        name=name,
+        draw=draw,
+        cells=groups,
+        members=np.eye(groups),
+        target=target,
+        truth=np.zeros(groups),
+        zero_one=False,
+    )
+
+
+def weighted_losses(name: str, size: int) -> Design:
+    """Skewed losses with skewed weights, all groups alike."""
+    where = np.repeat(np.arange(8), size)
+
+    def draw(rng: Rng) -> Rows:
+        value, weight = rng.lognormal(0, 0.7, where.size), rng.lognormal(0, 1.0, where.size)
+        return Rows(cell=where, value=value, weight=weight)
+
+    return Design(
+        name=name,
+        draw=draw,
+        cells=8,
+        members=np.eye(8),
+        target=Overall(),
+        truth=np.zeros(8),
         zero_one=False,
     )
 
@@ -238,6 +297,11 @@ def designs() -> Iterator[tuple[Design, str]]:
         ".18 at .10",
     )
     yield counts("30 groups of 8 against the rest", [0.05] * 30, [8] * 30, Complement()), ".65"
+    yield stratum("few rows of large weight, 8 groups of 100", 0.04, 25, 100), ".34"
+    yield stratum("very few rows of large weight, 8 groups of 200", 0.02, 50, 200), ".34"
+    yield spiky_clusters("spiky clusters, 5 groups of 30", 150, 5, Complement()), ".60"
+    yield spiky_clusters("spiky clusters, a known target", 300, 6, Constant(value=0.0)), ".81"
+    yield weighted_losses("lognormal losses and weights, groups of 80", 80), ".17"
     yield alone("one group alone has spikes", 10, 100), NOBODY_CAN_KNOW
 
 

@@ -5,14 +5,14 @@ means by about its influence, a little more where the cluster is large (the CR3 
 clusters that is worth follows from how unequal they are, in size and in what they did.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import comb
 
 import numpy as np
 
 from equipoise.methods.arrays import FloatArray, GroupSums, IntArray
 from equipoise.methods.inference.comparison import Comparison, over
-from equipoise.methods.inference.student import Spread
+from equipoise.methods.inference.student import Spread, beyond
 
 LEAST_DEGREES = 3.0
 """Contrasts worth fewer degrees of freedom are not answered."""
@@ -79,6 +79,8 @@ class LeftOut:
     """Number of clusters."""
     blank: FloatArray
     """Whether some cluster holds all of a group or its target, ``(G,)``."""
+    shape: float = 0.0
+    """Skewness of what single clusters do, over all groups."""
 
     def some(self, chosen: IntArray) -> "LeftOut":
         """Some of the groups."""
@@ -87,7 +89,28 @@ class LeftOut:
             sizes=self.sizes[:, chosen],
             clusters=self.clusters,
             blank=self.blank[chosen],
+            shape=self.shape,
         )
+
+    def shaped(self, factor: FloatArray) -> "LeftOut":
+        """The same with the skewness that clusters show over all groups.
+
+        A group that happens to miss the rare large clusters looks harmless; others know better.
+        """
+        found = self.spread(factor)
+        number = np.nan_to_num(over(np.ones_like(factor), self.sizes[0]))
+        ok = (found.variance > 0) & (self.blank == 0)
+        number = np.where(ok, number, 0.0)
+        each = np.where(ok, found.skewness, 0.0) * np.sqrt(number)
+        every = max(float(number.sum()), 1.0)
+        # what one cluster does, from what it does to a mean of so many
+        second = float((np.where(ok, found.variance, 0.0) * number**2).sum()) / every
+        third = float((each * (np.where(ok, found.variance, 0.0) * number) ** 1.5 * number).sum())
+        pooled = third / every / second**1.5 if second > 1e-200 else 0.0
+        typical = np.copysign(((number * each**2).sum() / every) ** 0.5, (number * each).sum())
+        # chance alone gives n clusters a squared skewness of about 6/n
+        shapes = (beyond(pooled, 6 / every), beyond(float(typical), 6 * float(ok.sum()) / every))
+        return replace(self, shape=max(shapes, key=abs))
 
     def spread(self, factor: FloatArray) -> Spread:
         """Spread of the contrast at a factor on the target."""
@@ -108,7 +131,7 @@ class LeftOut:
         return Spread(
             variance=square * max(m - 1, 0) / max(m, 1),
             skewness=skew,
-            usual=np.zeros((2, skew.size)),
+            usual=self.shape * np.stack([np.sqrt(g), -np.sqrt(h) * (factor != 0)]),
             degrees=np.where(self.blank > 0, 0.0, np.maximum(degrees - 1, 0.0)),
         )
 

@@ -170,7 +170,7 @@ def core_of(
     """
     found = compare(cells, target, sums, relative=relative)
     factor = found.factor(np.where(np.isfinite(found.estimate), found.estimate, 1.0))
-    left_out = None if clusters is None else leave_out(clusters, found, sums)
+    left_out = None if clusters is None else leave_out(clusters, found, sums).shaped(factor)
     shape = shape_of(cells)
     spread = row_spread(found, factor, shape) if left_out is None else left_out.spread(factor)
     few = bool(values) and not zero_one and not weighted and clusters is None
@@ -241,13 +241,18 @@ def _worth_of_counts(m: Moments, cells: Moments) -> FloatArray:
 
     As many as a plain sample of the same variance would have (Korn and Graubard), but no more than
     its ones and its zeros are worth each on their own. A part with few ones does not show what ones
-    weigh; it is taken to be worth no more, for its rows, than all rows together.
+    weigh; it is taken to be worth no more, for its rows, than all rows together, or than rows are
+    worth in single cells.
     """
     kish = effective_rows(m.weight, m.weight2)
     whole = Moments(**{f.name: np.array([getattr(cells, f.name).sum()]) for f in fields(cells)})
     usual = over(_plain_rows(whole), effective_rows(whole.weight, whole.weight2))
     own = np.fmin(_plain_rows(m), kish)
-    return np.asarray(np.fmin(own, kish * np.minimum(usual, 1.0)))
+    # nor more, for its rows, than rows are worth in cells like its own: heavy rows may be missing
+    cost = np.fmax(over(cells.rows, effective_rows(cells.weight, cells.weight2)), 1.0)
+    cost = np.fmax(over(cells.rows, _plain_rows(cells)), cost)
+    typical = np.nansum(cells.rows * cost) / max(float(cells.rows.sum()), 1e-300)
+    return np.asarray(np.fmin(np.fmin(own, kish * np.minimum(usual, 1.0)), m.rows / typical))
 
 
 def _plain_rows(m: Moments) -> FloatArray:

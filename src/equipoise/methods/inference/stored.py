@@ -79,6 +79,7 @@ def stored(core: Core) -> dict[str, Any] | None:
             "sizes": left.sizes.tolist(),
             "clusters": left.clusters,
             "blank": left.blank.tolist(),
+            "shape": left.shape,
         }
     return None
 
@@ -127,6 +128,7 @@ def _restored(data: Mapping[str, Any]) -> tuple[Pivot, int]:
         sizes=np.array(data["sizes"], dtype=np.float64),
         clusters=int(data["clusters"]),
         blank=np.array(data["blank"], dtype=np.float64),
+        shape=float(data["shape"]),
     )
     return ClusterPivot(comparison=found, left_out=left), size
 

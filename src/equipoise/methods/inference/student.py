@@ -151,15 +151,18 @@ def _usual(
     as all of one spread. Parts that pull up and parts that pull down do not make good for one
     another: either may have missed them.
     """
-    cube = np.sign(pulling) * np.nan_to_num(over(about, m.weight2)) ** 1.5 * m.weight3
+    cube = np.sign(pulling) * np.nan_to_num(over(about, m.rows)) ** 1.5 * m.rows
     seen = over(cube.sum(axis=0), about.sum(axis=0) ** 1.5)
-    alike = over((pulling**3 * m.weight3).sum(0), (slopes**2 * m.weight2).sum(0) ** 1.5)
+    # rows count with their average weight: a part may have missed large weights as well
+    average = np.nan_to_num(over(m.weight, m.rows))
+    some, every = pulling * average, slopes * average
+    alike = over((some**3 * m.rows).sum(axis=0), (every**2 * m.rows).sum(axis=0) ** 1.5)
     seen, alike = np.nan_to_num(seen), np.nan_to_num(alike)
     return np.asarray(shape * np.where(np.abs(seen) > np.abs(alike), seen, alike))
 
 
 def shape_of(cells: Moments) -> float:
-    """Skewness of the rows of all cells about their cell's mean.
+    """Skewness of the rows of all cells about their cell's mean, times their weights.
 
     Where cells hold five rows or fewer, which show no shape, about everybody's mean. Where spreads
     differ the widest cells would speak for all, so the typical skewness of single cells counts
@@ -176,7 +179,7 @@ def shape_of(cells: Moments) -> float:
     second = 1 - 1 / size
     third = np.maximum(second - 1 / size, 0.0) * second
     means = np.nan_to_num(over(cells.total, cells.weight))
-    apart = float((third * cells.weight3).sum()) >= 0.5 * float(cells.weight3.sum())
+    apart = float((third * cells.rows).sum()) >= 0.5 * float(cells.rows.sum())
     if not apart:
         everyone = float(cells.total.sum()) / max(float(cells.weight.sum()), 1e-300)
         means = np.full_like(means, everyone)
@@ -187,24 +190,24 @@ def shape_of(cells: Moments) -> float:
     # what rounding leaves of cells whose rows are all alike is neither spread nor skewness
     real = about > ROUNDING * np.maximum(cells.square2, means**2 * cells.weight2)
     about, cube = np.where(real, about, 0.0), np.where(real, cube, 0.0)
-    rows, rows3 = second * cells.weight2, third * cells.weight3
+    rows, rows3 = second * cells.rows, third * cells.rows
     all_rows = float(_skew(cube.sum(), rows3.sum(), about.sum(), rows.sum()))
     # chance alone gives n rows a squared skewness of about 6/n
     if not apart:
-        return _beyond(all_rows, 6 / float(size.sum()))
+        return beyond(all_rows, 6 / float(size.sum()))
     # of cells of unequal spread the widest count most
     chance = 6 * float(size.sum() * np.nan_to_num(over(about**3, size**2)).sum())
-    pooled = _beyond(all_rows, chance / max(float(about.sum()) ** 3, 1e-300))
+    pooled = beyond(all_rows, chance / max(float(about.sum()) ** 3, 1e-300))
     # nor may a cell speak for others if rounding hides its cubes, though not its spread
     told = np.abs(cube) > ROUNDING * np.abs(means) ** 3 * cells.weight3
     each = _skew(np.where(told, cube, 0.0), rows3, about, rows)
     square = float((size * each**2).sum() / size.sum())
     root = np.copysign(np.sqrt(square), (size * each).sum())
-    typical = _beyond(float(root), 6 * float((each != 0).sum() / size.sum()))
+    typical = beyond(float(root), 6 * float((each != 0).sum() / size.sum()))
     return max(pooled, typical, key=abs)
 
 
-def _beyond(skewness: float, chance: float) -> float:
+def beyond(skewness: float, chance: float) -> float:
     """What is left of a skewness when its square is less what chance alone gives it."""
     return float(np.copysign(np.sqrt(max(skewness**2 - chance, 0.0)), skewness))
 

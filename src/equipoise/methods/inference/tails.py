@@ -17,7 +17,7 @@ REACH = 6.0
 """Standard deviations to which outcomes of a small part are written out."""
 MOST = 1 << 16
 """Outcomes of one part that are written out at most."""
-MOST_PAIRS = 1 << 13
+MOST_PAIRS = 1 << 11
 """Outcomes of two parts that are written out together at most, if a normal part is left."""
 _BLOCK = 1 << 21
 
@@ -162,9 +162,10 @@ def _log_mgf(rates: FloatArray, s: FloatArray) -> FloatArray:
 def _score(x: FloatArray, skew: FloatArray) -> FloatArray:
     """The normal score of a standardised value whose distribution has some skewness."""
     g = np.clip(skew, -0.4, 0.4)
-    # Cornish and Fisher, inverted; held to where it still rises
-    x = np.clip(x, -2 / np.maximum(np.abs(g), 0.2), 2 / np.maximum(np.abs(g), 0.2)) + 0.0
-    return x - g * (x * x - 1) / 6 + g * g * (4 * x**3 - 7 * x) / 36
+    # Cornish and Fisher, inverted: x − g (x² − 1)/6 + g² (4x³ − 7x)/36; held to where it still rises
+    end = 2 / np.maximum(np.abs(g), 0.2)
+    x = np.minimum(np.maximum(x, -end), end)
+    return np.asarray(((g * g / 9 * x - g / 6) * x + (1 - 7 * g * g / 36)) * x + g / 6)
 
 
 # --- some small parts ----------------------------------------------------------------------------
@@ -341,9 +342,10 @@ def _normal_close(
     sd = np.sqrt(np.where(var > 0, var, 1.0))
     skew = (c**3 * count * (1 - 2 * rates)).sum(axis=0)[:, None] / sd**3
     half = _half_step(c, count, noise)[:, None]
-    above = ndtr(-_score((left - half - mean) / sd, skew))
-    below = ndtr(_score((left + half - mean) / sd, skew))
-    still = var <= 0
-    above = np.where(still, (mean >= left - hair).astype(np.float64), above)
-    below = np.where(still, (mean <= left + hair).astype(np.float64), below)
+    above = ndtr(-_score((left - (half + mean)) / sd, skew))
+    below = ndtr(_score((left + (half - mean)) / sd, skew))
+    still = (var <= 0)[:, 0]
+    if bool(still.any()):
+        above[still] = mean[still] >= (left - hair)[still]
+        below[still] = mean[still] <= (left + hair)[still]
     return above, below
