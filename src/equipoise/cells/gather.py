@@ -152,7 +152,7 @@ def _called(trail: Trail, column: str) -> str:
 def _check_rows(query: Query, table: Columns) -> None:
     for role, rule in (
         ("count", "whole numbers of at least 0"),
-        ("weight", "finite numbers of at least 0"),
+        ("weight", "finite numbers of at least 0, from 1e-60 to 1e60 where not 0"),
     ):
         bad = total(table, f"bad_{role}")
         if bad:

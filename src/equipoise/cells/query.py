@@ -23,6 +23,9 @@ from equipoise.trail.trail import RESERVED, Frame
 #: Cubes of smaller values than this are taken for zero.
 _NOTHING = 1e-80
 
+MOST_WEIGHT = 1e60
+"""Weights may be as large as this, and as small as one over it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Query:
@@ -113,6 +116,9 @@ class Query:
                 bad = (value < 0) | (value - value != 0)
                 if role == "count":
                     bad = bad | (value != value.floor())
+                else:
+                    # their cubes are added up, and must be numbers
+                    bad = bad | (value > MOST_WEIGHT) | ((value > 0) & (value < 1 / MOST_WEIGHT))
                 lost = nw.lit(1.0) if role == "count" else self._frequency()
                 sums[f"missing_{role}"] = when(~present, lost)
                 sums[f"bad_{role}"] = when(present & bad, nw.lit(1.0))

@@ -1,5 +1,6 @@
 """The workbench of group audits: cells, groups and target in the form the mathematics takes."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -147,20 +148,30 @@ def make_core(cells: Cells, target: Target, collection: Collection, *, relative:
 
 
 def cell_moments(cells: Cells) -> Moments:
-    """The cells' sums as the mathematics takes them."""
+    """The cells' sums as the mathematics takes them, weights being about one."""
+    one = weight_unit(cells)
+    two, three = one**2, one**3
     return Moments(
         rows=cells.rows,
         # without sampling weights they are one array, which says that counts are counts
-        weight=cells.weight if cells.weighted else cells.rows,
-        total=cells.total,
-        weight2=cells.weight2,
-        total2=cells.total2,
-        square2=cells.square2,
-        weight3=cells.weight3,
-        total3=cells.total3,
-        square3=cells.square3,
-        cube3=cells.cube3,
+        weight=cells.weight / one if cells.weighted else cells.rows,
+        total=cells.total / one,
+        weight2=cells.weight2 / two,
+        total2=cells.total2 / two,
+        square2=cells.square2 / two,
+        weight3=cells.weight3 / three,
+        total3=cells.total3 / three,
+        square3=cells.square3 / three,
+        cube3=cells.cube3 / three,
     )
+
+
+def weight_unit(cells: Cells) -> float:
+    """The power of two nearest to the mean weight: dividing by it loses no digit."""
+    if not cells.weighted:
+        return 1.0
+    mean = float(cells.weight.sum()) / max(float(cells.rows.sum()), 1.0)
+    return float(2.0 ** round(math.log2(mean))) if mean > 0 else 1.0
 
 
 def published_moments(cells: Cells) -> CellMoments:
@@ -186,8 +197,8 @@ def cluster_sums(cells: Cells, target: Target) -> ClusterSums | None:
     return ClusterSums(
         cluster=table.cluster,
         cell=table.cell,
-        weight=table.weight,
-        total=table.total,
+        weight=table.weight / weight_unit(cells),
+        total=table.total / weight_unit(cells),
         cells=len(cells),
     )
 

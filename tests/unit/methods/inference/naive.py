@@ -227,10 +227,12 @@ def usual(shape: float, parts: list[Part], way: int, *, tilted: bool = False) ->
         a, w = part.slope, part.weight
         own = float((part.moves**2).sum())
         square += own
-        square_alike += a**2 * (w**2).sum()
+        # rows count with their average weight
+        each, n = a * w.mean(), w.size
+        square_alike += n * each**2
         if way * a > 0 and abs(a) > 1e-12:
-            seen += way * (own / (w**2).sum()) ** 1.5 * (w**3).sum()
-            alike += a**3 * (w**3).sum()
+            seen += way * n * (own / n) ** 1.5
+            alike += n * each**3
     both = 0.0 if tilted else seen / square**1.5, alike / square_alike**1.5
     return float(shape * max(both, key=abs))
 
@@ -244,18 +246,18 @@ def shape_of_rows(value: FloatArray, weight: FloatArray, cell: IntArray) -> floa
         x, w = value[mask], weight[mask]
         moves[mask] = w * (x - np.average(x, weights=w))
         # central moments of n rows fall short by (n − 1)/n and (n − 1)(n − 2)/n²
-        worth2 = (w**2).sum() * (n - 1) / n
-        worth3 = (w**3).sum() * (n - 1) * max(n - 2, 0.0) / n**2
+        worth2 = w.size * (n - 1) / n
+        worth3 = w.size * (n - 1) * max(n - 2, 0.0) / n**2
         squares, cubes = squares + worth2, cubes + worth3
         second = (moves[mask] ** 2).sum() / worth2 if np.ptp(x) > 0 else 0.0
         third = (moves[mask] ** 3).sum() / worth3 if worth3 > 0 else 0.0
         each.append(third / second**1.5 if second > 0 else 0.0)
         # n normal rows of variance v have third moments that vary by 6 n v³
         noise += 6 * n * ((moves[mask] ** 2).sum() / n) ** 3 if second > 0 else 0.0
-    if cubes < (weight**3).sum() / 2:
+    if cubes < weight.size / 2:
         # five rows to a cell show no shape: then it is that about the mean of all
         moves = weight * (value - np.average(value, weights=weight))
-        squares, cubes = (weight**2).sum(), (weight**3).sum()
+        squares = cubes = float(weight.size)
         each = []
         noise = 6 * sum(sizes) * ((moves**2).sum() / sum(sizes)) ** 3
     pooled = (moves**3).sum() / cubes / ((moves**2).sum() / squares) ** 1.5

@@ -176,10 +176,17 @@ def test_weighted_rates_are_worth_fewer_rows_and_equal_weights_the_same() -> Non
     np.testing.assert_allclose(pivot(rows).rows, rows.sums(rows.moments().rows)[None], rtol=1e-9)
     # no more for its Kish rows than everybody's rows are worth for theirs
     usual = _worth(weighted.weight, weighted.value) / _kish(weighted.weight)
+    # nor more for its rows than rows are worth in single cells, on average over rows
+    cost = 0.0
+    for cell in np.unique(weighted.cell):
+        inside = weighted.cell == cell
+        w, x = weighted.weight[inside], weighted.value[inside]
+        cost += w.size * w.size / min(_worth(w, x), _kish(w))
+    typical = cost / weighted.cell.size
     for group in range(4):
         inside = weighted.member(group)
         w, x = weighted.weight[inside], weighted.value[inside]
-        aim = min(_worth(w, x), _kish(w), _kish(w) * min(usual, 1.0))
+        aim = min(_worth(w, x), _kish(w), _kish(w) * min(usual, 1.0), w.size / typical)
         assert pivot(weighted).rows[0, group] == pytest.approx(aim)
 
 
