@@ -62,7 +62,7 @@ def halls(
     cut = stats.t.ppf((1 + level) / 2, size - 1)
     up = down = cut
     own = float((moves**3).sum()) / variance**1.5
-    for g in (own, shape * float((w**3).sum() / (w**2).sum() ** 1.5)):
+    for g in (own, shape / math.sqrt(w.size)):
         # the transformation rises, so that it can be turned around by a search
         up = max(up, optimize.brentq(lambda t, g=g: turned(t, g) - cut, -50, 50))
         down = max(down, -optimize.brentq(lambda t, g=g: turned(t, g) + cut, -50, 50))

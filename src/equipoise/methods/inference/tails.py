@@ -162,7 +162,7 @@ def _log_mgf(rates: FloatArray, s: FloatArray) -> FloatArray:
 def _score(x: FloatArray, skew: FloatArray) -> FloatArray:
     """The normal score of a standardised value whose distribution has some skewness."""
     g = np.clip(skew, -0.4, 0.4)
-    # Cornish and Fisher, inverted: x − g (x² − 1)/6 + g² (4x³ − 7x)/36; held to where it still rises
+    # Cornish and Fisher, inverted: x − g (x² − 1)/6 + g² (4x³ − 7x)/36, held to where it rises
     end = 2 / np.maximum(np.abs(g), 0.2)
     x = np.minimum(np.maximum(x, -end), end)
     return np.asarray(((g * g / 9 * x - g / 6) * x + (1 - 7 * g * g / 36)) * x + g / 6)
