@@ -75,7 +75,7 @@ def test_twenty_ones_of_twenty_are_evidence_as_counts_and_none_as_numbers() -> N
     assert counts.verdict is Verdict.SHOWN
     assert numbers.verdict is Verdict.UNDETERMINED
     assert {row.note for row in numbers.rows} == {
-        "its rows are all alike, so its uncertainty cannot be estimated"
+        "its rows are all alike, or too close for their size, so its uncertainty is unknown"
     }
 
 

@@ -125,6 +125,8 @@ def row_spread(found: Comparison, factor: FloatArray, shape: float) -> Spread:
     about = square - 2 * a * b * m.total2 + b**2 * m.weight2
     about = np.where(about > ROUNDING * np.maximum(square, b**2 * m.weight2), about, 0.0)
     third = a**3 * m.cube3 - 3 * a**2 * b * m.square3 + 3 * a * b**2 * m.total3 - b**3 * m.weight3
+    # nor are cancelled cubes, where values lie close together for their size, any skewness
+    third = np.where(np.abs(third) > ROUNDING * np.abs(b) ** 3 * m.weight3, third, 0.0)
     if found.tilts is None:
         variance, degrees = _by_parts(found, a, about)
     else:
@@ -189,7 +191,10 @@ def shape_of(cells: Moments) -> float:
     cube = cube - means**3 * cells.weight3
     # what rounding leaves of cells whose rows are all alike is neither spread nor skewness
     real = about > ROUNDING * np.maximum(cells.square2, means**2 * cells.weight2)
-    about, cube = np.where(real, about, 0.0), np.where(real, cube, 0.0)
+    about = np.where(real, about, 0.0)
+    # nor may cells speak for others if rounding hides their cubes, though not their spread
+    told = real & (np.abs(cube) > ROUNDING * np.abs(means) ** 3 * cells.weight3)
+    cube = np.where(told, cube, 0.0)
     rows, rows3 = second * cells.rows, third * cells.rows
     all_rows = float(_skew(cube.sum(), rows3.sum(), about.sum(), rows.sum()))
     # chance alone gives n rows a squared skewness of about 6/n
@@ -198,9 +203,7 @@ def shape_of(cells: Moments) -> float:
     # of cells of unequal spread the widest count most
     chance = 6 * float(size.sum() * np.nan_to_num(over(about**3, size**2)).sum())
     pooled = beyond(all_rows, chance / max(float(about.sum()) ** 3, 1e-300))
-    # nor may a cell speak for others if rounding hides its cubes, though not its spread
-    told = np.abs(cube) > ROUNDING * np.abs(means) ** 3 * cells.weight3
-    each = _skew(np.where(told, cube, 0.0), rows3, about, rows)
+    each = _skew(cube, rows3, about, rows)
     square = float((size * each**2).sum() / size.sum())
     root = np.copysign(np.sqrt(square), (size * each).sum())
     typical = beyond(float(root), 6 * float((each != 0).sum() / size.sum()))
