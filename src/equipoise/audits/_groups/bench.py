@@ -346,7 +346,9 @@ SELF_TARGET = "the group is its own target"
 _NOTES = {
     Status.EMPTY: "no row on which the metric counts",
     Status.SINGLE: "one row only",
-    Status.CONSTANT: "its rows are all alike, or too close for their size, so its uncertainty is unknown",
+    Status.CONSTANT: (
+        "its rows are all alike, or too close for their size, so its uncertainty is unknown"
+    ),
     Status.NO_TARGET: "the target has no row to compare with",
     Status.IDENTICAL: SELF_TARGET,
     Status.ZERO_TARGET: "the target is zero here, so there is no ratio to it",
