@@ -55,6 +55,17 @@ def test_one_side_and_ratios() -> None:
         assert two.lower < one.lower < one.disparity
 
 
+def test_a_ratio_of_a_metric_with_negative_values_holds_its_estimate() -> None:
+    frame = pl.DataFrame({"g": ["a"] * 300 + ["b"] * 300, "v": [-0.5] * 300 + [0.4] * 300})
+    metric = eq.metric("v", "v", low=-1, high=1)
+    claim = eq.ratio(metric, across=eq.masks(a="g == 'a'"), target=eq.reference(g="b"))
+    (row,) = eq.certify(eq.read(frame), claim, method="betting", rng=1).rows
+    assert row.lower is not None
+    assert row.upper is not None
+    assert row.lower < row.disparity < row.upper < 0
+    assert row.disparity == pytest.approx(-1.25)
+
+
 @pytest.mark.parametrize(
     ("metric", "roles", "says"),
     [

@@ -93,7 +93,11 @@ def _disparity(
     low, high = (bench.target.scale * x for x in sorted(target))
     if not bench.relative:
         return own[0] - high, own[1] - low
-    return own[0] / high if high > 0 else 0.0, own[1] / low if low > 0 else np.inf
+    if low > 0:
+        corners = [one / other for one in own for other in (low, high)]
+        return min(corners), max(corners)
+    # a target that may be zero bounds nothing but how small a ratio is
+    return own[0] / high if own[0] >= 0 < high else -np.inf, np.inf
 
 
 def _notes(bench: Bench, chosen: IntArray) -> tuple[str, ...]:
