@@ -211,3 +211,23 @@ def test_counts_are_repeated_rows(method: str) -> None:
         for trail in (eq.read(TABLE, **roles), eq.read(counted, count="people", **roles))
     )
     assert [(r.lower, r.upper) for r in one.rows] == [(r.lower, r.upper) for r in two.rows]
+
+
+def test_the_scale_of_weights_does_not_matter_to_clusters_either() -> None:
+    draw = np.random.default_rng(8)
+    frame = pl.DataFrame(
+        {
+            "g": draw.choice(["a", "b", "c"], 300),
+            "p": draw.integers(0, 2, 300),
+            "c": draw.integers(0, 60, 300),
+            "w": draw.uniform(0.5, 2.0, 300),
+        }
+    )
+    claim = eq.gap(eq.selection_rate, across="g", target=eq.complement())
+    found = [
+        eq.certify(
+            eq.read(table, prediction="p", cluster="c", weight="w", attributes=["g"]), claim, rng=1
+        ).rows
+        for table in (frame, frame.with_columns(w=pl.col("w") * 2.0**40))
+    ]
+    assert [(r.lower, r.upper) for r in found[0]] == [(r.lower, r.upper) for r in found[1]]

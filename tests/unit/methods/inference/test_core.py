@@ -4,8 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import norm
+from scipy.stats import t as student
 
 from equipoise.methods.arrays import FloatArray
+from equipoise.methods.inference.clusters import ClusterSums
 from equipoise.methods.inference.comparison import (
     Moments,
     Status,
@@ -13,7 +16,7 @@ from equipoise.methods.inference.comparison import (
     over,
     plain_moments,
 )
-from equipoise.methods.inference.core import ClusterPivot, Core, core_of
+from equipoise.methods.inference.core import ClusterPivot, Core, core_of, plain_worth
 from equipoise.methods.inference.counts import CountPivot
 from equipoise.methods.inference.student import StudentPivot
 from equipoise.methods.targets import Complement, Constant, Overall, Reference, Target
@@ -268,3 +271,42 @@ def test_some_groups_are_the_same_groups() -> None:
 
 def test_quotients_of_nothing_are_nothing() -> None:
     assert np.isnan(over(np.array([1.0, 0.0]), np.array([0.0, -1.0]))).all()
+
+
+def clustered(values: FloatArray, groups: int, *, zero_one: bool) -> Core:
+    """Clusters of one row each, dealt to the groups in turn."""
+    cell = np.arange(values.size) % groups
+    sums = [np.bincount(cell, values**p, groups).astype(np.float64) for p in range(4)]
+    clusters = ClusterSums(
+        cluster=np.arange(values.size),
+        cell=cell,
+        weight=np.ones(values.size),
+        total=values,
+        cells=groups,
+    )
+    return core_of(
+        plain_moments(*sums),
+        Constant(value=0.0),
+        lambda x: x,
+        relative=False,
+        zero_one=zero_one,
+        weighted=False,
+        clusters=clusters,
+    )
+
+
+def test_a_group_that_misses_far_off_clusters_is_not_harmless() -> None:
+    values = np.random.default_rng(2).normal(size=160)
+    assert clustered(values, 4, zero_one=False).guarded(2.5).status.tolist() == [Status.OK] * 4
+    # every group but the first has three clusters far off
+    values[[1, 2, 3, 5, 6, 7, 9, 10, 11]] += 30
+    assert clustered(values, 4, zero_one=False).guarded(2.5).status[0] == Status.SKEWED
+
+
+def test_few_clusters_are_worth_what_students_limits_leave() -> None:
+    values = (np.random.default_rng(3).random(24) < 0.5).astype(np.float64)
+    core = clustered(values, 2, zero_one=True)
+    assert isinstance(core.pivot, CountPivot)
+    spread = core.comparison.mean * (1 - core.comparison.mean)
+    limit = np.array([student.ppf(0.975, df) for df in core.pivot.degrees]) / norm.ppf(0.975)
+    np.testing.assert_allclose(plain_worth(core, spread), core.pivot.rows[0] / limit**2)
