@@ -2,16 +2,17 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from equipoise._rng import Rng, seed_of
-from equipoise._validate import fraction, known_keywords, listing, whole
-from equipoise.audits._fields import independent, provenance_of
+from equipoise._validate import fraction, known_keywords, listing, modest, whole
+from equipoise.audits._fields import finite, independent, provenance_of, unit_of
+from equipoise.audits._groups.bench import cell_moments, cluster_sums
 from equipoise.audits._progress import Progress, progress_bar
-from equipoise.audits._spread.bench import quoted, refuse_clusters
+from equipoise.audits._spread.bench import quoted
 from equipoise.audits._spread.model_pairs import (
     Contrasts,
     Options,
@@ -23,7 +24,7 @@ from equipoise.audits._spread.model_pairs import (
     with_model,
 )
 from equipoise.audits._spread.partition import Partition, disjoint, find_partition, words_of
-from equipoise.audits._spread.rows import exclusion_note
+from equipoise.audits._spread.rows import as_measures
 from equipoise.cells import Cells, gather
 from equipoise.cells.steady import steady_cells
 from equipoise.cells.tallied import Tallied, rows_behind
@@ -34,6 +35,10 @@ from equipoise.claims.metric import as_metric
 from equipoise.errors import ClaimError, OptionError
 from equipoise.findings.comparison import ComparedSide, ComparedSpread, Comparison
 from equipoise.methods import spread
+from equipoise.methods.arrays import FloatArray
+from equipoise.methods.spread import Meta
+from equipoise.methods.spread.metrics import needs_positive
+from equipoise.methods.targets import Constant
 from equipoise.trail import Trail
 
 
@@ -44,6 +49,8 @@ def compare(
     *,
     across: Any,
     models: Mapping[str, str] | None = None,
+    measures: Iterable[str] | str | None = "variance",
+    alpha: float = 2.0,
     level: float = 0.95,
     resamples: int = 1000,
     rng: Rng = None,
@@ -51,7 +58,8 @@ def compare(
 ) -> Comparison:
     """Whether groups are further apart by one attribute than by another, or for one model.
 
-    The same resampled rows enter every spread, so what they share cancels.
+    The same resampled rows enter every variance, so what they share cancels. The other measures are
+    compared by their own intervals, which holds whatever they share.
 
     Parameters
     ----------
@@ -63,6 +71,8 @@ def compare(
     models
         Two or more models on the same rows: a name for each, and its prediction column (or score
         column, if the metric reads a score).
+    measures, alpha
+        What to compare, as in `summarize`: ``"variance"`` unless others are named; None means all.
     level
         Confidence level of each interval on its own.
     resamples
@@ -80,15 +90,17 @@ def compare(
     ('race', 'sex', True)
     """
     fraction("level", level)
+    modest("alpha", alpha)
     whole("resamples", resamples, least=20)
+    kinds = as_measures(measures)
     measured = as_metric(metric)
     seed = seed_of(rng)
     if models is not None or not isinstance(trail, Tallied):
         # another model's column is not among the counts
         trail = rows_behind(trail)
-    _refuse_weights(trail)
     with progress_bar(progress, 1, "compare") as tell:
-        options = Options(level, resamples, np.random.default_rng(seed.sequence))
+        stream, others = np.random.default_rng(seed.sequence).spawn(2)
+        options = Options(level, resamples, stream)
         if models is None:
             asked = _attributes(across)
             made = _by_attribute(trail, measured, asked, options)
@@ -98,6 +110,7 @@ def compare(
             columns = _models(models)
             made = _by_model(rows_behind(trail), measured, groups, columns, options)
             claim = {**quoted("comparison", measured, groups), "models": columns}
+        rows = _rows(made, kinds, alpha, Options(level, resamples, others))
         tell(1)
     return Comparison(
         claim=claim,
@@ -105,7 +118,7 @@ def compare(
         guarantee=f"pointwise: each interval on its own, with about {100 * level:g} % confidence",
         assumptions=made.assumptions,
         provenance=provenance_of(made.cells, seed.number),
-        rows=tuple(_row(made.names, pair, found) for pair, found in made.contrasts.items()),
+        rows=rows,
         metric=measured.words,
         by=made.by,
         between="attributes" if models is None else "models",
@@ -135,15 +148,37 @@ def _by_attribute(
 ) -> _Made:
     claims = [Gap(metric=metric, across=g, target=overall()) for g in asked]
     cells = steady_cells(gather(trail, claims)[0])
-    refuse_clusters(cells)
     partitions = [find_partition(groups, cells) for groups in asked]
-    samples = [checked(cells, partition) for partition in partitions]
+    samples = [checked(cells, partition, options.level) for partition in partitions]
     if all(sample.frozen for sample in samples):
         raise ClaimError(f"The {metric.words} does not vary, so no spread can be compared.")
-    n = np.rint(cells.rows).astype(np.int64)
     names = [words_of(groups) for groups in asked]
-    pairs = [(i, j) for i in range(len(asked)) for j in range(i + 1, len(asked))]
-    contrasts = {
+    if cells.weighted or cells.clusters is not None:
+        contrasts = spread.compare_moved(
+            samples,
+            _together(cells, partitions, samples),
+            rng=options.rng,
+            level=options.level,
+            resamples=options.resamples,
+        )
+    else:
+        contrasts = _resampled(cells, partitions, options)
+    return _Made(
+        names=names,
+        by=" and ".join(names),
+        cells=cells,
+        partitions=partitions,
+        rows=[sizes(p, cells.rows) for p in partitions],
+        contrasts=contrasts,
+        assumptions=(independent(unit_of(cells)),),
+    )
+
+
+def _resampled(cells: Cells, partitions: list[Partition], options: Options) -> Contrasts:
+    """Contrasts from rows resampled as counts of cells."""
+    n = np.rint(cells.rows).astype(np.int64)
+    pairs = [(i, j) for i in range(len(partitions)) for j in range(i + 1, len(partitions))]
+    return {
         (i, j): spread.compare_attributes(
             n,
             cells.total,
@@ -157,15 +192,27 @@ def _by_attribute(
         )
         for (i, j), stream in zip(pairs, options.rng.spawn(len(pairs)), strict=True)
     }
-    return _Made(
-        names=names,
-        by=" and ".join(names),
-        cells=cells,
-        partitions=partitions,
-        rows=[sizes(p, cells.rows) for p in partitions],
-        contrasts=contrasts,
-        assumptions=(independent(),),
-    )
+
+
+def _together(
+    cells: Cells, partitions: list[Partition], samples: list[spread.GroupSample]
+) -> FloatArray:
+    """How the group means of all attributes move together."""
+    places, number = [], 0
+    for partition, sample in zip(partitions, samples, strict=True):
+        place = np.full(len(partition) + 1, -1)
+        place[sample.kept] = number + np.arange(sample.groups)
+        # cells in no group have the code -1, which points at the spare last entry
+        places.append(place[partition.group])
+        number += sample.groups
+    clusters = cluster_sums(cells, Constant(value=0.0))
+    if clusters is None:
+        return spread.cell_covariance(cell_moments(cells), tuple(places), number)
+    at = np.concatenate([place[clusters.cell] for place in places])
+    there = at >= 0
+    unit = np.tile(clusters.cluster, len(places))[there]
+    weight, total = (np.tile(x, len(places))[there] for x in (clusters.weight, clusters.total))
+    return spread.unit_covariance(unit, at[there], weight, total, number)
 
 
 def _by_model(
@@ -175,6 +222,7 @@ def _by_model(
     trails = [with_model(trail, role, column, models) for column in models.values()]
     # A metric of label and prediction alone has few joint outcomes; any other needs the rows.
     local = isinstance(metric.value, str) and set(metric.names()) <= set(metric.binary)
+    local = local and trail.roles.weight is None and trail.roles.cluster is None
     made = joint_outcomes if local else joint_rows
     cells, partition, rows, contrasts = made(trails, metric, groups, role, options)
     return _Made(
@@ -184,7 +232,7 @@ def _by_model(
         partitions=[partition] * len(models),
         rows=rows,
         contrasts=contrasts,
-        assumptions=("rows are independent draws within each group",),
+        assumptions=(f"{unit_of(cells)} are independent draws within each group",),
     )
 
 
@@ -210,25 +258,49 @@ def _models(models: Mapping[str, str]) -> dict[str, str]:
     return {str(name): column for name, column in models.items()}
 
 
-def _refuse_weights(trail: Trail | Tallied) -> None:
-    if trail.roles.weight is not None:
-        raise OptionError(
-            "compare resamples rows and does not take sampling weights. Read the trail without "
-            "weight=…, or summarize each attribute or model by itself."
-        )
+def _rows(
+    made: _Made, kinds: list[Meta], alpha: float, options: Options
+) -> tuple[ComparedSpread, ...]:
+    """Every measure of every pair."""
+    rows = []
+    streams = options.rng.spawn(len(made.contrasts) * len(Meta))
+    for position, (pair, variances) in enumerate(made.contrasts.items()):
+        for kind in kinds:
+            stream = streams[position * len(Meta) + list(Meta).index(kind)]
+            samples = (variances.first_sample, variances.second_sample)
+            if needs_positive(kind) and any(np.any(s.mean < 0) for s in samples):
+                raise ClaimError(
+                    f"The {kind} needs group means that are not negative. Choose other measures: "
+                    "difference, max_deviation, mean_deviation or variance."
+                )
+            found = variances
+            if kind is not Meta.VARIANCE:
+                found = spread.contrast_measure(
+                    *samples,
+                    kind,
+                    rng=stream,
+                    level=options.level,
+                    alpha=alpha,
+                    resamples=options.resamples,
+                )
+            rows.append(_row(made.names, pair, kind, found))
+    return tuple(rows)
 
 
-def _row(names: list[str], pair: tuple[int, int], found: spread.Contrast) -> ComparedSpread:
+def _row(
+    names: list[str], pair: tuple[int, int], kind: Meta, found: spread.Contrast
+) -> ComparedSpread:
     first, second = (names[i] for i in pair)
     larger = first if found.lower > 0 else second if found.upper < 0 else ""
     return ComparedSpread(
         first=first,
         second=second,
+        measure=kind.value,
         first_value=found.first,
         second_value=found.second,
         difference=found.difference,
-        lower=found.lower,
-        upper=found.upper,
+        lower=finite(found.lower),
+        upper=finite(found.upper),
         larger=larger,
     )
 
@@ -250,10 +322,15 @@ def _side(made: _Made, position: int, sample: spread.GroupSample) -> ComparedSid
         variance=variance,
         sd=math.sqrt(max(variance, 0.0)),
         plain_sd=float(np.std(sample.mean, ddof=1)),
-        excluded=tuple(f"{labels[i]}: {_left_out(rows[i])}" for i in sample.excluded.tolist()),
+        excluded=tuple(
+            f"{labels[i]}: {_left_out(rows[i], reason)}"
+            for i, reason in zip(sample.excluded.tolist(), sample.reasons, strict=True)
+        ),
     )
 
 
-def _left_out(n: int) -> str:
-    # A group may be large enough for one model and too small for another.
-    return exclusion_note(n) if n < 2 else "too few rows for another model"
+def _left_out(n: int, reason: spread.Exclusion) -> str:
+    # Groups that some model cannot use are emptied for all.
+    if reason is spread.Exclusion.EMPTY and n > 0:
+        return str(spread.Exclusion.SINGLE) if n == 1 else "too few rows for another model"
+    return str(reason)

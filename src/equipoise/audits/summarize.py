@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from equipoise._rng import Rng, seed_of
-from equipoise._validate import fraction, known_keywords, known_name, listing, modest, whole
+from equipoise._validate import fraction, known_keywords, modest, whole
 from equipoise.audits._fields import provenance_of, unit_of
 from equipoise.audits._progress import Progress, progress_bar
 from equipoise.audits._spread.bench import Bench, quoted, set_up
 from equipoise.audits._spread.partition import disjoint, words_of
 from equipoise.audits._spread.rows import (
+    as_measures,
     measured_row,
     sd_row,
     summarized_groups,
@@ -20,15 +21,12 @@ from equipoise.audits._spread.rows import (
 from equipoise.cells.tallied import Tallied
 from equipoise.claims import Metric
 from equipoise.claims.metric import as_metric
-from equipoise.errors import OptionError
 from equipoise.findings.summary import Summary
 from equipoise.methods import spread
-from equipoise.methods.spread import Meta
 from equipoise.trail import Trail
 
 #: Rows × resamples up to which rows of a real-valued metric are resampled one by one.
 ROW_WORK = 50_000_000
-MEASURES = {kind.name.lower(): kind for kind in Meta}
 
 
 @known_keywords
@@ -79,18 +77,17 @@ def summarize(
     kinds = as_measures(measures)
     groups, measured = disjoint(across), as_metric(metric)
     seed = seed_of(rng)
-    bench = set_up(trail, measured, groups)
+    bench = set_up(trail, measured, groups, level)
     with progress_bar(progress, 2 + len(kinds), "summarize") as tell:
-        # Every measure has a stream of its own, so asking for fewer changes nothing.
-        streams = np.random.default_rng(seed.sequence).spawn(2 + len(Meta))
-        engine, draws = _draws(bench, resamples, streams[0])
+        first, second, third = np.random.default_rng(seed.sequence).spawn(3)
+        engine, draws = _draws(bench, resamples, first)
         tell(1)
-        report = _report(bench.sample, draws, level, streams[1])
+        evidence = spread.weigh(bench.sample, level=level, resamples=resamples, rng=second)
+        report = _report(bench.sample, draws, evidence, third)
         tell(2)
         rows = []
         for done, kind in enumerate(kinds, start=3):
-            stream = streams[2 + list(Meta).index(kind)]
-            rows.append(measured_row(bench.sample, kind, draws, report, level, alpha, stream))
+            rows.append(measured_row(bench.sample, kind, draws, report, evidence, alpha))
             tell(done)
     return Summary(
         claim=quoted("summary", measured, groups),
@@ -113,25 +110,6 @@ def summarize(
     )
 
 
-def as_measures(measures: Iterable[str] | str | None) -> list[Meta]:
-    """The measures asked for, in a fixed order; the readable names are understood too."""
-    if measures is None:
-        return list(Meta)
-    given = [measures] if isinstance(measures, str) else measures
-    if not isinstance(given, Iterable):
-        raise OptionError(f"measures must be names such as 'variance'; got {measures!r}.")
-    readable = [kind.value for kind in Meta]
-    wanted = [
-        Meta(name)
-        if name in readable
-        else MEASURES[known_name("measure", name, dict.fromkeys([*MEASURES, *readable]))]
-        for name in given
-    ]
-    if not wanted:
-        raise OptionError(f"measures names nothing. There is: {listing(MEASURES)}.")
-    return [kind for kind in Meta if kind in wanted]
-
-
 def _draws(bench: Bench, resamples: int, rng: np.random.Generator) -> tuple[str, spread.Draws]:
     cells, sample = bench.cells, bench.sample
     plain = not cells.weighted and cells.clusters is None
@@ -144,11 +122,16 @@ def _draws(bench: Bench, resamples: int, rng: np.random.Generator) -> tuple[str,
 
 
 def _report(
-    sample: spread.GroupSample, draws: spread.Draws, level: float, rng: np.random.Generator
+    sample: spread.GroupSample,
+    draws: spread.Draws,
+    evidence: spread.Evidence,
+    rng: np.random.Generator,
 ) -> spread.VarianceReport | None:
     if sample.frozen:
         return None
-    return spread.report_variance(sample, rng=rng, level=level, draws=draws)
+    return spread.report_variance(
+        sample, rng=rng, level=evidence.level, draws=draws, evidence=evidence
+    )
 
 
 def _guarantee(level: float) -> str:

@@ -13,22 +13,24 @@ Between = Literal["attributes", "models"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedSpread(AboutEveryone):
-    """Two spreads and the interval for their difference, on the scale of variances."""
+    """Two spreads and the interval for their difference, on the scale of the measure."""
 
     first: str
     """The attribute or model that comes first."""
     second: str
     """The one it is compared with."""
-    first_value: float
-    """Corrected variance between groups of the first; below zero if chance explains more."""
-    second_value: float
+    first_value: float | None
+    """Corrected measure of the first; a variance is below zero if chance explains more."""
+    second_value: float | None
     """The same of the second."""
-    difference: float
-    """First minus second."""
-    lower: float
-    """Lower end of the interval for the true difference."""
-    upper: float
-    """Upper end of the same."""
+    difference: float | None
+    """First minus second; None if either has no corrected value."""
+    lower: float | None
+    """Lower end of the interval for the true difference; None if there is none."""
+    upper: float | None
+    """Upper end of the same; None if there is none."""
+    measure: str = "variance"
+    """What is compared."""
     larger: str = ""
     """Which spread is shown to be larger; empty if neither is."""
     note: str = ""
@@ -62,6 +64,7 @@ class Comparison(Finding):
     columns: ClassVar[tuple[str, ...]] = (
         "first",
         "second",
+        "measure",
         "first_value",
         "second_value",
         "difference",
@@ -92,7 +95,7 @@ class Comparison(Finding):
             *(self._side_sentence(side) for side in self.sides),
             *(self._pair_sentence(row) for row in self.rows),
             f"{plural(len(self.rows), 'interval')} of {percent(self.level, 0)}, each on its own, "
-            f"for differences of variances, on {plural(source.counted, 'row')} of {source.source}.",
+            f"for differences, on {plural(source.counted, 'row')} of {source.source}.",
             *(f"Left out of {side.name}: {name}." for side in self.sides for name in side.excluded),
             source.left_out(),
         )
@@ -102,7 +105,7 @@ class Comparison(Finding):
         return differences(
             self.rows,
             title=f"{self.metric.capitalize()}: whose groups are further apart",
-            subtitle=f"{percent(self.level, 0)} intervals for differences of variances",
+            subtitle=f"{percent(self.level, 0)} intervals for differences",
         )
 
     def _side_sentence(self, side: ComparedSide) -> str:
@@ -116,7 +119,10 @@ class Comparison(Finding):
 
     def _pair_sentence(self, row: ComparedSpread) -> str:
         # Corrected variances may lie below zero, where there is no standard deviation to compare.
-        ends = f"difference of variances {row.difference:.3g}, {row.lower:.3g} to {row.upper:.3g}"
+        by = "of variances" if row.measure == "variance" else f"by {row.measure}"
+        low, high = (end_text(end) for end in (row.lower, row.upper))
+        seen = "" if row.difference is None else f"{row.difference:.3g}, "
+        ends = f"difference {by} {seen}{low} to {high}"
         if not row.larger:
             return (
                 f"Whether groups are further apart for {row.first} or for {row.second} is not "
@@ -124,3 +130,8 @@ class Comparison(Finding):
             )
         other = row.second if row.larger == row.first else row.first
         return f"Groups are shown to be further apart for {row.larger} than for {other} ({ends})."
+
+
+def end_text(end: float | None) -> str:
+    """An end of an interval, or that it has none."""
+    return "no limit" if end is None else f"{end:.3g}"

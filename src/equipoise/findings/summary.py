@@ -104,10 +104,6 @@ class VarianceDetails:
     """Its degrees of freedom."""
     chi_square_p: float
     """p-value of homogeneity by its chi-square limit."""
-    monte_carlo: float
-    """Between-group over within-group variation."""
-    monte_carlo_p: float
-    """p-value of homogeneity by simulation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,15 +166,16 @@ class Summary(Finding):
     def shown(self) -> bool:
         """Whether a difference between groups is shown at the stated level.
 
-        Two tests at half the error each: the one behind the interval of the variance, in which
-        every group counts once, and the one that weighs groups by their size.
+        One test for all measures: their lower ends leave equality together, or not at all.
         """
-        tail = (1 - self.level) / 2
+        return self.p is not None and self.p <= (1 - self.level) / 2
+
+    @property
+    def p(self) -> float | None:
+        """p-value of "all groups are equal"; None where it cannot be tested."""
         if self.variance is not None:
-            return self.variance.recommended[0] > 0 or self.variance.monte_carlo_p <= tail
-        # Where every rate is 0 or 1 no variance is estimated, but extremes have likelihood limits.
-        row = self.row("max-min difference")
-        return row is not None and row.p is not None and row.p <= tail
+            return self.variance.p
+        return next((row.p for row in self.rows if row.p is not None), None)
 
     def row(self, measure: str) -> MeasuredSpread | None:
         """The row of a measure, if it was asked for."""
@@ -254,31 +251,19 @@ class Summary(Finding):
         )
 
     def _shown_sentence(self) -> str:
-        if self.variance is None:
-            return (
-                f"{'That the groups differ' if self.shown else 'A difference between groups'} is "
-                f"{'shown' if self.shown else 'not shown'}."
-            )
-        if self.variance.recommended[0] > 0:
-            return f"That the groups differ is shown ({_chance(self.variance.p)})."
-        quoted = _chance(self.variance.monte_carlo_p)
+        quoted = "" if self.p is None else f" ({_chance(self.p)})"
         if self.shown:
-            return (
-                f"That the groups differ is shown ({quoted}, larger groups weighing more), but the "
-                "small groups are too noisy to say how far apart groups are in general."
-            )
-        return f"A difference between groups is not shown ({quoted})."
+            return f"That the groups differ is shown{quoted}."
+        return f"A difference between groups is not shown{quoted}."
 
     def _extreme_sentence(self) -> list[str]:
         row = self.row("max-min difference")
         if row is None or row.value is None or row.lower is None:
             return []
         chance = "" if row.bias is None else f", of which chance explains {self._say(row.bias)}"
-        # One interval of several may lie above zero where no difference is shown.
-        alone = "" if self.shown or row.lower == 0 else ", taken by itself,"
         return [
             f"Highest and lowest group are {unsigned(row.value, self.share)} apart{chance}; the "
-            f"true distance{alone} lies between {self._say(row.lower)} and {self._say(row.upper)}."
+            f"true distance lies between {self._say(row.lower)} and {self._say(row.upper)}."
         ]
 
     def _shrunken_sentence(self) -> list[str]:

@@ -173,15 +173,9 @@ def test_bad_input_is_refused() -> None:
         models=MODELS,
     )
     _refused("overlap", across=["team", eq.intersections("team", "site")])
-    weighted = eq.read(FRAME, label="label", prediction="fair", weight="fair_score")
-    _refused("does not take sampling weights", weighted, across=["team", "site"])
-    chosen = eq.metric("x", "abs(label - score)", where="score > 0.5")
-    _refused(
-        "depend on the model",
-        metric=chosen,
-        across="team",
-        models={"a": "fair_score", "b": "harsh_score"},
-    )
+    _refused("measure", across=["team", "site"], measures="spread")
+    below = eq.metric("below", "label - 1")
+    _refused("not negative", metric=below, across=["team", "site"], measures="ratio")
     still = eq.read(FRAME.with_columns(one=pl.lit(1)), prediction="one")
     _refused("does not vary", still, "selection_rate", across=["team", "site"])
     covers = eq.masks(first="team == 'a'", second="team == 'b'")
@@ -195,3 +189,55 @@ def test_groups_too_small_are_listed() -> None:
     assert found.sides[0].excluded == ("lone: one row: its sampling error cannot be estimated",)
     paired = _comparison(trail, "accuracy", across="team", models=MODELS, rng=1)
     assert paired.sides[1].excluded == found.sides[0].excluded
+
+
+WEIGHTED = FRAME.with_columns(one=pl.lit(2.5), person=pl.int_range(N), block=pl.int_range(N) // 3)
+
+
+@pytest.mark.parametrize("role", [{"weight": "one"}, {"cluster": "person"}])
+@pytest.mark.parametrize(
+    "asked", [{"across": ["team", "site"]}, {"across": "team", "models": MODELS}]
+)
+def test_equal_weights_and_clusters_of_one_row_change_little(
+    role: dict[str, str], asked: dict[str, Any]
+) -> None:
+    plain = _comparison(TRAIL, "selection_rate", rng=1, **asked).rows[0]
+    trail = eq.read(WEIGHTED, label="label", prediction="harsh", **role)
+    found = _comparison(trail, "selection_rate", rng=1, **asked).rows[0]
+    assert found.difference == pytest.approx(plain.difference, rel=0.02)
+    assert found.upper - found.lower == pytest.approx(plain.upper - plain.lower, rel=0.15)
+    assert found.larger == plain.larger
+
+
+def test_rows_copied_within_their_cluster_add_nothing() -> None:
+    once = eq.read(WEIGHTED, prediction="harsh", cluster="person")
+    copies = eq.read(pl.concat([WEIGHTED] * 4), prediction="harsh", cluster="person")
+    for asked in ({"across": ["team", "site"]}, {"across": "team", "models": MODELS}):
+        one, four = (
+            _comparison(t, "selection_rate", rng=1, **asked).rows[0] for t in (once, copies)
+        )
+        assert (four.lower, four.upper) == pytest.approx((one.lower, one.upper), rel=0.02)
+
+
+def test_a_metric_whose_rows_depend_on_the_model_is_compared_on_each_models_rows() -> None:
+    chosen = eq.metric("x", "abs(label - score)", where="score > 0.5")
+    scores = {"a": "fair_score", "b": "harsh_score"}
+    found = _comparison(TRAIL, chosen, across="team", models=scores, rng=1)
+    own = eq.read(FRAME, label="label", prediction="harsh", score="fair_score")
+    summary = _summary(own, chosen, across="team", rng=1)
+    assert found.rows[0].first_value == pytest.approx(summary.variance.corrected_raw)
+
+
+def test_every_measure_can_be_compared() -> None:
+    found = _comparison(TRAIL, "selection_rate", across="team", models=MODELS, measures=None, rng=1)
+    assert [row.measure for row in found.rows] == [kind.value for kind in spread.Meta]
+    assert all(row.larger == "old" for row in found.rows if row.measure != "max-min ratio")
+    old = eq.summarize(
+        eq.read(FRAME, prediction="harsh"), "selection_rate", across="team", level=0.975, rng=1
+    )
+    by_measure = {row.measure: row for row in old.rows}
+    gap = next(row for row in found.rows if row.measure == "max-min difference")
+    # the new model's spread is not shown to differ from zero, so the old one's upper end remains
+    assert gap.lower == pytest.approx(-by_measure["max-min difference"].upper, rel=1e-6)
+    assert str(found)
+    assert found.plot().to_dict()

@@ -264,7 +264,7 @@ def test_bad_input_is_refused_with_what_to_do() -> None:
     singles = eq.read(_rows(dict.fromkeys("abc", (1, 1))), prediction="hit")
     _refused("Every group has one row.*a 1, b 1, c 1", singles)
     few = eq.read(_rows({"a": (30, 10), "b": (1, 0)}), prediction="hit")
-    _refused("at least two groups of two or more rows; got 1 of 2", few)
+    _refused("at least two groups with an answer; got 1 of 2", few)
     still = eq.read(pl.DataFrame({"team": list("aabb"), "delay": [2.0, 2, 3, 3]}))
     _refused("does not vary within any group", still, DELAY)
     _refused("Did you mean 'variance'", measures="varience")

@@ -67,9 +67,9 @@ def test_no_difference_is_said_not_to_be_shown() -> None:
 
 
 def test_large_groups_that_differ_are_said_to_even_where_small_ones_are_noise() -> None:
-    assert CROSS.variance.recommended[0] == 0
+    assert CROSS.variance.recommended[0] > 0
     assert CROSS.shown
-    assert "too noisy to say how far apart" in CROSS.sentences()[1]
+    assert "That the groups differ is shown" in CROSS.sentences()[1]
 
 
 def test_text_and_html_show_measures_and_groups() -> None:

@@ -1,5 +1,6 @@
 """The workbench of spreads: one metric over disjoint groups, in the form the mathematics takes."""
 
+import dataclasses
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,11 +19,12 @@ from equipoise.cells.tallied import Tallied
 from equipoise.claims import Metric, overall
 from equipoise.claims.claim import Gap
 from equipoise.claims.groups import Groups, Intersections
-from equipoise.errors import ClaimError, OptionError
+from equipoise.errors import ClaimError
 from equipoise.methods import spread
-from equipoise.methods.arrays import FloatArray
-from equipoise.methods.inference.comparison import Status, over
-from equipoise.methods.inference.core import core_of, plain_worth
+from equipoise.methods.arrays import BoolArray, FloatArray
+from equipoise.methods.inference.clusters import ClusterSums
+from equipoise.methods.inference.comparison import Moments
+from equipoise.methods.spread.limits import range_z
 from equipoise.methods.targets import Constant
 from equipoise.trail import Trail
 
@@ -38,17 +40,17 @@ class Bench:
     """Fetches the rows of the usable groups: values, and positions among the usable groups."""
 
 
-def set_up(trail: Trail | Tallied, metric: Metric, groups: Groups) -> Bench:
+def set_up(trail: Trail | Tallied, metric: Metric, groups: Groups, level: float) -> Bench:
     """Scan the rows once and form the groups; refuse what cannot be summarised."""
     asked = Gap(metric=metric, across=groups, target=overall())
     cells = steady_cells(*gather(trail, [asked]))
     partition = find_partition(groups, cells)
-    sample = sample_of(cells, partition)
-    if sample.frozen and not sample.binary:
+    if not cells.zero_one and not spread.varies(_group_moments(cells, partition), False).any():
         raise ClaimError(
             f"{metric.words.capitalize()} does not vary within any group, so nothing can be said "
             "about its sampling error. Choose a metric that varies from row to row."
         )
+    sample = sample_of(cells, partition, level)
 
     def rows() -> tuple[FloatArray, FloatArray]:
         return _usable_rows(trail, metric, cells, partition, sample)
@@ -56,32 +58,22 @@ def set_up(trail: Trail | Tallied, metric: Metric, groups: Groups) -> Bench:
     return Bench(cells=cells, partition=partition, sample=sample, rows=rows)
 
 
-def refuse_clusters(cells: Cells) -> None:
-    """Comparisons of spreads resample rows, which must be independent."""
-    if cells.clusters is not None:
-        raise OptionError(
-            "This trail says that rows of the same cluster are not independent, which compare "
-            "cannot take into account yet. Summarize each attribute or model by itself, or use "
-            "one row per cluster."
-        )
-
-
-def sample_of(cells: Cells, partition: Partition) -> spread.GroupSample:
-    """The usable groups; an error names the groups when they are too few."""
+def sample_of(
+    cells: Cells, partition: Partition, level: float, only: BoolArray | None = None
+) -> spread.GroupSample:
+    """The usable groups, or those among ``only``; an error names them when they are too few."""
     n = np.rint(partition.sums(cells.rows)).astype(np.int64)
     if len(n) < 2:
         raise ClaimError(
             f"There is one group only, {partition.collection.labels()[0]!r}: nothing to compare it "
             "with. Choose an attribute with two or more levels."
         )
-    total, square = partition.sums(cells.total), partition.sums(cells.square)
-    if cells.zero_one:
-        # Sums of weights may exceed their total by rounding alone.
-        total = np.minimum(total, partition.sums(cells.weight))
-    weight = partition.sums(cells.weight)
     try:
-        return spread.sample_from_worth(
-            weight, total, square, _worth(cells, partition), binary=cells.zero_one
+        return spread.sample_from_groups(
+            _group_moments(cells, partition, only),
+            binary=cells.zero_one,
+            clusters=_group_clusters(cells, partition, only),
+            score=range_z((1 - level) / 2, len(n)),
         )
     except ValueError as error:
         pairs = zip(partition.collection.labels(), n.tolist(), strict=True)
@@ -92,24 +84,30 @@ def sample_of(cells: Cells, partition: Partition) -> spread.GroupSample:
         ) from error
 
 
-def _worth(cells: Cells, partition: Partition) -> FloatArray:
-    """How many plain rows each group is worth: its rows, or what weights and clusters leave."""
-    if not cells.weighted and cells.clusters is None:
-        return partition.sums(cells.rows)
-    core = core_of(
-        cell_moments(cells),
-        Constant(value=0.0),
-        partition.collection.sums,
-        relative=False,
-        zero_one=cells.zero_one,
-        weighted=cells.weighted,
-        clusters=cluster_sums(cells, Constant(value=0.0)),
-    )
-    weight, total, square = (partition.sums(x) for x in (cells.weight, cells.total, cells.square))
-    mean = np.nan_to_num(over(total, weight))
-    varies = np.maximum(np.nan_to_num(over(square, weight)) - mean**2, 0.0)
-    worth = plain_worth(core, varies)
-    return np.where(core.status == Status.FEW_CLUSTERS, 0.0, worth)
+def _group_moments(cells: Cells, partition: Partition, only: BoolArray | None = None) -> Moments:
+    """The sums of each group; groups not among ``only`` are empty."""
+    sums = cell_moments(cells)
+    some = np.ones(len(partition)) if only is None else only.astype(np.float64)
+    made = {f.name: some * partition.sums(getattr(sums, f.name)) for f in dataclasses.fields(sums)}
+    if cells.zero_one:
+        # Sums of weights may exceed their total by rounding alone.
+        made["total"] = np.minimum(made["total"], made["weight"])
+    if not cells.weighted:
+        # one array, which says that counts are counts
+        made["weight"] = made["rows"]
+    return Moments(**made)
+
+
+def _group_clusters(
+    cells: Cells, partition: Partition, only: BoolArray | None = None
+) -> ClusterSums | None:
+    sums = cluster_sums(cells, Constant(value=0.0))
+    if sums is None:
+        return None
+    place = partition.group
+    if only is not None:
+        place = np.where((place >= 0) & only[place], place, -1)
+    return sums.moved(place, len(partition))
 
 
 def quoted(kind: str, metric: Metric, across: Groups | list[Groups]) -> dict[str, Any]:

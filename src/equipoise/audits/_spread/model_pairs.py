@@ -9,10 +9,11 @@ import narwhals as nw
 import numpy as np
 
 from equipoise._validate import listing
-from equipoise.audits._spread.bench import refuse_clusters, sample_of
+from equipoise.audits._spread.bench import sample_of
 from equipoise.audits._spread.partition import Partition, find_partition
 from equipoise.cells import Cells, gather
 from equipoise.cells.expressions import all_of, condition_of, metric_columns, value_of
+from equipoise.cells.merge import cluster_codes
 from equipoise.cells.query import Query
 from equipoise.cells.rows import cell_numbers, level_codes
 from equipoise.claims import Metric, overall
@@ -50,12 +51,11 @@ def joint_outcomes(
     fixed = Intersections(attributes=tuple(Levels(column) for column in (*others, *columns)))
     claims = [Gap(metric=metric, across=across, target=overall()) for across in (groups, fixed)]
     cells = [gather(trail, claims)[0] for trail in trails]
-    refuse_clusters(cells[0])
     partition = find_partition(groups, cells[0])
     outcomes = find_partition(fixed, cells[0])
     rows = [sizes(partition, c.rows) for c in cells]
     for one in cells:
-        checked(one, partition)
+        checked(one, partition, options.level)
     count = np.zeros((len(partition), len(outcomes)), dtype=np.int64)
     np.add.at(count, (partition.group, outcomes.group), np.rint(cells[0].present).astype(np.int64))
     # A joint outcome fixes label and predictions, so it counts for a model either always or never.
@@ -78,47 +78,126 @@ def joint_outcomes(
 def joint_rows(
     trails: list[Trail], metric: Metric, groups: Groups, role: str, options: Options
 ) -> Joint:
-    """Compare on the rows themselves, for every other metric."""
-    _refuse_selection(metric, role)
+    """Compare on the rows themselves: other metrics, weights, clusters."""
     cells = [gather(t, [Gap(metric=metric, across=groups, target=overall())])[0] for t in trails]
-    refuse_clusters(cells[0])
     partition = find_partition(groups, cells[0])
-    group, values = _paired_values(trails, metric, cells[0], partition)
-    contrasts = _usable(
-        lambda: spread.compare_model_rows(
-            values,
-            group,
-            len(partition),
-            binary=all(c.zero_one for c in cells),
-            rng=options.rng,
-            level=options.level,
-            resamples=options.resamples,
+    rows = _paired_rows(trails, metric, cells[0], partition)
+    binary = all(c.zero_one for c in cells)
+    plain = rows.weight is None and rows.cluster is None and np.isfinite(rows.value).all()
+    if plain:
+        contrasts = _usable(
+            lambda: spread.compare_model_rows(
+                rows.value,
+                rows.group,
+                len(partition),
+                binary=binary,
+                rng=options.rng,
+                level=options.level,
+                resamples=options.resamples,
+            )
         )
+    else:
+        contrasts = _usable(lambda: _moved(cells, partition, rows, options))
+    size = [
+        np.bincount(rows.group[np.isfinite(value)], minlength=len(partition)).tolist()
+        for value in rows.value.T
+    ]
+    return cells[0], partition, size, contrasts
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _PairedRows:
+    """Rows in a fixed order, with the metric of every model."""
+
+    group: IntArray
+    value: FloatArray
+    """One column per model; NaN where the row does not count for it."""
+    weight: FloatArray | None
+    cluster: IntArray | None
+
+
+def _moved(
+    cells: list[Cells], partition: Partition, rows: _PairedRows, options: Options
+) -> Contrasts:
+    """Contrasts from how the means of all models move together."""
+    samples = [sample_of(c, partition, options.level) for c in cells]
+    kept = np.ones(len(partition), dtype=bool)
+    for sample in samples:
+        kept &= np.isin(np.arange(len(partition)), sample.kept)
+    # all models are judged on the groups that are usable for every one of them
+    samples = [sample_of(c, partition, options.level, kept) for c in cells]
+    place = np.full(len(partition), -1)
+    place[kept] = np.arange(int(kept.sum()))
+    unit, at, weight, total = [], [], [], []
+    for model, value in enumerate(rows.value.T):
+        there = np.flatnonzero(np.isfinite(value) & (place[rows.group] >= 0))
+        w = np.ones(there.size) if rows.weight is None else rows.weight[there]
+        unit.append(there if rows.cluster is None else rows.cluster[there])
+        at.append(place[rows.group[there]] + model * int(kept.sum()))
+        weight.append(w)
+        total.append(w * value[there])
+    together = spread.unit_covariance(
+        np.concatenate(unit),
+        np.concatenate(at),
+        np.concatenate(weight),
+        np.concatenate(total),
+        len(cells) * int(kept.sum()),
     )
-    size = np.bincount(group, minlength=len(partition)).tolist()
-    return cells[0], partition, [size] * len(trails), contrasts
+    return spread.compare_moved(
+        samples, together, rng=options.rng, level=options.level, resamples=options.resamples
+    )
 
 
-def _paired_values(
+def _paired_rows(
     trails: list[Trail], metric: Metric, cells: Cells, partition: Partition
-) -> tuple[IntArray, FloatArray]:
-    """The metric of every model on the rows where it counts for all of them."""
-    further = {f"model{m}": _value(trail, metric) for m, trail in enumerate(trails[1:], 1)}
-    query = Query(trails[0], tuple(axis.dimension for axis in cells.axes), (metric,))
-    table = fetch(query.rows(further), trails[0].source)
-    names = ["value", *further]
-    columns = [np.array([_number(v) for v in table[name].tolist()]) for name in names]
-    values = np.stack(columns, axis=1)
+) -> _PairedRows:
+    """The metric of every model on the rows where it counts for any of them."""
+    trail = trails[0]
+    further = {f"model{m}": _value(one, metric) for m, one in enumerate(trails)}
+    if trail.roles.cluster is not None:
+        further["cluster"] = trail.key(trail.roles.cluster)
+    query = Query(trail, tuple(axis.dimension for axis in cells.axes), (_EVERY_ROW,))
+    table = fetch(query.rows(further), trail.source)
+    models = [f"model{m}" for m in range(len(trails))]
+    values = np.stack(
+        [np.array([_number(v) for v in table[name].tolist()]) for name in models], axis=1
+    )
     index = np.stack(
         [level_codes(axis, table[f"key{i}"]) for i, axis in enumerate(cells.axes)], axis=1
     )
     group = partition.group[cell_numbers(index, cells.index)]
     count = table["count"].astype(np.int64) if "count" in table else np.ones(len(group), np.int64)
-    count = np.where((group >= 0) & np.isfinite(values).all(axis=1), count, 0)
-    values, group = np.repeat(values, count, axis=0), np.repeat(group, count)
+    used = (group >= 0) & np.isfinite(values).any(axis=1)
+    cluster = cluster_codes(table["cluster"]) if "cluster" in table else None
+    if cluster is not None:
+        used &= cluster >= 0
+    if "weight" not in table and cluster is None and not _selects(metric):
+        # paired rows must count for every model
+        used &= np.isfinite(values).all(axis=1)
+    count = np.where(used, count, 0)
+    columns = [group, *values.T]
+    columns += [table["weight"].astype(np.float64)] if "weight" in table else []
+    columns += [cluster] if cluster is not None else []
+    columns = [np.repeat(column, count) for column in columns]
     # Engines return rows in any order; the answer must not depend on it.
-    order = np.lexsort((*values.T[::-1], group))
-    return group[order], values[order]
+    order = np.lexsort(columns[::-1])
+    columns = [column[order] for column in columns]
+    last = 1 + len(trails)
+    return _PairedRows(
+        group=columns[0],
+        value=np.stack(columns[1:last], axis=1),
+        weight=columns[last] if "weight" in table else None,
+        cluster=columns[-1].astype(np.int64) if cluster is not None else None,
+    )
+
+
+_EVERY_ROW = Metric(name="every row", value="1")
+
+
+def _selects(metric: Metric) -> bool:
+    """Whether the rows on which a metric counts depend on the model."""
+    where = metric.where if isinstance(metric.where, str) else ""
+    return bool(re.search(r"\b(prediction|score)\b", where))
 
 
 def _value(trail: Trail, metric: Metric) -> nw.Expr:
@@ -151,20 +230,11 @@ def with_model(trail: Trail, role: str, column: str, models: dict[str, str]) -> 
     )
 
 
-def _refuse_selection(metric: Metric, role: str) -> None:
-    where = metric.where if isinstance(metric.where, str) else ""
-    if re.search(rf"\b{role}\b", where):
-        raise ClaimError(
-            f"{metric.name!r} counts on rows that depend on the model, so the models share no "
-            "rows to compare. Use a metric of label and prediction, or one without that condition."
-        )
-
-
-def checked(cells: Cells, partition: Partition) -> spread.GroupSample:
+def checked(cells: Cells, partition: Partition, level: float) -> spread.GroupSample:
     """The usable groups of a partition, which must cover every row."""
     if np.any(partition.group < 0):
         raise ClaimError("compare needs groups that cover every row; some rows belong to none.")
-    return sample_of(cells, partition)
+    return sample_of(cells, partition, level)
 
 
 def _usable(compared: Any) -> Contrasts:

@@ -1,17 +1,41 @@
 """The rows of a summary: mathematics put into the form of a finding."""
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
+from equipoise._validate import known_name, listing
 from equipoise.audits._fields import finite
 from equipoise.audits._spread.partition import Partition
 from equipoise.cells import Cells
+from equipoise.errors import OptionError
 from equipoise.findings.summary import MeasuredSpread, SummarizedGroup, VarianceDetails
 from equipoise.methods import spread
 from equipoise.methods.spread import Meta
 from equipoise.methods.spread.limits import mean_limits, one_sided_z
 from equipoise.methods.spread.metrics import needs_positive
+
+MEASURES = {kind.name.lower(): kind for kind in Meta}
+
+
+def as_measures(measures: Iterable[str] | str | None) -> list[Meta]:
+    """The measures asked for, in a fixed order; the readable names are understood too."""
+    if measures is None:
+        return list(Meta)
+    given = [measures] if isinstance(measures, str) else measures
+    if not isinstance(given, Iterable):
+        raise OptionError(f"measures must be names such as 'variance'; got {measures!r}.")
+    readable = [kind.value for kind in Meta]
+    wanted = [
+        Meta(name)
+        if name in readable
+        else MEASURES[known_name("measure", name, dict.fromkeys([*MEASURES, *readable]))]
+        for name in given
+    ]
+    if not wanted:
+        raise OptionError(f"measures names nothing. There is: {listing(MEASURES)}.")
+    return [kind for kind in Meta if kind in wanted]
 
 
 def measured_row(
@@ -19,17 +43,16 @@ def measured_row(
     kind: Meta,
     draws: spread.Draws,
     report: spread.VarianceReport | None,
-    level: float,
+    evidence: spread.Evidence,
     alpha: float,
-    rng: np.random.Generator,
 ) -> MeasuredSpread:
     """One measure with its bias, interval and p-value."""
     if needs_positive(kind) and np.any(sample.mean < 0):
         return _missing(kind, "needs group means that are not negative")
     if kind is Meta.VARIANCE and report is not None:
         return _variance_row(report)
-    found = spread.summarize_spread(sample, kind, rng=rng, level=level, alpha=alpha, draws=draws)
-    tail = (1 - level) / 2
+    found = spread.summarize_spread(sample, kind, alpha=alpha, draws=draws, evidence=evidence)
+    tail = evidence.tail
     # Without interpolation, so that infinite resamples stay what they are.
     plain = np.quantile(
         spread.meta_metric(kind, draws.mean, alpha=alpha),
@@ -125,10 +148,8 @@ def variance_details(report: spread.VarianceReport) -> VarianceDetails:
         paule_mandel=report.paule_mandel,
         restricted_likelihood=report.restricted_likelihood,
         chi_square=report.chi_square.statistic,
-        chi_square_df=report.chi_square.df or 0,
+        chi_square_df=report.chi_square.df,
         chi_square_p=report.chi_square.p,
-        monte_carlo=report.monte_carlo.statistic,
-        monte_carlo_p=report.monte_carlo.p,
     )
 
 
@@ -156,27 +177,16 @@ def summarized_groups(
             own=float(pulled.weight[position]),
         )
     means = _group_values(cells, partition)
-    for i in sample.excluded.tolist():
+    for i, reason in zip(sample.excluded.tolist(), sample.reasons, strict=True):
         made[i] = SummarizedGroup(
             group=labels[i],
             where=wheres[i],
             n=n[i],
             size=min(n[i], 1),
             value=means[i],
-            note=exclusion_note(n[i], clustered=cells.clusters is not None),
+            note=str(reason),
         )
     return tuple(made[i] for i in range(len(labels)))
-
-
-def exclusion_note(n: int, *, clustered: bool = False) -> str:
-    """Why a group takes no part, in words."""
-    if n == 0:
-        return "no row on which the metric counts"
-    if n == 1:
-        return str(spread.Exclusion.SINGLE)
-    if clustered:
-        return "too few clusters, or a few that outweigh all others"
-    return "weights so unequal that it counts as fewer than two rows"
 
 
 def _group_values(cells: Cells, partition: Partition) -> list[float | None]:

@@ -96,9 +96,11 @@ def differences(rows: Sequence[Any], *, title: str, subtitle: str) -> Any:
     """One line for each pair that is compared, its interval, and a dashed rule at no difference."""
     import altair as alt
 
+    measures = {row.measure for row in rows}
     records = [
         {
-            "pair": f"{row.first} − {row.second}",
+            "pair": f"{row.first} − {row.second}"
+            + (f": {row.measure}" if len(measures) > 1 else ""),
             "difference": row.difference,
             "lower": row.lower,
             "upper": row.upper,
@@ -113,7 +115,8 @@ def differences(rows: Sequence[Any], *, title: str, subtitle: str) -> Any:
         color=alt.Color("larger:N", scale=alt.Scale(domain=names, range=colours)),
         tooltip=["pair:N", "difference:Q", "lower:Q", "upper:Q", "larger:N"],
     )
-    ends = alt.X("lower:Q", title="difference of variances")
+    scale = "difference" if len(measures) > 1 else f"difference by {next(iter(measures), '')}"
+    ends = alt.X("lower:Q", title=scale)
     drawn = base.mark_rule(strokeWidth=3).encode(x=ends, x2="upper:Q")
     points = base.mark_point(filled=True, size=50, opacity=1).encode(x="difference:Q")
     layered = (rules("x", [0]) + drawn + points).properties(

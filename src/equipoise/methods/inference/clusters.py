@@ -39,6 +39,24 @@ class ClusterSums:
         """Number of clusters."""
         return int(self.cluster[-1]) + 1 if self.cluster.size else 0
 
+    def moved(self, place: IntArray, cells: int) -> "ClusterSums":
+        """The same with every cell at another place; those at −1 are left out.
+
+        >>> two = np.array([0, 1])
+        >>> sums = ClusterSums(cluster=two, cell=two, weight=two + 1.0, total=two * 1.0, cells=2)
+        >>> sums.moved(np.array([-1, 0]), 1).weight.tolist()
+        [2.0]
+        """
+        there = place[self.cell] >= 0
+        _, cluster = np.unique(self.cluster[there], return_inverse=True)
+        return ClusterSums(
+            cluster=cluster.astype(np.int64),
+            cell=place[self.cell[there]],
+            weight=self.weight[there],
+            total=self.total[there],
+            cells=cells,
+        )
+
     def cell_sums(self) -> tuple[FloatArray, FloatArray]:
         """Weight and total of every cell, over all clusters."""
         weight, total = (

@@ -78,7 +78,12 @@ class Moments:
 
     def some(self, chosen: IntArray | BoolArray) -> "Moments":
         """The sums of some of the groups."""
-        return Moments(**{f.name: getattr(self, f.name)[..., chosen] for f in fields(self)})
+        done: dict[int, FloatArray] = {}
+        for f in fields(self):
+            x = getattr(self, f.name)
+            # arrays that are one stay one
+            done.setdefault(id(x), x[..., chosen])
+        return Moments(**{f.name: done[id(getattr(self, f.name))] for f in fields(self)})
 
     def parts(self, target: Target, sums: GroupSums) -> "Moments":
         """Cell sums added up over the parts of every group."""

@@ -85,6 +85,8 @@ class Core:
     """Tails of any disparity."""
     status: IntArray
     """Why a group is not answered, a :class:`Status` for each."""
+    spread: Spread
+    """How far each contrast can stray, as rows or clusters show it."""
     reach: FloatArray
     """The highest score that skewness lets each group have; infinite for counts."""
     outcomes: FloatArray
@@ -195,6 +197,7 @@ def core_of(
         comparison=found,
         pivot=pivot,
         status=status.astype(np.int64),
+        spread=spread,
         reach=np.full(factor.shape, np.inf) if counted else spread.reach,
         outcomes=_outcomes(found, spread, zero_one=zero_one, clustered=left_out is not None),
         cells=draws,

@@ -1,6 +1,12 @@
 """How unequal are the groups, in one number: meta-metrics without their upward bias."""
 
-from equipoise.methods.spread.compare import Contrast, compare_attributes, compare_models
+from equipoise.methods.spread.compare import (
+    Contrast,
+    compare_attributes,
+    compare_models,
+    compare_moved,
+    contrast_measure,
+)
 from equipoise.methods.spread.compare_rows import compare_model_rows
 from equipoise.methods.spread.draws import (
     Draws,
@@ -10,13 +16,13 @@ from equipoise.methods.spread.draws import (
     null_draws,
     row_draws,
 )
+from equipoise.methods.spread.equality import Equality, equality_test
 from equipoise.methods.spread.extremes import (
     difference_interval,
     max_deviation_interval,
     ratio_interval,
 )
-from equipoise.methods.spread.gates import equality_test
-from equipoise.methods.spread.homogeneity import HomogeneityTest, chi_square_test, monte_carlo_test
+from equipoise.methods.spread.homogeneity import HomogeneityTest, chi_square_test
 from equipoise.methods.spread.inversion import Inversion, Path, invert_path, spreading_path
 from equipoise.methods.spread.mean_deviation import mean_deviation_interval
 from equipoise.methods.spread.meta_analysis import (
@@ -28,7 +34,8 @@ from equipoise.methods.spread.meta_analysis import (
     stable_variance,
 )
 from equipoise.methods.spread.metrics import Meta, meta_metric
-from equipoise.methods.spread.recommended import entropy_interval, variance_interval
+from equipoise.methods.spread.moves import cell_covariance, unit_covariance
+from equipoise.methods.spread.recommended import Evidence, recommended_interval, weigh
 from equipoise.methods.spread.report import (
     VarianceReport,
     on_sd_scale,
@@ -38,8 +45,9 @@ from equipoise.methods.spread.report import (
 from equipoise.methods.spread.sample import (
     Exclusion,
     GroupSample,
+    sample_from_groups,
     sample_from_sums,
-    sample_from_worth,
+    varies,
 )
 from equipoise.methods.spread.shrink import Shrunken, shrink
 from equipoise.methods.spread.summary import (
@@ -62,6 +70,8 @@ from equipoise.methods.spread.variance import (
 __all__ = [
     "Contrast",
     "Draws",
+    "Equality",
+    "Evidence",
     "Exclusion",
     "GroupSample",
     "HomogeneityTest",
@@ -75,26 +85,27 @@ __all__ = [
     "VarianceReport",
     "binomial_draws",
     "bootstrap_draws",
+    "cell_covariance",
     "centred_interval",
     "chi_square_test",
     "cochran_q",
     "compare_attributes",
     "compare_model_rows",
     "compare_models",
+    "compare_moved",
+    "contrast_measure",
     "corrected_value",
     "corrected_variance",
     "dersimonian_laird",
     "difference_interval",
     "double_corrected",
     "double_factor",
-    "entropy_interval",
     "equality_test",
     "invert_path",
     "max_deviation_interval",
     "mean_deviation_interval",
     "meta_metric",
     "moment_draws",
-    "monte_carlo_test",
     "null_draws",
     "on_sd_scale",
     "paule_mandel",
@@ -102,16 +113,19 @@ __all__ = [
     "published_intervals",
     "q_profile_interval",
     "ratio_interval",
+    "recommended_interval",
     "report_variance",
     "restricted_likelihood",
     "row_draws",
+    "sample_from_groups",
     "sample_from_sums",
-    "sample_from_worth",
     "sample_variance",
     "shrink",
     "single_factor",
     "spreading_path",
     "stable_variance",
     "summarize_spread",
-    "variance_interval",
+    "unit_covariance",
+    "varies",
+    "weigh",
 ]

@@ -1,5 +1,9 @@
 """Is one spread larger than another? Both are resampled together, so their errors cancel rightly.
 
+That is so for variances. The other measures have no smooth estimate whose errors could cancel: the
+interval for their difference runs from the one's lower to the other's upper end, at half the error
+each, which holds whatever the spreads have in common.
+
 Drawing whole rows makes a group's size random. A group that draws no row at all takes an
 independent draw of its own size instead, which happens only to groups of a few rows.
 """
@@ -10,27 +14,28 @@ import numpy as np
 
 from equipoise.methods.arrays import AnyArray, FloatArray, IntArray
 from equipoise.methods.spread.draws import bootstrap_draws, in_chunks
+from equipoise.methods.spread.metrics import Meta, no_spread
 from equipoise.methods.spread.sample import GroupSample, sample_from_sums
-from equipoise.methods.spread.summary import check_level
+from equipoise.methods.spread.summary import check_level, summarize_spread
 from equipoise.methods.spread.variance import corrected_variance, double_factor, sample_variance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contrast:
-    """The difference of two corrected between-group variances.
+    """The difference of two measures of spread.
 
     Attributes
     ----------
     first
-        Corrected variance of the first, not cut off at zero.
+        Corrected value of the first, a variance not cut off at zero; None if it has none.
     second
-        Corrected variance of the second, not cut off at zero.
+        The same of the second.
     difference
-        ``first`` − ``second``.
+        ``first`` − ``second``; None if either has none.
     lower
-        Lower end of the interval for the difference.
+        Lower end of the interval for the difference; may be infinite.
     upper
-        Upper end of the interval for the difference.
+        Upper end of the interval for the difference; may be infinite.
     first_sample
         The groups that counted for the first, and those left out.
     second_sample
@@ -41,9 +46,9 @@ class Contrast:
         Number of joint resamples.
     """
 
-    first: float
-    second: float
-    difference: float
+    first: float | None
+    second: float | None
+    difference: float | None
     lower: float
     upper: float
     first_sample: GroupSample
@@ -183,6 +188,100 @@ def compare_models(
     ]
     pairs = [(i, j) for i in range(len(samples)) for j in range(i + 1, len(samples))]
     return {(i, j): contrast(samples[i], samples[j], twice[i] - twice[j], level) for i, j in pairs}
+
+
+def compare_moved(
+    samples: list[GroupSample],
+    covariance: FloatArray,
+    *,
+    rng: np.random.Generator,
+    level: float = 0.95,
+    resamples: int = 1000,
+) -> dict[tuple[int, int], Contrast]:
+    """Compare variances pair by pair, given how all the group means move together.
+
+    Parameters
+    ----------
+    samples
+        The groups of every side.
+    covariance
+        Covariance of all the group means, side by side in the order of ``samples``.
+    rng
+        Source of randomness.
+    level
+        Confidence level of each pair's interval.
+    resamples
+        Number of joint draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> n = np.array([90, 90])
+    >>> sides = [sample_from_sums(n, np.array(t), binary=True) for t in ([20.0, 80], [44.0, 46])]
+    >>> noise = np.diag(np.concatenate([s.spread / s.size for s in sides]))
+    >>> c = compare_moved(sides, noise, rng=np.random.default_rng(1))[0, 1]
+    >>> 0 < c.lower < c.difference < c.upper
+    True
+    """
+    check_level(level)
+    value, vector = np.linalg.eigh(covariance)
+    root = vector * np.sqrt(np.maximum(value, 0.0))
+    stops = np.cumsum([s.groups for s in samples])[:-1]
+
+    def chunk(count: int, stream: np.random.Generator) -> tuple[FloatArray, ...]:
+        moved = root @ stream.standard_normal((covariance.shape[0], count))
+        parts = zip(samples, np.split(moved, stops), strict=True)
+        return tuple(np.var(s.mean[:, None] + part, axis=0, ddof=1) for s, part in parts)
+
+    drawn = in_chunks(chunk, resamples, rng)
+    pairs = [(i, j) for i in range(len(samples)) for j in range(i + 1, len(samples))]
+    return {(i, j): contrast(samples[i], samples[j], drawn[i] - drawn[j], level) for i, j in pairs}
+
+
+def contrast_measure(
+    first: GroupSample,
+    second: GroupSample,
+    kind: Meta,
+    *,
+    rng: np.random.Generator,
+    level: float = 0.95,
+    alpha: float = 2.0,
+    resamples: int = 1000,
+) -> Contrast:
+    """Compare any measure of two samples, whatever they share.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> n = np.array([900, 900])
+    >>> ones = ([200.0, 800.0], [440.0, 460.0])
+    >>> sides = [sample_from_sums(n, np.array(t), binary=True) for t in ones]
+    >>> c = contrast_measure(*sides, Meta.DIFFERENCE, rng=np.random.default_rng(1))
+    >>> 0.4 < c.lower < c.difference < c.upper
+    True
+    """
+    each = (1 + level) / 2
+    streams = rng.spawn(2)
+    found = [
+        summarize_spread(s, kind, rng=stream, level=each, alpha=alpha, resamples=resamples)
+        for s, stream in zip((first, second), streams, strict=True)
+    ]
+    ends = [
+        (no_spread(kind), np.inf) if f.interval is None else (f.interval.lower, f.interval.upper)
+        for f in found
+    ]
+    one, two = (f.corrected for f in found)
+    return Contrast(
+        first=one,
+        second=two,
+        difference=None if one is None or two is None else one - two,
+        lower=ends[0][0] - ends[1][1],
+        upper=ends[0][1] - ends[1][0],
+        first_sample=first,
+        second_sample=second,
+        level=level,
+        resamples=resamples,
+    )
 
 
 def contrast(first: GroupSample, second: GroupSample, gaps: FloatArray, level: float) -> Contrast:

@@ -48,7 +48,7 @@ def bootstrap_draws(sample: GroupSample, resamples: int, rng: np.random.Generato
     """
     if sample.binary:
         return binomial_draws(sample.size, sample.mean, resamples, rng)
-    return moment_draws(sample.size, sample.mean, sample.spread, resamples, rng)
+    return moment_draws(sample, sample.mean, sample.spread, resamples, rng)
 
 
 def null_draws(
@@ -59,7 +59,7 @@ def null_draws(
         return binomial_draws(sample.size, centre, resamples, rng)
     # Fresh data vary as the population does, a resample as the rows do: n/(n − 1) between them.
     unbiased = sample.spread * sample.size / (sample.size - 1)
-    return moment_draws(sample.size, centre, unbiased, resamples, rng)
+    return moment_draws(sample, centre, unbiased, resamples, rng)
 
 
 def binomial_draws(
@@ -77,14 +77,23 @@ def binomial_draws(
 
 
 def moment_draws(
-    size: IntArray, centre: FloatArray, spread: FloatArray, resamples: int, rng: np.random.Generator
+    sample: GroupSample,
+    centre: FloatArray,
+    spread: FloatArray,
+    resamples: int,
+    rng: np.random.Generator,
 ) -> Draws:
-    """Draw group means and variances of a real metric in their normal form."""
+    """Draw group means and variances of a real metric in their normal form, skewness included."""
+    size = sample.size
     scale = np.sqrt(spread / size)[:, None]
+    # beyond one, means of so few rows have no shape that three moments describe
+    skew = np.clip(sample.skewness, -1.0, 1.0)[:, None]
 
     def chunk(count: int, stream: np.random.Generator) -> tuple[FloatArray, ...]:
         shape = (size.size, count)
-        mean = centre[:, None] + scale * stream.standard_normal(shape)
+        z = stream.standard_normal(shape)
+        # Cornish and Fisher: the quantiles of a mean whose skewness is small
+        mean = centre[:, None] + scale * (z + skew * (z**2 - 1) / 6)
         # For normal rows n times the variance (divisor n) over σ² is χ² with n − 1 degrees of
         # freedom, and independent of the mean.
         chi = 2 * stream.standard_gamma((size[:, None] - 1) / 2, size=shape)

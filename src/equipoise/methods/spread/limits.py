@@ -4,21 +4,21 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr, ndtri, rel_entr, stdtrit
+from scipy.special import betaincinv, log_ndtr, ndtr, ndtri
 
 from equipoise.methods.arrays import FloatArray
-from equipoise.methods.spread.meta_analysis import stable_variance
 from equipoise.methods.spread.sample import GroupSample
 
 _HALVINGS = 42
 _NODES = 400
 
 
+@lru_cache(maxsize=64)
 def mean_limits(sample: GroupSample, z: float) -> tuple[FloatArray, FloatArray]:
     """Lower and upper limit of every group mean at the two-sided critical value ``z``.
 
-    0/1 metrics use the likelihood ratio, which stays inside 0 and 1 and does not collapse for
-    groups of all zeros or ones; real metrics use Student's t at the same tail probability.
+    They come from the core's pivots: exact tails of counts (Clopper and Pearson's limits),
+    otherwise Student's with a correction for skewness.
 
     Examples
     --------
@@ -27,24 +27,17 @@ def mean_limits(sample: GroupSample, z: float) -> tuple[FloatArray, FloatArray]:
     >>> s = sample_from_sums(np.array([10, 10]), np.array([10.0, 5.0]), binary=True)
     >>> low, high = mean_limits(s, 1.96)
     >>> low.round(3).tolist(), high.round(3).tolist()
-    ([0.825, 0.218], [1.0, 0.782])
+    ([0.691, 0.187], [1.0, 0.813])
     """
-    if sample.binary:
-        y, n = sample.mean, sample.size.astype(np.float64)
-        return 1 - _rate_upper(1 - y, n, z), _rate_upper(y, n, z)
-    # the t quantile with the tail of z, so that one critical value serves groups of any size
-    t = -stdtrit(sample.size - 1.0, ndtr(-z))
-    half = t * np.sqrt(stable_variance(sample))
-    return sample.mean - half, sample.mean + half
-
-
-def _rate_upper(y: FloatArray, n: FloatArray, z: float) -> FloatArray:
-    low, high = y.copy(), np.ones_like(y)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        inside = 2 * n * (rel_entr(y, middle) + rel_entr(1 - y, 1 - middle)) <= z * z
-        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
-    return np.asarray((low + high) / 2)
+    if sample.counted:
+        n, tail = sample.size.astype(np.float64), float(ndtr(-z))
+        ones = np.rint(sample.mean * n)
+        some, rest = np.maximum(ones, 0.5), np.maximum(n - ones, 0.5)
+        low = np.where(ones > 0, betaincinv(some, n - ones + 1, tail), 0.0)
+        high = np.where(ones < n, betaincinv(ones + 1, rest, 1 - tail), 1.0)
+        return low, high
+    possible = (0.0, 1.0) if sample.binary else (-np.inf, np.inf)
+    return sample.alone.bounds(z, possible)
 
 
 def one_sided_z(tail: float) -> float:

@@ -8,7 +8,6 @@ from equipoise.methods.spread.draws import Draws, bootstrap_draws
 from equipoise.methods.spread.homogeneity import (
     HomogeneityTest,
     chi_square_test,
-    monte_carlo_test,
 )
 from equipoise.methods.spread.meta_analysis import (
     dersimonian_laird,
@@ -17,7 +16,7 @@ from equipoise.methods.spread.meta_analysis import (
     restricted_likelihood,
 )
 from equipoise.methods.spread.metrics import Meta, meta_metric
-from equipoise.methods.spread.recommended import variance_interval
+from equipoise.methods.spread.recommended import Evidence, recommended_interval, weigh
 from equipoise.methods.spread.sample import GroupSample
 from equipoise.methods.spread.summary import check_level
 from equipoise.methods.spread.variance import (
@@ -51,7 +50,7 @@ class VarianceReport:
     interval
         The recommended interval.
     p_zero
-        Monte-Carlo p-value of "no spread" on which its lower end rests.
+        p-value of "no spread" on which its lower end rests.
     double_corrected
         Percentile interval of the double-corrected bootstrap, as published.
     single_corrected
@@ -70,8 +69,6 @@ class VarianceReport:
         REML estimate.
     chi_square
         Test of homogeneity by its chi-square limit.
-    monte_carlo
-        Test of homogeneity by simulation under the null.
     level
         Confidence level of all intervals.
     resamples
@@ -94,7 +91,6 @@ class VarianceReport:
     paule_mandel: float
     restricted_likelihood: float
     chi_square: HomogeneityTest
-    monte_carlo: HomogeneityTest
     level: float
     resamples: int
 
@@ -131,6 +127,7 @@ def report_variance(
     level: float = 0.95,
     resamples: int = 1000,
     draws: Draws | None = None,
+    evidence: Evidence | None = None,
 ) -> VarianceReport:
     """Estimate the variance between the true group means in every way offered.
 
@@ -146,6 +143,8 @@ def report_variance(
         Number of resamples.
     draws
         Resampled groups to use instead of drawing them here, as from ``row_draws``.
+    evidence
+        What `weigh` found, if other measures are asked for too.
 
     Examples
     --------
@@ -161,11 +160,14 @@ def report_variance(
         raise ValueError(
             "the metric does not vary within any group, so its sampling error is unknown"
         )
-    first, second, third = rng.spawn(3)
+    first, second = rng.spawn(2)
     drawn = bootstrap_draws(sample, resamples, first) if draws is None else draws
     plugin = float(meta_metric(Meta.VARIANCE, sample.mean))
     raw = sample_variance(sample)
-    ends, p_zero = variance_interval(sample, drawn, level=level, rng=second)
+    if evidence is None:
+        evidence = weigh(sample, level=level, resamples=drawn.mean.shape[0], rng=second)
+    ends = recommended_interval(sample, Meta.VARIANCE, evidence, drawn)
+    assert ends is not None
     twice = double_corrected(drawn, sample.size, unbiased=True)
     return VarianceReport(
         plugin=plugin,
@@ -174,7 +176,7 @@ def report_variance(
         corrected=max(raw, 0.0),
         bias=plugin - raw,
         interval=ends,
-        p_zero=p_zero,
+        p_zero=evidence.equality.p,
         centred=centred_interval(raw, twice, level),
         **published_intervals(sample, drawn, level),
         q_profile=q_profile_interval(sample, level),
@@ -182,7 +184,6 @@ def report_variance(
         paule_mandel=paule_mandel(sample),
         restricted_likelihood=restricted_likelihood(sample),
         chi_square=chi_square_test(sample),
-        monte_carlo=monte_carlo_test(sample, resamples=drawn.mean.shape[0], rng=third),
         level=level,
         resamples=drawn.mean.shape[0],
     )

@@ -1,21 +1,43 @@
-"""What the summaries need of each group: its size, its mean and its rows' variance."""
+"""What the summaries need of each group: its size, its mean, how its rows vary, and the core."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 import numpy as np
 
 from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
+from equipoise.methods.inference.clusters import ClusterSums
+from equipoise.methods.inference.comparison import Moments, Status, over, plain_moments
+from equipoise.methods.inference.core import Core, core_of, plain_worth
+from equipoise.methods.inference.student import LEAST_ROWS
+from equipoise.methods.targets import Constant, Overall, Target
 
 
 class Exclusion(StrEnum):
     """Why a group takes no part in a summary."""
 
-    EMPTY = "no rows"
+    EMPTY = "no row on which the metric counts"
     SINGLE = "one row: its sampling error cannot be estimated"
+    WEIGHTS = "weights so unequal that it counts as fewer than two rows"
+    FEW_CLUSTERS = "too few clusters, or a few that outweigh all others"
+    FEW_ROWS = f"fewer than {LEAST_ROWS} rows: too few to know how the metric varies"
+    CONSTANT = "its rows are all alike, so its uncertainty is unknown"
+    SKEWED = "too skewed a metric for its rows"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+_REASONS = {
+    Status.EMPTY: Exclusion.EMPTY,
+    Status.SINGLE: Exclusion.SINGLE,
+    Status.FEW_CLUSTERS: Exclusion.FEW_CLUSTERS,
+    Status.FEW_ROWS: Exclusion.FEW_ROWS,
+    Status.CONSTANT: Exclusion.CONSTANT,
+    Status.SKEWED: Exclusion.SKEWED,
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class GroupSample:
     """The usable groups of one audit.
 
@@ -35,6 +57,10 @@ class GroupSample:
         Positions of the groups left out.
     reasons
         Why each of them was left out, in the order of ``excluded``.
+    sums
+        The usable groups' sums.
+    clusters
+        Their sums by cluster, if rows come in clusters.
     """
 
     size: IntArray
@@ -44,6 +70,37 @@ class GroupSample:
     kept: IntArray
     excluded: IntArray
     reasons: tuple[Exclusion, ...]
+    sums: Moments
+    clusters: ClusterSums | None
+
+    @cached_property
+    def alone(self) -> Core:
+        """The usable groups, each beside a number: their limits come from here."""
+        return _core(self.sums, Constant(value=0.0), self.clusters, self.binary, self.weighted)
+
+    @cached_property
+    def beside(self) -> Core:
+        """The usable groups beside all of them together: whether they differ comes from here."""
+        return _core(self.sums, Overall(), self.clusters, self.binary, self.weighted)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights; without, they are counted."""
+        return self.sums.weight is not self.sums.rows
+
+    @cached_property
+    def skewness(self) -> FloatArray:
+        """Skewness of each group mean: that of its own rows or of everybody's, the larger."""
+        if self.binary:
+            return np.zeros(self.groups)
+        found = self.alone.spread
+        usual = found.usual.sum(axis=0)
+        return np.where(np.abs(usual) > np.abs(found.skewness), usual, found.skewness)
+
+    @property
+    def counted(self) -> bool:
+        """Whether ``size`` and ``mean`` are plain counts of independent rows."""
+        return self.binary and not self.weighted and self.clusters is None
 
     @property
     def groups(self) -> int:
@@ -67,20 +124,16 @@ class GroupSample:
 
 
 def sample_from_sums(
-    n: IntArray, total: FloatArray, square: FloatArray | None = None, *, binary: bool
+    n: IntArray,
+    total: FloatArray,
+    square: FloatArray | None = None,
+    cube: FloatArray | None = None,
+    *,
+    binary: bool,
 ) -> GroupSample:
-    """Build the sample from row counts, totals and (for real metrics) square totals.
+    """Build the sample from row counts and the sums of the metric, its squares and its cubes.
 
-    Parameters
-    ----------
-    n
-        Rows per group; frequency counts included.
-    total
-        Sum of the metric per group.
-    square
-        Sum of its squares per group; not needed for a 0/1 metric.
-    binary
-        Whether the metric takes the values 0 and 1 only.
+    A 0/1 metric needs no squares or cubes; without cubes a real metric is taken to be symmetric.
 
     Examples
     --------
@@ -89,68 +142,108 @@ def sample_from_sums(
     >>> s.mean.tolist(), s.excluded.tolist(), s.reasons[0].value
     ([0.25, 0.8], [1], 'one row: its sampling error cannot be estimated')
     """
-    n = np.asarray(n)
-    return sample_from_worth(n, total, square, n, binary=binary)
+    rows, total = np.asarray(n, dtype=np.float64), np.asarray(total, dtype=np.float64)
+    if square is None and not binary:
+        raise ValueError("a metric that is not 0/1 needs the sums of its squares")
+    square = total if binary or square is None else np.asarray(square, dtype=np.float64)
+    _check({"sizes": rows, "totals": total, "squares": square}, binary)
+    if cube is None:
+        mean = np.nan_to_num(over(total, rows))
+        # the sum of cubes of rows that lie evenly about their mean
+        cube = total if binary else 3 * mean * square - 2 * mean**2 * total
+    return sample_from_groups(plain_moments(rows, total, square, cube), binary=binary)
 
 
-def sample_from_worth(
-    weight: FloatArray | IntArray,
-    total: FloatArray,
-    square: FloatArray | None,
-    worth: FloatArray | IntArray,
+def sample_from_groups(
+    groups: Moments,
     *,
     binary: bool,
+    clusters: ClusterSums | None = None,
+    score: float = 0.0,
 ) -> GroupSample:
-    """Build the sample from Σw, ΣwL and ΣwL², and how many plain rows each group is worth.
+    """Build the sample from each group's sums, with weights and clusters where there are any.
 
-    The worth is rounded down so that the intervals err on the wide side.
+    Weights are there if ``weight`` is another array than ``rows``.
+    Groups that the core cannot answer take no part, nor those too skewed to reach ``score``. The
+    worth of weighted or clustered rows is rounded down, so that what is drawn errs on the wide
+    side.
 
     Examples
     --------
     >>> import numpy as np
-    >>> half = np.array([2.0, 3.0])
-    >>> s = sample_from_worth(half, half / 2, None, np.array([4.0, 6.9]), binary=True)
+    >>> from equipoise.methods.inference.comparison import plain_moments
+    >>> ones = np.array([2.0, 3.0])
+    >>> s = sample_from_groups(plain_moments(np.array([4.0, 6.0]), ones, ones, ones), binary=True)
     >>> s.size.tolist(), s.mean.tolist()
     ([4, 6], [0.5, 0.5])
     """
-    weight, total, worth = (np.asarray(x, dtype=np.float64) for x in (weight, total, worth))
-    square = _squares(total, square, binary)
-    _check(weight, total, square, worth, binary)
-    # The small allowance keeps whole numbers that were computed from rounding down.
-    size = np.floor(worth * (1 + 1e-12) + 1e-9).astype(np.int64)
-    kept = np.flatnonzero(size >= 2)
-    excluded = np.flatnonzero(size < 2)
+    weighted = groups.weight is not groups.rows
+    plain = not weighted and clusters is None
+    worth, status = groups.rows, np.where(groups.rows > 0, Status.OK, Status.EMPTY)
+    if not (binary and plain):
+        core = _core(groups, Constant(value=0.0), clusters, binary, weighted)
+        status = core.guarded(score).status
+        worth = worth if plain else plain_worth(core, varies(groups, binary))
+    size, reasons = _usable(groups.rows, status, worth)
+    kept = np.flatnonzero([reason is None for reason in reasons])
     if kept.size < 2:
-        raise ValueError(_too_few(size, kept.size))
-    mean = total[kept] / weight[kept]
-    spread = mean * (1 - mean) if binary else _spread(mean, square[kept] / weight[kept])
+        raise ValueError(_too_few(groups.rows, reasons))
+    some = groups.some(kept)
+    place = np.full(groups.rows.size, -1)
+    place[kept] = np.arange(kept.size)
+    theirs = None if clusters is None else clusters.moved(place, kept.size)
     return GroupSample(
         size=size[kept],
-        mean=mean,
-        spread=spread,
+        mean=some.total / some.weight,
+        spread=varies(some, binary),
         binary=binary,
         kept=kept.astype(np.int64),
-        excluded=excluded.astype(np.int64),
-        reasons=tuple(Exclusion.EMPTY if size[i] < 1 else Exclusion.SINGLE for i in excluded),
+        excluded=np.flatnonzero([reason is not None for reason in reasons]).astype(np.int64),
+        reasons=tuple(reason for reason in reasons if reason is not None),
+        sums=some,
+        clusters=theirs,
     )
 
 
-def _squares(total: FloatArray, square: FloatArray | None, binary: bool) -> FloatArray:
-    if square is not None:
-        return np.asarray(square, dtype=np.float64)
-    if not binary:
-        raise ValueError("a metric that is not 0/1 needs the sums of its squares")
-    return total
+def _core(
+    groups: Moments, target: Target, clusters: ClusterSums | None, binary: bool, weighted: bool
+) -> Core:
+    return core_of(
+        groups,
+        target,
+        lambda x: x,
+        relative=False,
+        zero_one=binary,
+        weighted=weighted,
+        clusters=clusters,
+    )
 
 
-def _check(
-    weight: FloatArray,
-    total: FloatArray,
-    square: FloatArray,
-    worth: FloatArray,
-    binary: bool,
-) -> None:
-    columns = {"sizes": weight, "totals": total, "squares": square, "worths": worth}
+def varies(groups: Moments, binary: bool) -> FloatArray:
+    """Variance of the rows of each group; 0 where it is below rounding, or there are no rows."""
+    mean = np.nan_to_num(over(groups.total, groups.weight))
+    if binary:
+        return np.asarray(np.clip(mean * (1 - mean), 0.0, 0.25))
+    about = groups.square2 - 2 * mean * groups.total2 + mean**2 * groups.weight2
+    about = np.where(about < 1e-13 * groups.square2, 0.0, about)
+    return np.nan_to_num(over(about, groups.weight2))
+
+
+def _usable(
+    rows: FloatArray, status: IntArray, worth: FloatArray
+) -> tuple[IntArray, list[Exclusion | None]]:
+    """What each group is worth in plain rows, and why it is left out, if it is."""
+    # the small allowance keeps whole numbers that were computed from rounding down
+    size = np.floor(worth * (1 + 1e-12) + 1e-9).astype(np.int64)
+    reasons = [_REASONS.get(Status(code)) for code in status.tolist()]
+    for i in np.flatnonzero(size < 2):
+        if reasons[i] is None:
+            reasons[i] = Exclusion.SINGLE if rows[i] < 2 else Exclusion.WEIGHTS
+    return size, reasons
+
+
+def _check(columns: Mapping[str, FloatArray], binary: bool) -> None:
+    weight, total = columns["sizes"], columns["totals"]
     for name, values in columns.items():
         if values.ndim != 1 or values.shape != weight.shape:
             raise ValueError(f"{name} must be one number per group; got shape {values.shape}")
@@ -169,14 +262,9 @@ def _first(mask: BoolArray) -> int:
     return int(np.flatnonzero(mask)[0])
 
 
-def _spread(mean: FloatArray, second: FloatArray) -> FloatArray:
-    spread = second - mean**2
-    # A difference of two large numbers: below this it is rounding, not variation.
-    spread[spread < 1e-13 * second] = 0.0
-    return spread
-
-
-def _too_few(size: IntArray, usable: int) -> str:
-    if size.size and np.all(size == 1):
+def _too_few(rows: FloatArray, reasons: list[Exclusion | None]) -> str:
+    if rows.size and np.all(rows == 1):
         return "every group has one row, so no sampling error can be estimated"
-    return f"a spread needs at least two groups of two or more rows; got {usable} of {size.size}"
+    usable = reasons.count(None)
+    why = next((f" (the first left out: {reason})" for reason in reasons if reason), "")
+    return f"a spread needs at least two groups with an answer; got {usable} of {rows.size}{why}"

@@ -1,6 +1,5 @@
 """One meta-metric with its bias, its corrected value, and an interval that may reach zero."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -8,15 +7,8 @@ import numpy as np
 
 from equipoise.methods.arrays import FloatArray
 from equipoise.methods.spread.draws import Draws, bootstrap_draws
-from equipoise.methods.spread.extremes import (
-    difference_interval,
-    max_deviation_interval,
-    ratio_interval,
-)
-from equipoise.methods.spread.gates import equality_test, gated
-from equipoise.methods.spread.mean_deviation import mean_deviation_interval
 from equipoise.methods.spread.metrics import Meta, meta_metric, needs_positive, no_spread
-from equipoise.methods.spread.recommended import entropy_interval, variance_interval
+from equipoise.methods.spread.recommended import Evidence, recommended_interval, weigh
 from equipoise.methods.spread.sample import GroupSample
 from equipoise.methods.spread.variance import Interval, sample_variance
 
@@ -50,7 +42,7 @@ class Spread:
     interval
         Confidence interval for the true value; None where the outcome says why.
     p_zero
-        p-value of the Monte-Carlo test of "all groups equal" on which the lower end rests; None
+        p-value of the test of "all groups equal" on which every measure's lower end rests; None
         where there is no interval.
     level
         Confidence level of the interval.
@@ -76,11 +68,12 @@ def summarize_spread(
     sample: GroupSample,
     kind: Meta,
     *,
-    rng: np.random.Generator,
+    rng: np.random.Generator | None = None,
     level: float = 0.95,
     alpha: float = 2.0,
     resamples: int = 1000,
     draws: Draws | None = None,
+    evidence: Evidence | None = None,
 ) -> Spread:
     """Summarise the spread of the group means by one meta-metric.
 
@@ -91,15 +84,17 @@ def summarize_spread(
     kind
         Which meta-metric.
     rng
-        Source of randomness.
+        Source of randomness, where ``draws`` or ``evidence`` are not given.
     level
-        Confidence level.
+        Confidence level, where ``evidence`` is not given.
     alpha
         Order of the generalized entropy index.
     resamples
         Number of resamples.
     draws
         Resampled groups to use instead of drawing them here, as from ``row_draws``.
+    evidence
+        What `weigh` found, if several measures are asked for.
 
     Examples
     --------
@@ -113,11 +108,13 @@ def summarize_spread(
     check_level(level)
     if needs_positive(kind) and np.any(sample.mean < 0):
         raise ValueError(f"the {kind} needs group means that are not negative")
-    first, second = rng.spawn(2)
+    first, second = (np.random.default_rng() if rng is None else rng).spawn(2)
     drawn = bootstrap_draws(sample, resamples, first) if draws is None else draws
+    if evidence is None:
+        evidence = weigh(sample, level=level, resamples=drawn.mean.shape[0], rng=second)
     plugin = float(meta_metric(kind, sample.mean, alpha=alpha))
     raw = corrected_value(sample, kind, drawn, alpha=alpha)
-    ends, p_zero = _ends(sample, kind, raw, drawn, level, alpha, second)
+    ends = recommended_interval(sample, kind, evidence, drawn, alpha=alpha)
     return Spread(
         kind=kind,
         plugin=plugin,
@@ -125,8 +122,8 @@ def summarize_spread(
         corrected=None if raw is None else max(raw, no_spread(kind)),
         corrected_raw=raw,
         interval=ends,
-        p_zero=p_zero,
-        level=level,
+        p_zero=None if ends is None else evidence.equality.p,
+        level=evidence.level,
         resamples=drawn.mean.shape[0],
         outcome=_outcome(sample, plugin, raw),
     )
@@ -169,37 +166,6 @@ def _from_scale(kind: Meta, value: float) -> float:
         return value
     root = float(np.copysign(np.sqrt(abs(value)), value))
     return float(np.exp(root)) if kind is Meta.RATIO else root
-
-
-def _ends(
-    sample: GroupSample,
-    kind: Meta,
-    estimate: float | None,
-    draws: Draws,
-    level: float,
-    alpha: float,
-    rng: np.random.Generator,
-) -> tuple[Interval | None, float | None]:
-    # Rates of 0 and 1 still have likelihood limits; a real metric without variation has none.
-    if sample.frozen and not (sample.binary and kind not in (Meta.VARIANCE, Meta.ENTROPY)):
-        return None, None
-    if kind in _BOUNDS:
-        p = equality_test(sample, kind, resamples=draws.mean.shape[0], rng=rng)
-        ends = _BOUNDS[kind](sample, level)
-        return gated(ends, p, tail=(1 - level) / 2, least=no_spread(kind)), p
-    if estimate is None:
-        return None, None
-    if kind is Meta.VARIANCE:
-        return variance_interval(sample, draws, level=level, rng=rng)
-    return entropy_interval(sample, estimate, draws, level=level, alpha=alpha, rng=rng)
-
-
-_BOUNDS: dict[Meta, Callable[[GroupSample, float], Interval]] = {
-    Meta.DIFFERENCE: difference_interval,
-    Meta.RATIO: ratio_interval,
-    Meta.MAX_DEVIATION: max_deviation_interval,
-    Meta.MEAN_DEVIATION: mean_deviation_interval,
-}
 
 
 def _outcome(sample: GroupSample, plugin: float, raw: float | None) -> Outcome:

@@ -119,7 +119,7 @@ def test_intervals_cover_at_zero_and_elsewhere(case: str, world: str) -> None:
 
 def test_real_metrics_cover_too() -> None:
     rng = np.random.default_rng(6)
-    size, centre = np.array([6, 12, 40]), np.array([0.0, 0.5, 1.0])
+    size, centre = np.array([20, 25, 40]), np.array([0.0, 0.5, 1.0])
     hits = 0
     for _ in range(300):
         rows = [rng.normal(c, 1, n) for c, n in zip(centre, size, strict=True)]

@@ -28,7 +28,7 @@ def test_equal_means_move_in_the_loudest_direction() -> None:
 
 @pytest.mark.parametrize("binary", [True, False])
 def test_the_means_stay_within_their_limits(binary: bool) -> None:
-    n, total = np.array([5, 40, 300]), np.array([5.0, 10.0, 150.0])
+    n, total = np.array([25, 40, 300]), np.array([25.0, 10.0, 150.0])
     square = total if binary else 2 * total
     sample = sample_from_sums(n, total, square, binary=binary)
     low, high = mean_limits(sample, one_sided_z(0.025))

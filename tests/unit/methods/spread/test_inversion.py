@@ -1,4 +1,4 @@
-"""Inverting a test along a path of growing spread: p-value at its start, ends on either side."""
+"""Inverting a test along a path of growing spread: ends on either side."""
 
 import numpy as np
 
@@ -16,19 +16,12 @@ def inverted(ones: list[float]) -> Inversion:
     return invert_path(sample, variance, tail=0.025, resamples=199, rng=rng)
 
 
-def test_the_data_count_among_their_draws() -> None:
-    assert inverted([5.0, 85.0]).p_zero == 1 / 200
-    assert inverted([45.0, 45.0]).p_zero == 1.0
-
-
 def test_an_interval_that_excludes_equality_lies_on_both_sides_of_the_estimate() -> None:
     found = inverted([20.0, 70.0])
     low, high = (float(np.var(means, ddof=1)) for means in (found.lower, found.upper))
-    assert found.rejected
     assert 0 < low < float(np.var([20 / 90, 70 / 90], ddof=1)) < high
 
 
-def test_where_equality_is_not_rejected_the_path_starts_at_it() -> None:
+def test_where_equality_could_have_produced_it_the_path_starts_at_it() -> None:
     found = inverted([44.0, 46.0])
-    assert not found.rejected
     assert np.ptp(found.lower) == 0

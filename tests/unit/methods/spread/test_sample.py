@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from equipoise.methods.spread import Exclusion, sample_from_sums, sample_from_worth
+from equipoise.methods.arrays import FloatArray
+from equipoise.methods.inference.comparison import Moments
+from equipoise.methods.spread import Exclusion, sample_from_groups, sample_from_sums
 
 
 def test_groups_of_no_and_one_row_are_left_out_by_position_with_a_reason() -> None:
@@ -13,33 +15,73 @@ def test_groups_of_no_and_one_row_are_left_out_by_position_with_a_reason() -> No
     assert s.reasons == (Exclusion.EMPTY, Exclusion.SINGLE)
 
 
-def test_real_metric_takes_its_variance_from_the_square_sums() -> None:
-    rows = [np.array([1.0, 4.0, 4.5]), np.array([-2.0, 0.5])]
-    s = sample_from_sums(
-        np.array([3, 2]),
-        np.array([r.sum() for r in rows]),
-        np.array([(r**2).sum() for r in rows]),
-        binary=False,
+def _weighted(rows: list[FloatArray], weight: list[FloatArray]) -> Moments:
+    """Group sums, a group at a time."""
+    pairs = list(zip(rows, weight, strict=True))
+
+    def sums(power: int, moment: int) -> FloatArray:
+        return np.array([float((w**power * x**moment).sum()) for x, w in pairs])
+
+    return Moments(
+        rows=np.array([float(x.size) for x in rows]),
+        weight=sums(1, 0),
+        total=sums(1, 1),
+        weight2=sums(2, 0),
+        total2=sums(2, 1),
+        square2=sums(2, 2),
+        weight3=sums(3, 0),
+        total3=sums(3, 1),
+        square3=sums(3, 2),
+        cube3=sums(3, 3),
     )
+
+
+def test_real_metric_takes_its_variance_and_shape_from_the_sums() -> None:
+    rng = np.random.default_rng(1)
+    rows = [rng.exponential(size=n) for n in (200, 300)]
+    sums = [np.array([(r**k).sum() for r in rows]) for k in (1, 2, 3)]
+    s = sample_from_sums(np.array([200, 300]), *sums, binary=False)
     assert s.mean == pytest.approx([r.mean() for r in rows])
     assert s.spread == pytest.approx([r.var() for r in rows])
+    assert np.all(s.skewness > 0.05)
+    assert np.all(np.abs(sample_from_sums(s.size, *sums[:2], binary=False).skewness) < 1e-6)
 
 
-def test_rounding_in_the_square_sums_is_not_variation() -> None:
-    value = 0.1
-    total = np.array([sum([value] * 10), sum([value] * 7)])
-    square = np.array([sum([value**2] * 10), sum([value**2] * 7)])
-    s = sample_from_sums(np.array([10, 7]), total, square, binary=False)
-    assert s.frozen
+def test_real_groups_that_the_core_does_not_answer_are_left_out() -> None:
+    rng = np.random.default_rng(2)
+    rows = [rng.normal(size=40), rng.normal(size=50), rng.normal(size=9), np.full(30, 2.0)]
+    sums = [np.array([(r**k).sum() for r in rows]) for k in (1, 2, 3)]
+    s = sample_from_sums(np.array([40, 50, 9, 30]), *sums, binary=False)
+    assert s.kept.tolist() == [0, 1]
+    assert s.reasons == (Exclusion.FEW_ROWS, Exclusion.CONSTANT)
+
+
+def test_a_metric_too_skewed_for_its_rows_is_left_out() -> None:
+    rng = np.random.default_rng(3)
+    rows = [rng.exponential(size=n) for n in (2000, 3000, 25)]
+    groups = _weighted(rows, [np.ones(r.size) for r in rows])
+    s = sample_from_groups(groups, binary=False, score=2.5)
+    assert s.reasons == (Exclusion.SKEWED,)
 
 
 def test_equal_weights_are_repeated_rows() -> None:
-    n, total = np.array([30, 20]), np.array([12.0, 5.0])
-    plain = sample_from_sums(n, total, binary=True)
+    ones = [np.repeat([1.0, 0.0], [12, 18]), np.repeat([1.0, 0.0], [5, 15])]
+    plain = sample_from_sums(np.array([30, 20]), np.array([12.0, 5.0]), binary=True)
     for w in (0.1, 1 / 3, 7.0):
-        weighted = sample_from_worth(n * w, total * w, None, n, binary=True)
+        groups = _weighted(ones, [np.full(x.size, w) for x in ones])
+        weighted = sample_from_groups(groups, binary=True)
         assert weighted.size.tolist() == plain.size.tolist()
         assert weighted.mean == pytest.approx(plain.mean)
+        assert not weighted.counted
+
+
+def test_weights_related_to_the_outcome_are_worth_less_than_kish_says() -> None:
+    rng = np.random.default_rng(4)
+    ones = [(rng.random(200) < 0.3).astype(float) for _ in range(2)]
+    weight = [np.where(x == 1, 5 * rng.exponential(size=200), 0.5) for x in ones]
+    found = sample_from_groups(_weighted(ones, weight), binary=True)
+    kish = np.array([w.sum() ** 2 / (w**2).sum() for w in weight])
+    assert np.all(found.size < kish)
 
 
 @pytest.mark.parametrize(
@@ -62,11 +104,3 @@ def test_bad_input_is_refused_in_words(n: list[int], total: list[float], text: s
 def test_real_metric_without_squares_is_refused() -> None:
     with pytest.raises(ValueError, match="sums of its squares"):
         sample_from_sums(np.array([5, 5]), np.array([1.0, 2.0]), binary=False)
-
-
-def test_a_worth_is_rounded_down_but_not_by_rounding() -> None:
-    weight = np.array([3.7, 5.0, 2.99])
-    found = sample_from_worth(weight, weight / 2, None, weight, binary=True)
-    assert found.size.tolist() == [3, 5, 2]
-    computed = np.full(2, 7 * (1 / 3) / (1 / 3) - 1e-13)
-    assert sample_from_worth(computed, computed / 2, None, computed, binary=True).size[0] == 7

@@ -9,12 +9,13 @@ from equipoise.methods.spread import (
     Outcome,
     bootstrap_draws,
     meta_metric,
+    recommended_interval,
     report_variance,
     sample_from_sums,
     sample_variance,
     spreading_path,
     summarize_spread,
-    variance_interval,
+    weigh,
 )
 
 
@@ -24,7 +25,9 @@ def _coverage(size: IntArray, rate: FloatArray, worlds: int, seed: int) -> int:
     for _ in range(worlds):
         sample = sample_from_sums(size, rng.binomial(size, rate).astype(float), binary=True)
         draws = bootstrap_draws(sample, 300, rng)
-        ends, _ = variance_interval(sample, draws, level=0.95, rng=rng)
+        evidence = weigh(sample, level=0.95, resamples=300, rng=rng)
+        ends = recommended_interval(sample, Meta.VARIANCE, evidence, draws)
+        assert ends is not None
         hits += ends.lower - 1e-15 <= truth <= ends.upper
     return hits
 
@@ -48,14 +51,16 @@ def test_real_metric_covers_zero_and_a_spread() -> None:
         truth, hits = float(np.var(centre, ddof=1)), 0
         for _ in range(150):
             rows = [
-                rng.normal(c, 1, n) for c, n in zip(centre, (10, 15, 30, 60, 25, 40), strict=True)
+                rng.normal(c, 1, n) for c, n in zip(centre, (20, 25, 30, 60, 25, 40), strict=True)
             ]
             sums = [
                 np.array([f(r) for r in rows]) for f in (np.size, np.sum, lambda r: (r**2).sum())
             ]
             sample = sample_from_sums(sums[0].astype(int), sums[1], sums[2], binary=False)
             draws = bootstrap_draws(sample, 200, rng)
-            ends, _ = variance_interval(sample, draws, level=0.95, rng=rng)
+            evidence = weigh(sample, level=0.95, resamples=200, rng=rng)
+            ends = recommended_interval(sample, Meta.VARIANCE, evidence, draws)
+            assert ends is not None
             hits += ends.lower <= truth <= ends.upper
         assert hits >= 129  # binomial(150, 0.95), false alarm below 1e-4
 
@@ -120,13 +125,11 @@ def test_constant_metric_has_a_stated_outcome(kind: Meta) -> None:
         assert s.interval.upper > s.interval.lower == float(kind is Meta.RATIO)
 
 
-def test_real_metric_constant_within_groups_has_no_interval() -> None:
-    sample = sample_from_sums(
-        np.array([4, 4]), np.array([8.0, 12.0]), np.array([16.0, 36.0]), binary=False
-    )
-    for kind in Meta:
-        s = summarize_spread(sample, kind, rng=np.random.default_rng(1), resamples=50)
-        assert (s.outcome, s.interval) == (Outcome.FROZEN, None)
+def test_real_metric_constant_within_groups_is_refused() -> None:
+    with pytest.raises(ValueError, match="all alike"):
+        sample_from_sums(
+            np.array([40, 40]), np.array([80.0, 120.0]), np.array([160.0, 360.0]), binary=False
+        )
 
 
 def test_infinite_ratio_is_said_and_still_bounded_below() -> None:
@@ -140,7 +143,7 @@ def test_infinite_ratio_is_said_and_still_bounded_below() -> None:
 
 def test_negative_means_have_no_ratio() -> None:
     sample = sample_from_sums(
-        np.array([4, 4]), np.array([-8.0, 12.0]), np.array([20.0, 40.0]), binary=False
+        np.array([40, 40]), np.array([-80.0, 120.0]), np.array([200.0, 400.0]), binary=False
     )
     with pytest.raises(ValueError, match="not negative"):
         summarize_spread(sample, Meta.RATIO, rng=np.random.default_rng(1))
