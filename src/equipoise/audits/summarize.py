@@ -1,5 +1,6 @@
 """`summarize`: how unequal the groups are, in one number that chance does not inflate."""
 
+import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
@@ -83,7 +84,7 @@ def summarize(
         engine, draws = _draws(bench, resamples, first)
         tell(1)
         evidence = spread.weigh(bench.sample, level=level, resamples=resamples, rng=second)
-        report = _report(bench.sample, draws, evidence, third)
+        report = _report(bench, draws, evidence, third)
         tell(2)
         rows = []
         for done, kind in enumerate(kinds, start=3):
@@ -122,15 +123,24 @@ def _draws(bench: Bench, resamples: int, rng: np.random.Generator) -> tuple[str,
 
 
 def _report(
-    sample: spread.GroupSample,
-    draws: spread.Draws,
-    evidence: spread.Evidence,
-    rng: np.random.Generator,
+    bench: Bench, draws: spread.Draws, evidence: spread.Evidence, rng: np.random.Generator
 ) -> spread.VarianceReport | None:
+    sample, published = bench.sample, bench.published
     if sample.frozen:
         return None
-    return spread.report_variance(
+    report = spread.report_variance(
         sample, rng=rng, level=evidence.level, draws=draws, evidence=evidence
+    )
+    if published is sample:
+        return report
+    wider = spread.bootstrap_draws(published, draws.mean.shape[0], rng)
+    ends = spread.published_intervals(published, wider, evidence.level)
+    return dataclasses.replace(
+        report,
+        published=spread.sample_variance(published, unbiased=False),
+        uncorrected=ends["uncorrected"],
+        single_corrected=ends["single_corrected"],
+        double_corrected=ends["double_corrected"],
     )
 
 

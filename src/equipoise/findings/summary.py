@@ -81,7 +81,7 @@ class VarianceDetails:
     p: float
     """p-value of "no spread" on which its lower end rests."""
     double_corrected: Ends
-    """Percentile interval of the double-corrected bootstrap, as published."""
+    """Percentile interval of the double-corrected bootstrap, as published: also of single rows."""
     double_corrected_raw: Ends
     """The same before it was cut off at zero."""
     single_corrected: Ends

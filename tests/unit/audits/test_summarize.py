@@ -325,3 +325,18 @@ def test_one_attribute_given_as_intersections_is_the_attribute() -> None:
     two = _summary(TRAIL, "selection_rate", across=eq.intersections("team"), rng=1)
     assert isinstance(two, Summary)
     assert one.rows == two.rows
+
+
+def test_published_intervals_take_groups_of_one_row_in() -> None:
+    frame = pl.DataFrame(
+        {
+            "team": ["a"] * 60 + ["b"] * 50 + ["c", "d"],
+            "yes": [1] * 30 + [0] * 30 + [1] * 10 + [0] * 40 + [1, 0],
+        }
+    )
+    found: Any = eq.summarize(eq.read(frame, prediction="yes"), "selection_rate", across="team")
+    mean, size = np.array([0.5, 0.2, 1.0, 0.0]), np.array([60, 50, 1, 1])
+    noise = (mean * (1 - mean) / size).mean()
+    assert found.variance.published == pytest.approx(mean.var(ddof=1) - noise)
+    assert found.variance.plugin == pytest.approx(mean[:2].var(ddof=1))
+    assert found.variance.double_corrected[1] > found.variance.recommended[1]

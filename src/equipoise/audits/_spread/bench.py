@@ -36,6 +36,8 @@ class Bench:
     cells: Cells
     partition: Partition
     sample: spread.GroupSample
+    published: spread.GroupSample
+    """The same with groups of one row, which published intervals take in."""
     rows: Callable[[], tuple[FloatArray, FloatArray]]
     """Fetches the rows of the usable groups: values, and positions among the usable groups."""
 
@@ -55,11 +57,18 @@ def set_up(trail: Trail | Tallied, metric: Metric, groups: Groups, level: float)
     def rows() -> tuple[FloatArray, FloatArray]:
         return _usable_rows(trail, metric, cells, partition, sample)
 
-    return Bench(cells=cells, partition=partition, sample=sample, rows=rows)
+    published = sample
+    if cells.zero_one and spread.Exclusion.SINGLE in sample.reasons:
+        published = sample_of(cells, partition, level, least=1)
+    return Bench(cells=cells, partition=partition, sample=sample, published=published, rows=rows)
 
 
 def sample_of(
-    cells: Cells, partition: Partition, level: float, only: BoolArray | None = None
+    cells: Cells,
+    partition: Partition,
+    level: float,
+    only: BoolArray | None = None,
+    least: int = 2,
 ) -> spread.GroupSample:
     """The usable groups, or those among ``only``; an error names them when they are too few."""
     n = np.rint(partition.sums(cells.rows)).astype(np.int64)
@@ -74,6 +83,7 @@ def sample_of(
             binary=cells.zero_one,
             clusters=_group_clusters(cells, partition, only),
             score=range_z((1 - level) / 2, len(n)),
+            least=least,
         )
     except ValueError as error:
         pairs = zip(partition.collection.labels(), n.tolist(), strict=True)

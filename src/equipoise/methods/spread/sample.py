@@ -160,13 +160,15 @@ def sample_from_groups(
     binary: bool,
     clusters: ClusterSums | None = None,
     score: float = 0.0,
+    least: int = 2,
 ) -> GroupSample:
     """Build the sample from each group's sums, with weights and clusters where there are any.
 
     Weights are there if ``weight`` is another array than ``rows``.
     Groups that the core cannot answer take no part, nor those too skewed to reach ``score``. The
     worth of weighted or clustered rows is rounded down, so that what is drawn errs on the wide
-    side.
+    side. With ``least`` 1 every group with a row is kept, as published; only what is published may
+    be asked of such a sample.
 
     Examples
     --------
@@ -180,11 +182,11 @@ def sample_from_groups(
     weighted = groups.weight is not groups.rows
     plain = not weighted and clusters is None
     worth, status = groups.rows, np.where(groups.rows > 0, Status.OK, Status.EMPTY)
-    if not (binary and plain):
+    if not (binary and plain) and least > 1:
         core = _core(groups, Constant(value=0.0), clusters, binary, weighted)
         status = core.guarded(score).status
         worth = worth if plain else plain_worth(core, varies(groups, binary))
-    size, reasons = _usable(groups.rows, status, worth)
+    size, reasons = _usable(groups.rows, status, worth, least)
     kept = np.flatnonzero([reason is None for reason in reasons])
     if kept.size < 2:
         raise ValueError(_too_few(groups.rows, reasons))
@@ -230,13 +232,13 @@ def varies(groups: Moments, binary: bool) -> FloatArray:
 
 
 def _usable(
-    rows: FloatArray, status: IntArray, worth: FloatArray
+    rows: FloatArray, status: IntArray, worth: FloatArray, least: int
 ) -> tuple[IntArray, list[Exclusion | None]]:
     """What each group is worth in plain rows, and why it is left out, if it is."""
     # the small allowance keeps whole numbers that were computed from rounding down
     size = np.floor(worth * (1 + 1e-12) + 1e-9).astype(np.int64)
     reasons = [_REASONS.get(Status(code)) for code in status.tolist()]
-    for i in np.flatnonzero(size < 2):
+    for i in np.flatnonzero(size < least):
         if reasons[i] is None:
             reasons[i] = Exclusion.SINGLE if rows[i] < 2 else Exclusion.WEIGHTS
     return size, reasons
