@@ -25,7 +25,11 @@ SHARE_STEPS = (13, 7, 5)
 OPEN_STEPS = ((0.5, PLENTY), (1.0, 25.0), (2.0, 5.0))
 """Standard errors by which the rates that a disparity leaves open are moved either way, and up to
 which variance of a count: where outcomes are rare, the estimate of what is open says little."""
-SHARE_MOVES = ((0.0, np.inf), (-1.0, 500.0), (1.0, 500.0), (-2.0, 100.0), (2.0, 100.0))
+SHARE_MOVES = (
+    (0.0, np.inf),
+    *((by, 500.0) for by in (-1.0, 1.0)),
+    *((by, 100.0) for by in (-2.0, -1.5, 1.5, 2.0)),
+)
 """Standard errors by which likely shares are moved, and up to how many rows in all."""
 
 
