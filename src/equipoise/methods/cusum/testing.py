@@ -1,7 +1,7 @@
 """The Monte-Carlo test: the observed statistic among draws at the edge of the null hypothesis."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -52,6 +52,10 @@ class Tested:
     """For the draws and the observed rows, the smallest p-value over statistics, ascending."""
     best: Best | None
     """The subgroup behind the observed value, if there is one."""
+    share: float = 1.0
+    """How much this statistic counts beside the others."""
+    alone: tuple[float, ...] = ()
+    """The p-value of every statistic on its own."""
 
     def critical(self, error: float) -> float:
         """The value that must be exceeded for p ≤ ``error``; infinite if draws are too few."""
@@ -63,7 +67,7 @@ class Tested:
         if rank < size and rank and self.smallest[rank] == allowed:
             below = self.smallest[self.smallest < allowed]
             allowed = below[-1] if below.size else 0.0
-        place = round(float(allowed) * size)
+        place = round(float(allowed) * self.share * size)
         return float(self.drawn[-place]) if 0 < place <= self.drawn.size else math.inf
 
 
@@ -72,13 +76,15 @@ def run_test(
     null: Null,
     draws: int,
     seed: np.random.SeedSequence,
+    shares: Sequence[float] | None = None,
     block: int | None = None,
     progress: Progress | None = None,
 ) -> Tested:
     """Draw the statistics ``draws`` times at the edge of the null hypothesis.
 
     Of several statistics the smallest p-value counts, and is compared with the smallest p-value of
-    every draw. ``block`` is how many draws are worked on at once; the answer does not depend on it.
+    every draw. ``shares`` divide p-values first: a statistic with twice the share counts as much
+    with a p-value twice as large. ``block`` is how many draws are worked on at once; the answer does not depend on it.
     The seed is copied, not consumed. ``progress`` is told how many draws are done, and may raise to
     stop.
     """
@@ -91,16 +97,21 @@ def run_test(
             progress(done)
     values = np.concatenate(lines, axis=1)
     # Each statistic becomes its own p-value first, so that scales of different statistics compare.
-    shares = np.stack([_reached(line) for line in values])
-    smallest = shares.min(axis=0)
-    chosen = int(np.argmin(shares[:, 0]))
+    alone = np.stack([_reached(line) for line in values])
+    share = np.ones(len(statistics)) if shares is None else np.asarray(shares, dtype=np.float64)
+    weighed = alone / share[:, None]
+    smallest = weighed.min(axis=0)
+    chosen = int(np.argmin(weighed[:, 0]))
+    reached = smallest <= smallest[0] * (1 + ROUNDING)
     return Tested(
         chosen=chosen,
         statistic=float(observed[chosen]),
-        p=float(np.count_nonzero(smallest <= smallest[0]) / smallest.size),
+        p=float(np.count_nonzero(reached) / smallest.size),
         drawn=np.sort(values[chosen, 1:]),
         smallest=np.sort(smallest),
         best=statistics[chosen].best(null),
+        share=float(share[chosen]),
+        alone=tuple(alone[:, 0].tolist()),
     )
 
 
