@@ -34,7 +34,7 @@ from equipoise.methods.cusum.scan import (
     scan,
 )
 from equipoise.methods.cusum.standard import bent, unbent
-from equipoise.methods.cusum.statistic import Best, Cusum, Path, Piece, Scale, cusum
+from equipoise.methods.cusum.statistic import Best, Cusum, Path, Piece, Scale, cusum, pieces_of
 from equipoise.methods.cusum.testing import Tested, run_test
 
 __all__ = [
@@ -61,6 +61,7 @@ __all__ = [
     "half_lines",
     "levels",
     "pair_shares",
+    "pieces_of",
     "quantile_bins",
     "recalibration_axes",
     "risk_axis",

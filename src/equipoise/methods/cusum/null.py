@@ -51,14 +51,6 @@ class Null:
         """Whether the null hypothesis leaves no room, so that both ends are one."""
         return bool(np.array_equal(self.low, self.high))
 
-    @property
-    def impossible(self) -> int:
-        """How many outcomes the null hypothesis gives no chance at all."""
-        n, y = len(self), self.observed > 0
-        never = (self.high <= 0) & y[:n] if self.exact else np.zeros(n, dtype=bool)
-        always = (self.low >= 1) & (self.observed[n:] < 0) if self.exact else never
-        return int(np.count_nonzero(never | always))
-
 
 def bernoulli_null(
     outcome: FloatArray,
