@@ -4,12 +4,14 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import narwhals as nw
+
 from equipoise.audits._calibration.finding import verdict_of
 from equipoise.audits._calibration.named_tests import Options
 from equipoise.errors import OptionError
 from equipoise.findings.calibration import Calibration, ClassTest
 from equipoise.trail import Trail
-from equipoise.trail.trail import expect_trail, positive_values
+from equipoise.trail.trail import expect_trail, positive_values, truth_number
 
 Audit = Callable[[Trail, Options], Calibration]
 
@@ -63,14 +65,22 @@ def class_family(trail: Any, classes: Any, options: Options, audit: Audit) -> Ca
 def _one_class(
     trail: Trail, label: str, name: Any, column: str, classes: Mapping[Any, str]
 ) -> Trail:
-    """The trail with one class as the positive label, and its column as the score."""
+    """The trail with "is this class" as the label, and the class's column as the score."""
     if trail.schema[label].is_numeric() and isinstance(name, str):
         # keys of a plan are text
         name = float(name) if name.replace(".", "", 1).lstrip("-").isdigit() else name
     roles = dataclasses.replace(trail.roles, score=column)
-    positive = positive_values({"label": name}, roles, trail.schema)
-    # the scores of the other classes describe nobody
-    kept = tuple(a for a in trail.attributes if a not in classes.values())
+    value = positive_values({"label": name}, roles, trail.schema)["label"]
+    own = f"{label} is {name:g}" if isinstance(name, float) else f"{label} is {name}"
+    here = truth_number(trail.key(label) == value).cast(nw.Float64)
+    frame = trail.frame.with_columns(nw.when(trail.present(label)).then(here).alias(own))
+    # neither the label nor the scores of the other classes describe anybody
+    kept = tuple(a for a in trail.attributes if a not in (label, *classes.values()))
     return dataclasses.replace(
-        trail, roles=roles, positive={**trail.positive, **positive}, attributes=kept
+        trail,
+        frame=frame,
+        roles=dataclasses.replace(roles, label=own),
+        positive={role: v for role, v in trail.positive.items() if role != "label"},
+        schema=frame.collect_schema(),
+        attributes=kept,
     )

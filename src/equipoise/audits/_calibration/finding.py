@@ -211,15 +211,11 @@ def _shrunken(disparity: float, edge: float, outcome: Outcome) -> float:
     James and Stein's factor, with the median of the draws for what chance gives.
     """
     chance, found = float(np.median(outcome.found.drawn)), outcome.found.statistic
-    power = 2 if outcome.scale is cusum.Scale.STANDARD and not _squared(outcome) else 1
+    power = 2 if outcome.scale is cusum.Scale.STANDARD else 1
     left = 1 - min(1.0, max(0.0, chance / found)) ** power if found > 0 else 0.0
     beyond = disparity - edge
     # what lies within the tolerance was not searched for
     return edge + left * beyond if beyond * np.sign(edge or disparity) > 0 else disparity
-
-
-def _squared(outcome: Outcome) -> bool:
-    return isinstance(outcome.statistic, cusum.Axes | cusum.Binned)
 
 
 def _least(
@@ -231,7 +227,8 @@ def _least(
         return None
     if not np.isfinite(critical) or outcome.found.statistic <= critical:
         return None
-    return least_disparity(rows, chosen, way, options.tolerance, critical)
+    ahead = 0.0 if outcome.found.best is None else outcome.found.best.bonus
+    return least_disparity(rows, chosen, way, options.tolerance, critical - ahead)
 
 
 def _rules(rows: AuditRows, outcome: Outcome, signs: IntArray) -> list[Rule]:

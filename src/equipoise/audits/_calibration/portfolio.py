@@ -25,6 +25,8 @@ SHARES: Mapping[str, float] = {
     "line": 3.0,
     "one column": 1.0,
     "two columns": 0.7,
+    # no draw has such an outcome, so that a large share costs the others nothing
+    "impossible": 10.0,
 }
 #: What each test is, in words.
 COMPONENTS: Mapping[str, str] = {
@@ -79,7 +81,7 @@ def statistics_of(rows: AuditRows, null: Null, side: Side) -> dict[str, Statisti
 
 def shares_of(names: list[str]) -> list[float]:
     """The shares of these tests."""
-    return [SHARES.get(name, 1.0) for name in names]
+    return [SHARES[name] for name in names]
 
 
 def recalibration_inputs(rows: AuditRows) -> FloatArray:

@@ -72,7 +72,9 @@ def null_of(rows: AuditRows, chosen: BoolArray | IntArray, tolerance: float) -> 
         return bernoulli_null(y, p, tolerance=tolerance, weight=weight)
     # coins of one cluster are not independent, so its residuals change signs together
     cluster = None if rows.cluster is None else _numbered(rows.cluster[chosen])
-    return sign_flip_null(y, p, tolerance=tolerance, weight=weight, cluster=cluster)
+    return sign_flip_null(
+        y, p, tolerance=tolerance, weight=weight, cluster=cluster, risks=rows.binary
+    )
 
 
 def pull_audit_rows(

@@ -16,9 +16,9 @@ _INDEPENDENT = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Axes:
-    """The statistic: the sum of squared scores along uncorrelated axes, whichever way is worse.
+    """The statistic: the length of the scores along uncorrelated axes, whichever way is worse.
 
-    Without a tolerance this is the score test of a generalised linear model with these inputs, the
+    Without a tolerance its square is the score test of a generalised linear model with these inputs, the
     prediction as its offset.
     """
 
@@ -28,6 +28,8 @@ class Axes:
     """2n × directions: the axes, then the axes turned round, as they weigh either end."""
     standard: Standard
     """How sums are measured."""
+    side: Side
+    """Which violations are looked for."""
 
     def sums(self, residuals: FloatArray) -> FloatArray:
         """Sums of each line of residuals: directions × lines."""
@@ -39,7 +41,7 @@ class Axes:
 
     def values(self, residuals: FloatArray) -> FloatArray:
         """The statistic of each line of drawn residuals."""
-        return _squares(self.standard.scores(self.sums(residuals)))
+        return _length(self.standard.scores(self.sums(residuals)))
 
     def scores(self, null: Null) -> FloatArray:
         """The score of every direction, of the rows as they are."""
@@ -47,14 +49,14 @@ class Axes:
 
     def observed(self, null: Null) -> float:
         """The statistic of the rows as they are."""
-        return float(_squares(self.scores(null)[:, None])[0])
+        return float(_length(self.scores(null)[:, None])[0])
 
     def best(self, null: Null) -> Best | None:
         """Rows on either side of the line that fits best; None if no score is positive."""
         scores = np.maximum(self.scores(null), 0.0)
         axes = self.weights.shape[1]
         slope = scores[:axes] - scores[axes:]
-        along = np.round(self.weights @ slope, 12)
+        along = one_sided(np.round(self.weights @ slope, 12), self.side)
         if not along.any():
             return None
         order = np.argsort(-np.abs(along), kind="stable")
@@ -67,9 +69,9 @@ class Axes:
         return Best(model=0, members=members, threshold=0.0, pieces=pieces)
 
 
-def _squares(scores: FloatArray) -> FloatArray:
+def _length(scores: FloatArray) -> FloatArray:
     up, down = np.split(np.maximum(scores, 0.0), 2)
-    return np.asarray((np.maximum(up, down) ** 2).sum(axis=0))
+    return np.asarray(np.sqrt((np.maximum(up, down) ** 2).sum(axis=0)))
 
 
 def axes(inputs: FloatArray, null: Null, side: Side = Side.BOTH) -> Axes | None:
@@ -83,11 +85,11 @@ def axes(inputs: FloatArray, null: Null, side: Side = Side.BOTH) -> Axes | None:
     turned = np.concatenate([weights, -weights], axis=1)
     up, down = np.maximum(turned, 0.0), np.minimum(turned, 0.0)
     ends = np.concatenate([one_sided(up, side), one_sided(down, side)])
-    made = Axes(weights=weights, ends=ends, standard=_NONE)
+    made = Axes(weights=weights, ends=ends, standard=_NONE, side=side)
     measured = standard(made, null, least=0.0, skewed=False)
     if not measured.open.any():
         return None
-    return Axes(weights=weights, ends=ends, standard=measured)
+    return Axes(weights=weights, ends=ends, standard=measured, side=side)
 
 
 _NONE = Standard(

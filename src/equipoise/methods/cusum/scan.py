@@ -23,6 +23,9 @@ TENTHS = tuple(i / 10 for i in range(1, 10))
 """Shares of rows at which half-lines end, where columns are looked at two at a time."""
 TAILS = (0.02, 0.05, *TENTHS, 0.95, 0.98)
 """The same where a column is looked at alone."""
+SMALL_SETS = 0.25
+"""How far small sets are ahead. What is off in a large set shows along the score or along a line as
+well, and other tests look there; what is off in a small one only a scan can see."""
 MOST_SUMS = 40_000
 """About how many sums a scan of pairs may take; with more columns, half-lines are fewer."""
 
@@ -232,6 +235,7 @@ class Scan:
             members=np.concatenate([piece.members for piece in pieces]),
             threshold=float(scores[place]),
             pieces=pieces,
+            bonus=0.0 if self.standard.bonus is None else float(self.standard.bonus[place]),
         )
 
     def without(self, column: int, null: Null) -> float:
@@ -274,8 +278,18 @@ def scan(
     )
     measured = standard(found, null)
     asked = np.concatenate([block.asked(side) for block in blocks])
-    measured = dataclasses.replace(measured, open=measured.open & asked)
+    measured = dataclasses.replace(
+        measured, open=measured.open & asked, bonus=_bonus(found, null)
+    )
     return dataclasses.replace(found, standard=measured) if measured.open.any() else None
+
+
+def _bonus(found: Scan, null: Null) -> FloatArray:
+    """What small sets have ahead of large ones: a part of what keeps maxima over sizes level."""
+    size, _ = found.powers(np.tile(null.worth, 2), np.zeros(2 * len(null)))
+    total = max(float(null.worth.sum()), 1e-300)
+    share = np.clip(size / total, 1e-12, 1.0)
+    return np.asarray(SMALL_SETS * np.sqrt(-2 * np.log(share)))
 
 
 _UNKNOWN = Standard(

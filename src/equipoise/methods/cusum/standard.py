@@ -18,8 +18,10 @@ from equipoise.methods.inference.student import turned_by_skewness
 
 LEAST_WORTH = 2.0
 """Variance of the outcomes, added up, that a direction must rest on: 10 rows of risk 0.3."""
-LEAST_CLUSTERS = 4.0
+LEAST_CLUSTERS = 10.0
 """Clusters, counted as if all were of one size, that a direction must rest on."""
+FEWEST_CLUSTERS = 4.0
+"""The same for directions in which everybody has a part."""
 _LINES = 64
 
 
@@ -46,8 +48,11 @@ class Standard:
     open: BoolArray
     """Which directions rest on enough rows to be looked at."""
     turns: FloatArray
-    """Skewness that residuals show, (2, directions): of their own, and if shaped like all others.
-    Empty where the edge is known."""
+    """Skewness of sums, (3, directions): as their own residuals show it, if these were shaped like
+    all others, and of coins. Empty where the edge is drawn."""
+
+    bonus: FloatArray | None = None
+    """What is added to each score."""
 
     def scores(self, sums: FloatArray) -> FloatArray:
         """Scores of drawn sums, directions × draws; −∞ where a direction is not looked at."""
@@ -55,6 +60,8 @@ class Standard:
         z = sums * inverse[:, None]
         if self.skewness.any():
             z = bent(z, self.skewness[:, None])
+        if self.bonus is not None:
+            z += self.bonus[:, None]
         z[~self.open] = -np.inf
         return z
 
@@ -62,9 +69,10 @@ class Standard:
         """Scores of the observed sums; where only signs are drawn, skewness is allowed for."""
         z = self.scores(sums[:, None])[:, 0]
         if self.turns.size:
-            finite = np.where(self.open, z, 0.0)
-            turned = [turned_by_skewness(finite, skewness) for skewness in self.turns]
-            z = np.where(self.open, np.minimum(finite, np.min(turned, axis=0)), -np.inf)
+            extra = 0.0 if self.bonus is None else self.bonus
+            plain = np.where(self.open, z, 0.0) - np.where(self.open, extra, 0.0)
+            turned = [turned_by_skewness(plain, skewness) for skewness in self.turns]
+            z = np.where(self.open, np.minimum(plain, np.min(turned, axis=0)) + extra, -np.inf)
         return np.asarray(z)
 
 
@@ -83,7 +91,9 @@ def standard(
     plain, cubes = family.powers(ones, ones)
     if null.cluster is not None:
         variance, third, plain, cubes, clusters = _by_cluster(family, null)
-        enough &= clusters >= LEAST_CLUSTERS
+        enough &= clusters >= (LEAST_CLUSTERS if least > 0 else FEWEST_CLUSTERS)
+    coins, cubed = (variance, third) if null.coins is None else family.powers(*null.coins)
+    variance = np.maximum(variance, coins)
     # what rounding leaves of sums that cancel is no spread
     enough &= variance > 1e-12 * max(float(variance.max(initial=0.0)), 1e-300)
     gamma = _skewness(third, variance)
@@ -92,7 +102,7 @@ def standard(
         turns = np.zeros((0, gamma.size))
     else:
         known, usual = np.zeros_like(gamma), shape_of(null) * _skewness(cubes, plain)
-        turns = np.stack([gamma, usual])
+        turns = np.stack([gamma, usual, _skewness(cubed, variance)])
     return Standard(spread=np.sqrt(variance), skewness=known, open=enough, turns=turns)
 
 

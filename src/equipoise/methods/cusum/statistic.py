@@ -80,6 +80,8 @@ class Best:
     """Smallest predicted violation among them; the score, where a scan found it."""
     pieces: tuple[Piece, ...]
     """Its rows by the way they are off: no two directions in one."""
+    bonus: float = 0.0
+    """What its score has ahead of others, where a scan found it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -172,12 +174,17 @@ def _path(
     # rows with the same predicted violation enter together or not at all
     ends = np.flatnonzero(np.diff(np.abs(weight), append=-1.0))
     variance, third = _moments(weight, order, place, null)
-    variance, third = variance[ends], third[ends]
+    coins, cubed = variance, third
+    if null.coins is not None:
+        squares, cubes = null.coins
+        coins, cubed = np.cumsum(squares[place] * weight**2), np.cumsum(cubes[place] * weight**3)
+    variance, third, cubed = np.maximum(variance, coins)[ends], third[ends], cubed[ends]
     shared = np.cumsum(null.variance[place] * noise[order])[ends]
     # (13) in Appendix A of Feng and others. Besides, sums over a handful of rows are too skewed to
     # be measured in standard deviations.
     usable = (ends + 1 > prevalence * n) & ((variance > 0) | (scale is Scale.RAW))
-    ends, variance, shared, third = ends[usable], variance[usable], shared[usable], third[usable]
+    ends, variance, shared = ends[usable], variance[usable], shared[usable]
+    skewed = np.stack([third, cubed])[:, usable]
     # weights that are nothing but noise double the variance of the sum, and no more
     ratio = np.divide(shared, variance, out=np.zeros_like(shared), where=variance > 0)
     return Path(
@@ -188,7 +195,7 @@ def _path(
         ends=ends.astype(np.int64),
         # Raw is the mean of (4); standard is the ratio (6), by which power is determined there.
         factor=np.full(ends.size, 1 / n) if scale is Scale.RAW else 1 / np.sqrt(variance),
-        shrink=_skew_shrink(weight, place, ends, variance, third, null)
+        shrink=_skew_shrink(weight, place, ends, variance, skewed, null)
         / np.sqrt(1 + np.minimum(ratio, 1.0)),
     )
 
@@ -217,7 +224,7 @@ def _skew_shrink(
     place: IntArray,
     ends: IntArray,
     variance: FloatArray,
-    third: FloatArray,
+    thirds: FloatArray,
     null: Null,
 ) -> FloatArray:
     """What skewness leaves of each observed sum where draws only change signs; 1 otherwise."""
@@ -227,7 +234,7 @@ def _skew_shrink(
     spread = np.sqrt(np.where(variance > 0, variance, 1.0))
     z = np.where(variance > 0, total / spread, 0.0)
     plain, cubes = np.cumsum(weight**2)[ends], np.cumsum(weight**3)[ends]
-    skewness = (third / spread**3, shape_of(null) * cubes / plain**1.5)
+    skewness = (*(thirds / spread**3), shape_of(null) * cubes / plain**1.5)
     turned = np.min([z, *(turned_by_skewness(z, g) for g in skewness)], axis=0)
     return np.asarray(np.divide(np.maximum(turned, 0.0), z, out=np.ones_like(z), where=z > 0))
 

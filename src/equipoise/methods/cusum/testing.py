@@ -85,7 +85,8 @@ def run_test(
 
     Of several statistics the smallest p-value counts, and is compared with the smallest p-value of
     every draw. ``shares`` divide p-values first: a statistic with twice the share counts as much
-    with a p-value twice as large. Where no draw reaches the observed statistics, ``finer`` times as
+    with a p-value twice as large; such statistics must be measured in standard deviations, since of
+    several that no draw reaches the one furthest beyond its draws is chosen. Where no draw reaches the observed statistics, ``finer`` times as
     many are made; a p-value below 1 / (draws + 1) needs both counts, so it keeps its level.
     ``block`` is how many draws are worked on at once; the answer does not depend on it. The seed is
     copied, not consumed. ``progress`` is told how many draws are done, and may raise to stop.
@@ -120,6 +121,8 @@ def _ranked(
     weighed = alone / share[:, None]
     smallest = weighed.min(axis=0)
     chosen = int(np.argmin(weighed[:, 0]))
+    if shares is not None and alone[chosen, 0] * values.shape[1] < 1.5:
+        chosen = _furthest(values, alone[:, 0])
     reached = smallest <= smallest[0] * (1 + ROUNDING)
     return Tested(
         chosen=chosen,
@@ -131,6 +134,17 @@ def _ranked(
         share=float(share[chosen]),
         alone=tuple(alone[:, 0].tolist()),
     )
+
+
+def _furthest(values: FloatArray, alone: FloatArray) -> int:
+    """Of the statistics that no draw reaches, the one whose square most exceeds that of its draws.
+
+    Half the square of a standardised sum is about a log likelihood ratio, so that statistics of one
+    and of many degrees of freedom compare. One that is zero in every draw comes before all.
+    """
+    excess = values[:, 0] ** 2 - (values[:, 1:] ** 2).mean(axis=1)
+    excess[(values[:, 1:] == 0).all(axis=1)] = np.inf
+    return int(np.argmax(np.where(alone * values.shape[1] < 1.5, excess, -np.inf)))
 
 
 def _reached(values: FloatArray) -> FloatArray:
