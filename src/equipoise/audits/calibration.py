@@ -72,13 +72,14 @@ def calibration(
     tolerance
         How far expected outcome and score may be apart.
     method
-        ``"portfolio"``. For comparison: ``"cusum-published"``, the adaptive score CUSUM test of Feng
-        and others, ``"cusum"`` and ``"cusum-standardised"``, which allow for noise folds share,
-        ``"simple-score"``, ``"multicalibration"``, ``"chi-squared"`` with residual models;
+        ``"portfolio"``. For comparison: ``"cusum-published"``, the adaptive score CUSUM test of
+        Feng and others; ``"cusum"`` and ``"cusum-standardised"``, which allow for noise that folds
+        share; ``"simple-score"``, ``"multicalibration"``, ``"chi-squared"`` with residual models;
         ``"platt"``, ``"hosmer-lemeshow"`` along the score alone.
     models
         scikit-learn regressors (of the residual) and classifiers (of the label), a list or a
-        mapping from names; trees, boosted trees, forests and a kernel logistic regression by default.
+        mapping from names; a tree, boosted trees, forests and a kernel logistic regression by
+        default.
     folds
         Number of folds of methods that use them: each is tested by models fitted on the others.
     split

@@ -23,7 +23,7 @@ MAX_FEATURE_LEVELS = 100
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """One column of the matrix: a number, whether text has a level, or whether a number is missing."""
+    """A column of the matrix: a number, whether text has a level, whether a number is missing."""
 
     column: str
     level: str | bool | None = None
@@ -36,8 +36,8 @@ class Feature:
         if self.missing:
             # a number that is missing equals nothing, itself included
             here = low is not None
-            words = f"{self.column} is {'missing' if here else 'given'}"
-            return words, f"not ({name} == {name})" if here else f"{name} == {name}"
+            said = f"{self.column} is {'missing' if here else 'given'}"
+            return said, f"not ({name} == {name})" if here else f"{name} == {name}"
         if self.level is not None:
             sign = "is" if low is not None else "is not"
             equal = "==" if low is not None else "!="

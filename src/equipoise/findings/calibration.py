@@ -89,7 +89,7 @@ class ImportantColumn:
     column: str
     """The column."""
     drop: float
-    """How far the statistic drops when the column is permuted, or left out where nothing is learnt."""
+    """How far the statistic drops when the column is permuted, or left out if nothing is learnt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -254,7 +254,9 @@ def _telling(
     rows: AuditRows, outcome: Outcome, important: tuple[ImportantColumn, ...]
 ) -> list[str]:
     """The columns, beside the score, that tell the subgroup apart best."""
-    others = [line.column for line in important if line.drop > 0 and line.column in rows.columns[1:]]
+    others = [
+        line.column for line in important if line.drop > 0 and line.column in rows.columns[1:]
+    ]
     return others[:2]
 
 

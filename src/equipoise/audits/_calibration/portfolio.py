@@ -1,9 +1,9 @@
 """The portfolio: tests that look at all rows at once, beside subgroups learnt on half of them.
 
 Recalibration, a line in every input, scans of one column and of two need nothing learnt, so all
-rows test. Their p-values on shared draws are divided by shares, the smallest counts, and is compared
-with that of every draw: exact wherever the draws are. What residual models learnt on one half is
-tested on the other with draws of its own; both answers are put together by Bonferroni's inequality,
+rows test. Their p-values on shared draws are divided by shares, the smallest counts, and is
+compared with that of every draw: exact wherever the draws are. What residual models learnt is
+tested on the other half with draws of its own; both answers are put together by Bonferroni's inequality,
 so that nothing needs to be known of how they depend on each other.
 """
 
@@ -18,13 +18,13 @@ from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
 from equipoise.methods.cusum import Null, Partition, Side
 from equipoise.methods.cusum.testing import Statistic
 
-#: How much each test's p-value counts beside the others. A test of few degrees of freedom loses more
-#: power by a smaller share than a scan of thousands of sets, so it has a larger one.
+#: How much each test's p-value counts beside the others. A test of few degrees of freedom loses
+#: more power by a smaller share than a scan of thousands of sets, so it has a larger one.
 SHARES: Mapping[str, float] = {
-    "recalibration": 0.3,
+    "recalibration": 1.2,
     "line": 3.0,
-    "one column": 1.0,
-    "two columns": 0.7,
+    "one column": 0.7,
+    "two columns": 0.5,
     # no draw has such an outcome, so that a large share costs the others nothing
     "impossible": 10.0,
 }
@@ -127,9 +127,7 @@ def level_codes(rows: AuditRows, at: IntArray) -> IntArray:
     return np.where(inside.any(axis=1), inside.argmax(axis=1), len(at)).astype(np.int64)
 
 
-def words_of(
-    rows: AuditRows, sets: tuple[tuple[int, int], ...], parts: Sequence[Partition]
-) -> str:
+def words_of(rows: AuditRows, sets: tuple[tuple[int, int], ...], parts: Sequence[Partition]) -> str:
     """Sets of some columns in words."""
     return " and ".join(_set_words(rows, column, parts[column], s) for column, s in sets)
 
@@ -141,12 +139,12 @@ def _set_words(rows: AuditRows, column: int, part: Partition, number: int) -> st
     if feature.level is not None:
         level = int(part.singles[number - 2 * cuts]) if number >= 2 * cuts else number
         if level < len(at):
-            return rows.features[at[level]].rule(0.5, None)[0]
+            return str(rows.features[at[level]].rule(0.5, None)[0])
         return f"{feature.column} is missing"
     if number >= 2 * cuts:
         return f"{feature.column} is missing"
     cut = float(f"{part.cuts[number % cuts]:.6g}")
-    return feature.rule(*((None, cut) if number < cuts else (cut, None)))[0]
+    return str(feature.rule(*((None, cut) if number < cuts else (cut, None)))[0])
 
 
 def _impossible(null: Null, side: Side) -> Impossible | None:

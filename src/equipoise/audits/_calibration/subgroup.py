@@ -10,7 +10,7 @@ from equipoise.audits._calibration.rows import AuditRows, null_of
 from equipoise.cells.features import Feature
 from equipoise.findings.calibration import CurvePoint, ProfileLine, Rule
 from equipoise.methods import cusum
-from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
+from equipoise.methods.arrays import BoolArray, IntArray
 
 DEPTH = 3
 #: Fewer rows than this have no common description worth reading.
@@ -111,9 +111,7 @@ def curve_of(
     return points
 
 
-def curves_by_column(
-    rows: AuditRows, where: IntArray, columns: Sequence[str]
-) -> list[CurvePoint]:
+def curves_by_column(rows: AuditRows, where: IntArray, columns: Sequence[str]) -> list[CurvePoint]:
     """Calibration curves stratified by columns: thirds of a number, the commonest levels of text.
 
     As in Figure 5 of the appendix of Feng and others.

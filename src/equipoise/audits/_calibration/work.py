@@ -160,7 +160,6 @@ class Work:
                 self.step.add(len(columns))
         return drops
 
-
     def _left_out(self, outcome: Outcome) -> dict[str, float]:
         """How far the statistic drops when a column is not looked at."""
         rows, null, statistic = self.rows, outcome.null, outcome.statistic

@@ -94,9 +94,7 @@ def calibration_curves(records: Records, tolerance: float, *, title: str, subtit
 
     Each record has ``group``, ``n``, ``predicted`` and ``observed``.
     """
-    return styled(
-        _curves(records, tolerance).properties(width=WIDTH, height=320), title, subtitle
-    )
+    return styled(_curves(records, tolerance).properties(width=WIDTH, height=320), title, subtitle)
 
 
 def stratified_curves(records: Records, tolerance: float, *, title: str, subtitle: str) -> Any:

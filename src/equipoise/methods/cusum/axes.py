@@ -18,8 +18,8 @@ _INDEPENDENT = 1e-6
 class Axes:
     """The statistic: the length of the scores along uncorrelated axes, whichever way is worse.
 
-    Without a tolerance its square is the score test of a generalised linear model with these inputs, the
-    prediction as its offset.
+    Without a tolerance its square is the score test of a generalised linear model with these
+    inputs, the prediction as its offset.
     """
 
     weights: FloatArray

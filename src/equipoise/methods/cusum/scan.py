@@ -47,7 +47,7 @@ class Partition:
     @property
     def width(self) -> int:
         """How many bins there are."""
-        return self.sets.shape[1]
+        return int(self.sets.shape[1])
 
 
 def half_lines(
@@ -142,7 +142,9 @@ class _Block:
             (hi, lo), (near, far) = (high, low), (slice(0, a), slice(a, 2 * a))
             left, right = slice(0, b), slice(b, 2 * b)
             parts += [
-                (hi[x, left] + hi[y, right] + sign * (lo[x, right] + lo[y, left])).reshape(-1, lines)
+                (hi[x, left] + hi[y, right] + sign * (lo[x, right] + lo[y, left])).reshape(
+                    -1, lines
+                )
                 for x, y in ((near, far), (far, near))
             ]
         return np.concatenate(parts)
@@ -278,9 +280,7 @@ def scan(
     )
     measured = standard(found, null)
     asked = np.concatenate([block.asked(side) for block in blocks])
-    measured = dataclasses.replace(
-        measured, open=measured.open & asked, bonus=_bonus(found, null)
-    )
+    measured = dataclasses.replace(measured, open=measured.open & asked, bonus=_bonus(found, null))
     return dataclasses.replace(found, standard=measured) if measured.open.any() else None
 
 

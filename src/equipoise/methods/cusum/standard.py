@@ -132,7 +132,7 @@ def shape_of(null: Null) -> float:
     """Skewness of all residuals, or of the clusters' totals, about their mean."""
     middle = (null.observed[: len(null)] + null.observed[len(null) :]) / 2
     if null.cluster is not None:
-        middle = np.bincount(null.cluster, middle)
+        middle = np.asarray(np.bincount(null.cluster, middle), dtype=np.float64)
     about = middle - middle.mean()
     return float(_skewness(np.array([(about**3).mean()]), np.array([(about**2).mean()]))[0])
 

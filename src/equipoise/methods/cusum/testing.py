@@ -86,10 +86,11 @@ def run_test(
     Of several statistics the smallest p-value counts, and is compared with the smallest p-value of
     every draw. ``shares`` divide p-values first: a statistic with twice the share counts as much
     with a p-value twice as large; such statistics must be measured in standard deviations, since of
-    several that no draw reaches the one furthest beyond its draws is chosen. Where no draw reaches the observed statistics, ``finer`` times as
-    many are made; a p-value below 1 / (draws + 1) needs both counts, so it keeps its level.
-    ``block`` is how many draws are worked on at once; the answer does not depend on it. The seed is
-    copied, not consumed. ``progress`` is told how many draws are done, and may raise to stop.
+    several that no draw reaches the one furthest beyond its draws is chosen. Where no draw reaches
+    the observed statistics, ``finer`` times as many are made; a p-value below 1 / (draws + 1) needs
+    both counts, so it keeps its level. ``block`` is how many draws are worked on at once; the
+    answer does not depend on it. The seed is copied, not consumed. ``progress`` is told how many
+    draws are done, and may raise to stop.
     """
     found = _ranked(statistics, null, draws, seed, shares, block, progress)
     if finer > 1 and found.p * (draws + 1) < 1.5:
