@@ -3,8 +3,8 @@
 Recalibration, a line in every input, scans of one column and of two need nothing learnt, so all
 rows test. Their p-values on shared draws are divided by shares, the smallest counts, and is
 compared with that of every draw: exact wherever the draws are. What residual models learnt is
-tested on the other half with draws of its own; both answers are put together by Bonferroni's inequality,
-so that nothing needs to be known of how they depend on each other.
+tested on the other half with draws of its own; both answers are put together by Bonferroni's
+inequality, so that nothing needs to be known of how they depend on each other.
 """
 
 from collections.abc import Mapping, Sequence

@@ -112,7 +112,7 @@ def bent(z: FloatArray, skewness: FloatArray) -> FloatArray:
     To first order z − γ(z² − 1)/6, as Cornish and Fisher have it, which would turn back.
 
     >>> bent(np.array([0.0, 3.0]), np.array([0.0, 0.5])).round(3).tolist()
-    [0.0, 2.568]
+    [0.0, 2.569]
     """
     root = np.sqrt(np.maximum(1 + (2 / 3) * skewness * z, 0.0))
     return np.asarray(2 * z / (1 + root) + skewness / 6)
