@@ -62,7 +62,7 @@ def _row(world: str, worlds: int, folded: int) -> dict[str, Any]:
         "best": best,
         "behind": round(behind, 3),
         "monte_carlo_error": round(error, 3),
-        "agrees": bool(behind <= NEAR and power["portfolio"] > power["cusum"]),
+        "agrees": bool(behind <= NEAR + 1e-9 and power["portfolio"] > power["cusum"]),
     }
 
 

@@ -244,9 +244,9 @@ _ALL = (
         title="Strong calibration",
         question="Are there people for whom predicted risks are systematically wrong?",
         computed=(
-            "Residuals are added up in many ways: along the score, along a line in every input, over "
-            "half-lines, levels and corners of the columns, and where models suspect something that "
-            "have learnt on half of the rows and are tested on the other. If some group is poorly "
+            "Residuals are added up in many ways: along the score, along a line in every input, "
+            "over half-lines, levels and corners of the columns, and where models that have learnt "
+            "on half of the rows suspect something in the other half. If some group is poorly "
             "calibrated, one of these sums is larger than chance makes any of them."
         ),
         reading=(
