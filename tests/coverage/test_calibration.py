@@ -64,7 +64,7 @@ def test_false_alarms_in_48_segments() -> None:
 @pytest.mark.slow
 def test_folds_without_a_correction_would_be_caught() -> None:
     published = p_values("segments", WORLDS, N, tolerance=0.0, method="cusum-published")
-    corrected = p_values("segments", WORLDS, N, tolerance=0.0)
+    corrected = p_values("segments", WORLDS, N, tolerance=0.0, method="cusum")
     assert (published <= 0.1).sum() > (corrected <= 0.1).sum()
 
 

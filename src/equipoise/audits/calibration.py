@@ -1,17 +1,26 @@
 """`calibration`: whether a model is reliable for everyone, in subgroups nobody named as well."""
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
 
-from equipoise._rng import Rng, seed_of
+from equipoise._rng import Rng, Seed, seed_of
 from equipoise._validate import known_keywords
+from equipoise.audits._calibration.classes import class_family
 from equipoise.audits._calibration.finding import finding_of
 from equipoise.audits._calibration.named_tests import CalibrationTest, Options, options_of
-from equipoise.audits._calibration.residual_models import Candidate, Part, as_pool, default_pool
+from equipoise.audits._calibration.residual_models import (
+    Candidate,
+    Part,
+    as_pool,
+    default_pool,
+    portfolio_pool,
+)
 from equipoise.audits._calibration.rows import AuditRows, pull_audit_rows
 from equipoise.audits._calibration.work import Steps, Work, streams
 from equipoise.audits._progress import Progress, progress_bar
+from equipoise.audits._trail_checks import rows_alone
 from equipoise.errors import ClaimError, OptionError
 from equipoise.findings.calibration import Calibration
 from equipoise.methods import cusum
@@ -27,7 +36,7 @@ def calibration(
     level: float = 0.90,
     side: Literal["both", "under", "over"] = "both",
     tolerance: float = 0.05,
-    method: str = "cusum",
+    method: str = "portfolio",
     models: Any = None,
     folds: int = 4,
     split: float | None = None,
@@ -36,23 +45,26 @@ def calibration(
     draws: int = 1000,
     importance: int = 2,
     sample: int | None = None,
+    classes: Mapping[Any, str] | None = None,
+    numeric: bool = False,
     rng: Rng = None,
     progress: Progress = None,
 ) -> Calibration:
     """Test whether any subgroup, known or unknown, is miscalibrated by more than a tolerance.
 
-    Residual models learn from some of the rows where outcomes differ from scores; on the other
-    rows, ordered by what the models predict, scores are added up. The largest sum over all models
-    and thresholds is compared with draws from the worst model that is still within the tolerance.
+    Several tests look in different ways: along the score, along a line in every input, at every
+    half-line and level of one column and of two, and at what residual models have learnt on half of
+    the rows. All are compared with draws from the worst model that is still within the tolerance.
 
     Parameters
     ----------
     trail
         The audit trail, with a label and a score. Labels 0 and 1 need scores between 0 and 1; with
-        other numbers as labels, the score is a prediction of their mean.
+        other numbers as labels, the score is a prediction of their mean. Weights and clusters are
+        taken by the default method.
     features
         Columns by which subgroups may be described, numbers or text; the trail's attributes by
-        default. The score is always used as well.
+        default. The score is always used as well. Where a value is missing, that is a subgroup.
     level
         Confidence level: without any violation, one is declared with a chance of 1 - level at most.
     side
@@ -60,18 +72,19 @@ def calibration(
     tolerance
         How far expected outcome and score may be apart.
     method
-        ``"cusum"``, or ``"cusum-standardised"`` for standardised sums alone, or
-        ``"cusum-published"`` for raw ones that do not allow for noise folds share. For comparison:
-        ``"simple-score"``, ``"multicalibration"``, ``"chi-squared"`` with residual models;
+        ``"portfolio"``. For comparison: ``"cusum-published"``, the adaptive score CUSUM test of
+        Feng and others; ``"cusum"`` and ``"cusum-standardised"``, which allow for noise that folds
+        share; ``"simple-score"``, ``"multicalibration"``, ``"chi-squared"`` with residual models;
         ``"platt"``, ``"hosmer-lemeshow"`` along the score alone.
     models
         scikit-learn regressors (of the residual) and classifiers (of the label), a list or a
-        mapping from names; forests and kernel logistic regressions by default.
+        mapping from names; a tree, boosted trees, forests and a kernel logistic regression by
+        default.
     folds
-        Number of folds: each is tested by models fitted on the others.
+        Number of folds of methods that use them: each is tested by models fitted on the others.
     split
-        Instead of folds, the share of the rows to fit on; only the rest is tested. Exact in
-        samples of any size, with less power.
+        The share of the rows that models are fitted on, half by default; what they learnt is tested
+        on the rest. With a method that uses folds, one split instead of them.
     min_prevalence
         Look only at subgroups with more than this share of the rows; 0.02 by default, 0 as
         published.
@@ -80,9 +93,15 @@ def calibration(
     draws
         Monte-Carlo draws.
     importance
-        How often each column is permuted to see what the statistic owes to it; 0 leaves it out.
+        How often each column is permuted to see what the statistic owes to it, where residual
+        models found the subgroup; 0 leaves it out.
     sample
         Audit at most so many rows, drawn at random.
+    classes
+        For labels of more than two values, from each class to the column with its scores. Each
+        class is tested against the rest, all in one family.
+    numeric
+        Whether labels of a few whole numbers are a quantity, whose mean the score predicts.
     rng, progress
         As in `certify`.
 
@@ -112,10 +131,29 @@ def calibration(
         draws=draws,
         importance=importance,
         sample=sample,
+        numeric=numeric,
     )
     seed = seed_of(rng)
+    if classes is None:
+        return _audit(trail, features, models, options, seed, progress)
+    return class_family(
+        trail,
+        classes,
+        options,
+        lambda one, narrower: _audit(one, features, models, narrower, seed, progress),
+    )
+
+
+def _audit(
+    trail: Trail, features: Any, models: Any, options: Options, seed: Seed, progress: Progress
+) -> Calibration:
+    """The audit of one label and one score."""
+    if not options.test.portfolio:
+        rows_alone(trail, f"The method {options.method!r} counts independent rows")
     drawn, shuffled, fitted, tested, permuted = streams(seed.sequence, 5)
-    rows = pull_audit_rows(trail, features, options.sample, drawn, seed.number)
+    rows = pull_audit_rows(
+        trail, features, options.sample, drawn, seed.number, numeric=options.numeric
+    )
     pool = _pool(options.test, models, rows)
     parts = _parts(options, rows, shuffled)
     total = _steps(pool, parts, rows, options)
@@ -133,7 +171,8 @@ def _pool(test: CalibrationTest, models: Any, rows: AuditRows) -> list[Candidate
             raise OptionError("This method looks along the score alone and takes no models=….")
         return []
     if models is None:
-        return default_pool(rows.matrix.shape[1], rows.binary)
+        make = portfolio_pool if test.portfolio else default_pool
+        return make(rows.matrix.shape[1], rows.binary)
     return as_pool(models, rows.binary)
 
 
@@ -142,13 +181,23 @@ def _parts(options: Options, rows: AuditRows, seed: np.random.SeedSequence) -> l
     if not options.test.adaptive:
         return []
     if options.split is not None:
-        fit = cusum.split_rows(n, options.split, rng)
+        fit = _fitted_on(rows, options.split, rng)
+        if options.test.portfolio and min(int(fit.sum()), int((~fit).sum())) < 2:
+            # too few rows to learn from and to test; the other tests need all of them anyway
+            return []
         _check_size(n, min(int(fit.sum()), int((~fit).sum())), "a split")
         return [Part(fit=fit, test=~fit)]
     _check_size(n, n // options.folds, f"{options.folds} folds")
     fold = cusum.stratified_folds(_strata(rows), options.folds, rng)
     masks: list[BoolArray] = [fold == k for k in range(options.folds)]
     return [Part(fit=~mask, test=mask) for mask in masks]
+
+
+def _fitted_on(rows: AuditRows, share: float, rng: np.random.Generator) -> BoolArray:
+    """Rows to learn from; a cluster is never on both sides."""
+    if rows.cluster is None:
+        return cusum.split_rows(len(rows), share, rng)
+    return cusum.split_rows(int(rows.cluster.max()) + 1, share, rng)[rows.cluster]
 
 
 def _strata(rows: AuditRows) -> FloatArray:
@@ -167,4 +216,5 @@ def _check_size(rows: int, smallest: int, into: str) -> None:
 def _steps(pool: list[Candidate], parts: list[Part], rows: AuditRows, options: Options) -> int:
     """Steps of an audit: fits, predictions, draws, permuted columns."""
     permuted = options.importance * len(rows.columns) if pool else 0
-    return 2 * len(pool) * len(parts) + options.draws + permuted
+    tests = 2 if options.test.portfolio and parts else 1
+    return 2 * len(pool) * len(parts) + tests * options.draws + permuted

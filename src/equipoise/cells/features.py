@@ -8,8 +8,10 @@ import numpy as np
 
 from equipoise._codec import canonical
 from equipoise._validate import columns_named
+from equipoise.cells.merge import cluster_codes
 from equipoise.cells.query import Query
 from equipoise.cells.sampling import fetch_rows
+from equipoise.cells.scan import plain_keys
 from equipoise.claims.metric import Metric
 from equipoise.errors import ClaimError
 from equipoise.methods.arrays import AnyArray, BoolArray, FloatArray, IntArray
@@ -21,14 +23,21 @@ MAX_FEATURE_LEVELS = 100
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """One column of the matrix: a number, or whether a text column has a certain level."""
+    """A column of the matrix: a number, whether text has a level, whether a number is missing."""
 
     column: str
     level: str | bool | None = None
+    missing: bool = False
+    """Whether it says that the column's number is missing."""
 
     def rule(self, low: float | None, high: float | None) -> tuple[str, str]:
         """In words and as a formula: the feature lies above ``low`` and not above ``high``."""
         name = f"column({self.column!r})"
+        if self.missing:
+            # a number that is missing equals nothing, itself included
+            here = low is not None
+            said = f"{self.column} is {'missing' if here else 'given'}"
+            return said, f"not ({name} == {name})" if here else f"{name} == {name}"
         if self.level is not None:
             sign = "is" if low is not None else "is not"
             equal = "==" if low is not None else "!="
@@ -61,6 +70,8 @@ class FeatureRows:
     """Rows left out because a number was missing, by reason."""
     left: int = 0
     """Rows that were not fetched, since a sample was asked for."""
+    cluster: IntArray | None = None
+    """Number of each row's cluster, in the order of their names, if the trail has clusters."""
 
 
 def pull_features(
@@ -70,16 +81,21 @@ def pull_features(
     *,
     sample: int | None = None,
     seed: np.random.SeedSequence | None = None,
+    needed: Sequence[str] | None = None,
 ) -> FeatureRows:
     """The rows of a metric with the named columns as features.
 
-    With ``sample``, at least about as many rows come, of which the caller draws the sample.
+    With ``sample``, at least about as many rows come, of which the caller draws the sample. Rows
+    without a number of the columns ``needed``, all of them unless told, are left out; where another
+    number is missing, the median stands in and a feature says so.
     """
     chosen = [trail.attribute(name) for name in columns_named("features", names)]
     if not chosen:
         raise ClaimError("At least one feature is needed.")
     query = Query(trail, (), (metric,))
     columns = {f"feature{i}": trail.key(name) for i, name in enumerate(chosen)}
+    if trail.roles.cluster is not None:
+        columns["cluster"] = trail.key(trail.roles.cluster)
     fetched = fetch_rows(query, columns, sample=sample, seed=seed)
     table = fetched.table
     if len(table["value"]) == 0:
@@ -87,7 +103,14 @@ def pull_features(
     count = table["count"].astype(np.int64) if "count" in table else _ones(table["value"])
     weight = table["weight"].astype(np.float64) if "weight" in table else None
     parts = [_encode(name, table[f"feature{i}"]) for i, name in enumerate(chosen)]
+    if needed is not None:
+        parts = [part if part[1][0].column in needed else _filled(*part) for part in parts]
     known, missing = _complete(chosen, [part[0] for part in parts], count)
+    cluster = cluster_codes(plain_keys(table["cluster"])) if "cluster" in table else None
+    if cluster is not None:
+        # the rows that have none were counted where cells were
+        known &= cluster >= 0
+        cluster = np.unique(cluster[known], return_inverse=True)[1].reshape(-1).astype(np.int64)
     return FeatureRows(
         value=table["value"].astype(np.float64)[known],
         weight=np.ones(int(known.sum())) if weight is None else weight[known],
@@ -96,6 +119,7 @@ def pull_features(
         features=tuple(feature for part in parts for feature in part[1]),
         missing=missing,
         left=fetched.left,
+        cluster=cluster,
     )
 
 
@@ -140,6 +164,16 @@ def _encode(name: str, column: AnyArray) -> tuple[FloatArray, list[Feature]]:
         )
     matrix = np.array([[float(value == level) for level in levels] for value in values])
     return matrix, [Feature(name, level) for level in levels]
+
+
+def _filled(matrix: FloatArray, features: list[Feature]) -> tuple[FloatArray, list[Feature]]:
+    """Numbers that are missing become the median, and a second column says where."""
+    gone = np.isnan(matrix).any(axis=1)
+    if not gone.any():
+        return matrix, features
+    middle = float(np.median(matrix[~gone])) if not gone.all() else 0.0
+    filled = np.column_stack([np.where(gone, middle, matrix[:, 0]), gone.astype(np.float64)])
+    return filled, [*features, Feature(features[0].column, missing=True)]
 
 
 def _complete(

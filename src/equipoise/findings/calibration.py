@@ -7,6 +7,7 @@ from equipoise.findings.charts.calibration import (
     calibration_curves,
     control_chart,
     importance_chart,
+    stratified_curves,
 )
 from equipoise.findings.finding import Finding
 from equipoise.findings.rows import Group
@@ -28,6 +29,13 @@ class CalibratedGroup(Group):
     """Mean score."""
     disparity: float
     """Observed minus predicted."""
+    direction: str | None = None
+    """``under`` or ``over`` for a part of the subgroup that was searched for; None for others."""
+    shrunken: float | None = None
+    """The disparity less what a search finds where there is nothing; None where none was made."""
+    least: float | None = None
+    """The smallest disparity compatible with these rows, all other sets that were looked at allowed
+    for; None where the set was not found by a scan, or nothing is declared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +89,7 @@ class ImportantColumn:
     column: str
     """The column."""
     drop: float
-    """How far the statistic drops when the column is permuted."""
+    """How far the statistic drops when the column is permuted, or left out if nothing is learnt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +104,34 @@ class CurvePoint:
     """Their mean score."""
     observed: float
     """Their mean outcome."""
+    column: str | None = None
+    """The column by which rows were divided, if by one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComponentTest:
+    """One test of the portfolio, on its own."""
+
+    name: str
+    """Its name."""
+    words: str
+    """What it looks for."""
+    p: float
+    """Its p-value, no other test allowed for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassTest:
+    """One class against the rest."""
+
+    label: str
+    """The class."""
+    score: str
+    """The column with its scores."""
+    p: float
+    """Its p-value, all classes allowed for."""
+    verdict: Verdict
+    """``shown not`` if a violation is declared for this class."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,22 +180,37 @@ class Calibration(Finding):
     models: tuple[str, ...]
     """The residual models."""
     model: str | None
-    """The one that found the subgroup; None if there is none."""
+    """The one that found the subgroup; None if none did."""
+    component: str | None
+    """The test of the portfolio that found the subgroup; None for other methods."""
+    components: tuple[ComponentTest, ...]
+    """The tests of the portfolio."""
     rules: tuple[Rule, ...]
     """The detected subgroup in words."""
     profile: tuple[ProfileLine, ...]
     """Its worst members beside everybody."""
     paths: tuple[ControlPath, ...]
     """The lines of the control chart."""
+    path_critical: float | None
+    """The value that these lines must exceed."""
     importance: tuple[ImportantColumn, ...]
     """What the statistic owes to each column, the most important first."""
     curves: tuple[CurvePoint, ...]
     """Calibration curves of the subgroup and the rest."""
+    column_curves: tuple[CurvePoint, ...]
+    """Calibration curves in strata of the columns that tell the subgroup apart best."""
+    classes: tuple[ClassTest, ...]
+    """The classes, where there are more than two; all else is about the one with the smallest p."""
+
+    @property
+    def parts(self) -> tuple[CalibratedGroup, ...]:
+        """The detected subgroup, each direction apart, the worse one first."""
+        return tuple(row for row in self.rows if row.direction is not None)
 
     @property
     def subgroup(self) -> CalibratedGroup | None:
-        """The detected subgroup; None if no sum of scores is positive."""
-        return self.rows[0] if self.model is not None else None
+        """The worse part of the detected subgroup; None if no sum of scores is positive."""
+        return self.parts[0] if self.parts else None
 
     @property
     def conclusion(self) -> Verdict | None:
@@ -171,6 +222,7 @@ class Calibration(Finding):
         source = self.provenance
         return (
             self._verdict_sentence(),
+            *self._class_sentences(),
             *self._subgroup_sentences(),
             *self._importance_sentence(),
             self._method_sentence(),
@@ -187,19 +239,19 @@ class Calibration(Finding):
                 for path in self.paths
                 for x, y in zip(path.share, path.value, strict=True)
             ],
-            self.critical,
-            None if self.subgroup is None else (self.model, self.subgroup.share),
+            self.path_critical,
+            None if self.model is None else (self.model, sum(part.share for part in self.parts)),
             unit=_UNITS[self.scale],
             title=f"Control chart: is the model off by more than {self._limit()} somewhere?",
             subtitle=f"above the dashed line, p is below {1 - self.level:.2g} (p = {self.p:.2g})",
         )
 
     def plot_importance(self) -> Any:
-        """How far the statistic drops when each column is permuted."""
+        """How far the statistic drops when each column is permuted, or left out of a scan."""
         return importance_chart(
             [{"column": line.column, "drop": line.drop} for line in self.importance],
             title="What the detected subgroup owes to each column",
-            subtitle="drop of the test statistic when the column is permuted",
+            subtitle="drop of the test statistic without the column",
         )
 
     def plot_calibration(self) -> Any:
@@ -212,6 +264,24 @@ class Calibration(Finding):
             self.tolerance,
             title="Predicted and observed outcomes",
             subtitle="the subgroup was chosen on these rows, which exaggerates its distance",
+        )
+
+    def plot_columns(self) -> Any:
+        """Calibration curves in strata of the columns that tell the subgroup apart best."""
+        return stratified_curves(
+            [
+                {
+                    "column": x.column,
+                    "group": x.group,
+                    "n": x.n,
+                    "predicted": x.predicted,
+                    "observed": x.observed,
+                }
+                for x in self.column_curves
+            ],
+            self.tolerance,
+            title="Predicted and observed outcomes by the columns that matter most",
+            subtitle="the dashed line is a calibrated score, the band its tolerance",
         )
 
     def _limit(self) -> str:
@@ -229,30 +299,44 @@ class Calibration(Finding):
             "that the model is reliable for everyone."
         )
 
-    def _subgroup_sentences(self) -> list[str]:
-        group = self.subgroup
-        if group is None:
+    def _class_sentences(self) -> list[str]:
+        if not self.classes:
             return []
-        declared = self.verdict is Verdict.SHOWN_NOT
-        name = "The subgroup detected" if declared else "The most suspicious subgroup"
-        # The subgroup was chosen for its distance on these very rows, so that is never told bare.
-        said = [
-            f"{name} holds {plural(group.n, 'row')} ({percent(group.share)} of those tested): "
-            f"predicted {amount(group.target, self.share)}, observed "
-            f"{amount(group.value, self.share)} "
-            f"({difference(group.disparity, self.share)}, exaggerated by the search)."
-        ]
-        # Its two directions are rows of their own only where it has both.
-        parts = self.rows[1:3] if len(self.rows) > 3 else ()
-        said += [
-            f"Of these, {plural(part.n, 'row')} {part.group.removeprefix('its members ')}: "
-            f"predicted {amount(part.target, self.share)}, "
-            f"observed {amount(part.value, self.share)}."
-            for part in parts
-        ]
+        shown = [line.label for line in self.classes if line.verdict is Verdict.SHOWN_NOT]
+        first = min(self.classes, key=lambda line: line.p).label
+        said = f"Each of {len(self.classes)} classes was tested against the rest, in one family"
+        found = f"a violation is declared for {', '.join(shown)}" if shown else "none is declared"
+        return [f"{said}: {found}. What follows is about {first}."]
+
+    def _subgroup_sentences(self) -> list[str]:
+        """What was found, one direction at a time: where, how many, and by how much."""
+        said = [self._part_sentence(part) for part in self.parts]
         return said + [self._rule_sentence(rule) for rule in self.rules[:4]]
 
+    def _part_sentence(self, part: CalibratedGroup) -> str:
+        declared = self.verdict is Verdict.SHOWN_NOT
+        name = "detected" if declared else "most suspicious"
+        what = "risk" if self.share else "outcome"
+        how = (
+            f"observed {amount(part.value, self.share)}, predicted "
+            f"{amount(part.target, self.share)}"
+        )
+        # It was chosen for its distance on these very rows, so that is never told bare.
+        honest = [f"{difference(part.disparity, self.share)} as seen"]
+        if part.shrunken is not None:
+            about = difference(part.shrunken, self.share)
+            honest.append(f"about {about} when the search is allowed for")
+        if part.least is not None:
+            honest.append(f"at least {unsigned(abs(part.least), self.share)} at this level")
+        return (
+            f"{what.capitalize()} is {part.direction}-estimated in the {name} subgroup of "
+            f"{plural(part.n, 'row')} ({percent(part.share)} of those tested): {how} "
+            f"({'; '.join(honest)})."
+        )
+
     def _rule_sentence(self, rule: Rule) -> str:
+        if rule.inside == rule.covers == 1.0:
+            return f"{rule.direction.capitalize()}-estimated where {rule.words}."
         return (
             f"Roughly, {rule.direction}-estimated where {rule.words} "
             f"({plural(rule.n, 'row')}; {percent(rule.inside, 0)} of them belong to the subgroup, "
@@ -271,4 +355,6 @@ class Calibration(Finding):
                 f"{self.folds} folds" if self.folds else f"a split at {percent(self.split or 0, 0)}"
             )
             how = f"{plural(len(self.models), 'residual model')}, {part}"
-        return f"Tested by the {self.method_words} ({how}; {self.reason})."
+        found = [x.words for x in self.components if x.name == self.component]
+        most = f" The test that says most: {found[0]}." if found else ""
+        return f"Tested by the {self.method_words} ({how}; {self.reason}).{most}"

@@ -244,9 +244,10 @@ _ALL = (
         title="Strong calibration",
         question="Are there people for whom predicted risks are systematically wrong?",
         computed=(
-            "On one part of the rows models learn where residuals might be large. The other part "
-            "is put in that order, and a running sum of its residuals is watched: if some group is "
-            "poorly calibrated, the sum rises further than it would by chance."
+            "Residuals are added up in many ways: along the score, along a line in every input, "
+            "over half-lines, levels and corners of the columns, and where models that have learnt "
+            "on half of the rows suspect something in the other half. If some group is poorly "
+            "calibrated, one of these sums is larger than chance makes any of them."
         ),
         reading=(
             "A small p-value shows that some group is miscalibrated by more than the tolerance. No "

@@ -1,18 +1,28 @@
 """From a tested statistic to a finding: verdict, subgroup, charts."""
 
+import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from equipoise.audits._calibration.named_tests import WORDS, Options
+from equipoise.audits._calibration.portfolio import COMPONENTS, LEARNT_SHARE, words_of
 from equipoise.audits._calibration.residual_models import Fitted
 from equipoise.audits._calibration.rows import AuditRows
-from equipoise.audits._calibration.subgroup import curve_of, profile_of, rules_of
+from equipoise.audits._calibration.subgroup import (
+    curve_of,
+    curves_by_column,
+    least_disparity,
+    profile_of,
+    rules_of,
+)
 from equipoise.audits._fields import finite, independent
 from equipoise.findings.calibration import (
     CalibratedGroup,
     Calibration,
+    ComponentTest,
     ControlPath,
     CurvePoint,
     ImportantColumn,
@@ -20,12 +30,14 @@ from equipoise.findings.calibration import (
 )
 from equipoise.findings.verdict import Verdict
 from equipoise.methods import cusum
-from equipoise.methods.arrays import BoolArray, IntArray
-from equipoise.methods.cusum import Null, Tested
+from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
+from equipoise.methods.cusum import Null, Piece, Tested
+from equipoise.methods.cusum.testing import Statistic
 
 #: Points of a control chart's line.
 CHART_POINTS = 150
-SUBGROUP, REST = "the detected subgroup", "everyone else"
+UNDER, OVER = "thought under-estimated", "thought over-estimated"
+SUBGROUP, REST, EVERYONE = "the detected subgroup", "everyone else", "everyone tested"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -34,7 +46,7 @@ class Outcome:
 
     found: Tested
     """The statistic, its p-value and the best subgroup, by position among the tested rows."""
-    statistic: cusum.Cusum | cusum.Binned
+    statistic: Statistic
     """The statistic that says most."""
     scale: cusum.Scale
     """How its sums are made comparable."""
@@ -44,11 +56,46 @@ class Outcome:
     """Which rows were tested."""
     fitted: Fitted | None
     """The residual models, if the method uses any."""
+    component: str | None = None
+    """The test of the portfolio that says most."""
+    components: tuple[tuple[str, float], ...] = ()
+    """Tests of the portfolio, each with its own p-value."""
+    part: float = 1.0
+    """The part of the error that these tests have."""
+    learnt: "Outcome | None" = None
+    """What residual models gave, where other tests say more."""
+
+    @property
+    def p(self) -> float:
+        """The p-value, all other tests allowed for."""
+        return min(1.0, self.found.p / self.part)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the residual models."""
-        return () if self.fitted is None else self.fitted.names
+        models = self if self.fitted is not None or self.learnt is None else self.learnt
+        return () if models.fitted is None else models.fitted.names
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The parts of the subgroup, by position among the tested rows."""
+        return () if self.found.best is None else self.found.best.pieces
+
+    def critical(self, level: float) -> float:
+        """The value that the statistic must exceed."""
+        return self.found.critical((1 - level) * self.part)
+
+
+def combined(whole: Outcome, learnt: Outcome | None) -> Outcome:
+    """Tests on all rows and what models learnt, by Bonferroni's inequality."""
+    if learnt is None:
+        return whole
+    parts = (
+        dataclasses.replace(whole, part=1 - LEARNT_SHARE, learnt=learnt),
+        dataclasses.replace(learnt, part=LEARNT_SHARE),
+    )
+    every = (*whole.components, *learnt.components)
+    return dataclasses.replace(min(parts, key=lambda part: part.p), components=every)
 
 
 def finding_of(
@@ -58,69 +105,90 @@ def finding_of(
     found, where = outcome.found, np.flatnonzero(outcome.tested)
     members = np.zeros(0, dtype=np.int64) if found.best is None else where[found.best.members]
     signs = _signs(outcome, rows)
+    important = tuple(
+        ImportantColumn(column=name, drop=drop)
+        for name, drop in sorted(drops.items(), key=lambda item: -item[1])
+    )
     return Calibration(
         claim=_claim(rows, options),
         question=_question(rows, options),
         guarantee=_guarantee(rows, options),
         assumptions=_assumptions(rows, options),
         provenance=rows.provenance,
-        rows=tuple(_groups(rows, where, members, signs)),
+        rows=tuple(_groups(rows, options, outcome, signs)),
         tolerance=options.tolerance,
         side=str(options.side),
         level=options.level,
-        verdict=Verdict.SHOWN_NOT if found.p <= 1 - options.level + 1e-12 else Verdict.UNDETERMINED,
-        p=found.p,
+        verdict=verdict_of(outcome.p, options.level),
+        p=outcome.p,
         statistic=found.statistic,
-        critical=finite(found.critical(1 - options.level)),
+        critical=finite(outcome.critical(options.level)),
         reason=_reason(outcome),
         method=options.method,
         method_words=WORDS[options.method],
         scale=str(outcome.scale),
         min_prevalence=options.test.prevalence(options.least, outcome.scale),
         folds=_folds(options),
-        split=options.split if options.test.adaptive else None,
+        split=options.split if options.test.adaptive and outcome.names else None,
         draws=options.draws,
         tested=where.size,
         share=rows.binary,
         models=outcome.names,
-        model=None if found.best is None else _model_name(outcome, found.best.model),
-        rules=tuple(_rules(rows, members, signs)),
+        model=_model(outcome),
+        component=outcome.component if members.size else None,
+        components=tuple(
+            ComponentTest(name=name, words=COMPONENTS[name], p=p) for name, p in outcome.components
+        ),
+        rules=tuple(_rules(rows, outcome, signs)),
         profile=tuple(profile_of(rows, members)) if members.size else (),
         paths=tuple(_paths(outcome)),
-        importance=tuple(
-            ImportantColumn(column=name, drop=drop)
-            for name, drop in sorted(drops.items(), key=lambda item: -item[1])
-        ),
+        path_critical=_path_critical(outcome, options.level),
+        importance=important,
         curves=tuple(_curves(rows, where, members)),
+        column_curves=tuple(curves_by_column(rows, where, _telling(rows, outcome, important))),
+        classes=(),
     )
+
+
+def verdict_of(p: float, level: float) -> Verdict:
+    """A violation is shown, or nothing is."""
+    return Verdict.SHOWN_NOT if p <= 1 - level + 1e-12 else Verdict.UNDETERMINED
 
 
 def _signs(outcome: Outcome, rows: AuditRows) -> IntArray:
     """+1 where the detected subgroup is thought under-estimated, −1 where over-estimated."""
-    signs = np.zeros(len(rows), dtype=np.int64)
-    best = outcome.found.best
-    if best is not None and isinstance(outcome.statistic, cusum.Cusum):
-        weights = outcome.statistic.weights[best.model, best.members]
-        signs[np.flatnonzero(outcome.tested)[best.members]] = np.sign(weights)
+    signs, where = np.zeros(len(rows), dtype=np.int64), np.flatnonzero(outcome.tested)
+    for piece in outcome.pieces:
+        signs[where[piece.members]] = piece.sign
     return signs
 
 
 def _groups(
-    rows: AuditRows, where: IntArray, members: IntArray, signs: IntArray
+    rows: AuditRows, options: Options, outcome: Outcome, signs: IntArray
 ) -> list[CalibratedGroup]:
-    rest = np.setdiff1d(where, members)
-    groups = [(SUBGROUP, members), (REST, rest), ("everyone tested", where)]
-    both = (signs > 0).any() and (signs < 0).any()
-    if both:
-        groups[1:1] = [
-            ("its members thought under-estimated", np.flatnonzero(signs > 0)),
-            ("its members thought over-estimated", np.flatnonzero(signs < 0)),
-        ]
-    return [_group(rows, name, chosen, where.size) for name, chosen in groups if chosen.size]
+    """One line for each direction, never both in one; then everyone else, and all."""
+    where = np.flatnonzero(outcome.tested)
+    groups = []
+    for name, way, direction in ((UNDER, 1, "under"), (OVER, -1, "over")):
+        chosen = np.flatnonzero(signs == way)
+        if chosen.size:
+            group = _group(rows, name, chosen, where.size)
+            groups.append(
+                dataclasses.replace(
+                    group,
+                    direction=direction,
+                    shrunken=_shrunken(group.disparity, way * options.tolerance, outcome),
+                    least=_least(rows, chosen, way, options, outcome),
+                )
+            )
+    groups.sort(key=lambda group: -abs(group.disparity) * np.sqrt(group.n))
+    rest = where[signs[where] == 0]
+    others = [(REST, rest), (EVERYONE, where)]
+    return [*groups, *(_group(rows, name, some, where.size) for name, some in others if some.size)]
 
 
 def _group(rows: AuditRows, name: str, chosen: IntArray, tested: int) -> CalibratedGroup:
-    value, target = float(rows.outcome[chosen].mean()), float(rows.score[chosen].mean())
+    value, target = _mean(rows, rows.outcome, chosen), _mean(rows, rows.score, chosen)
     return CalibratedGroup(
         group=name,
         where={},
@@ -132,40 +200,110 @@ def _group(rows: AuditRows, name: str, chosen: IntArray, tested: int) -> Calibra
     )
 
 
-def _rules(rows: AuditRows, members: IntArray, signs: IntArray) -> list[Rule]:
-    if not members.size:
+def _mean(rows: AuditRows, values: FloatArray, chosen: IntArray) -> float:
+    weight = None if rows.weight is None else rows.weight[chosen]
+    return float(np.average(values[chosen], weights=weight))
+
+
+def _shrunken(disparity: float, edge: float, outcome: Outcome) -> float:
+    """The disparity less what the search alone would have found beyond the edge.
+
+    James and Stein's factor, with the median of the draws for what chance gives.
+    """
+    chance, found = float(np.median(outcome.found.drawn)), outcome.found.statistic
+    power = 2 if outcome.scale is cusum.Scale.STANDARD else 1
+    left = 1 - min(1.0, max(0.0, chance / found)) ** power if found > 0 else 0.0
+    beyond = disparity - edge
+    # what lies within the tolerance was not searched for
+    return edge + left * beyond if beyond * np.sign(edge or disparity) > 0 else disparity
+
+
+def _least(
+    rows: AuditRows, chosen: IntArray, way: int, options: Options, outcome: Outcome
+) -> float | None:
+    """The smallest disparity that a scan of this level allows the set it found; None if no scan."""
+    critical = outcome.critical(options.level)
+    if not isinstance(outcome.statistic, cusum.Scan) or len(outcome.pieces) > 1:
+        return None
+    if not np.isfinite(critical) or outcome.found.statistic <= critical:
+        return None
+    ahead = 0.0 if outcome.found.best is None else outcome.found.best.bonus
+    return least_disparity(rows, chosen, way, options.tolerance, critical - ahead)
+
+
+def _rules(rows: AuditRows, outcome: Outcome, signs: IntArray) -> list[Rule]:
+    if isinstance(outcome.statistic, cusum.Scan):
+        partitions = list(outcome.statistic.partitions)
+        return [_exact_rule(rows, piece, partitions) for piece in outcome.pieces]
+    if not outcome.pieces:
         return []
     return [*rules_of(rows, signs > 0, "under"), *rules_of(rows, signs < 0, "over")]
 
 
+def _exact_rule(rows: AuditRows, piece: Piece, partitions: Sequence[cusum.Partition]) -> Rule:
+    return Rule(
+        words=words_of(rows, piece.sets, partitions),
+        direction="under" if piece.sign > 0 else "over",
+        n=piece.members.size,
+        inside=1.0,
+        covers=1.0,
+    )
+
+
+def _telling(
+    rows: AuditRows, outcome: Outcome, important: tuple[ImportantColumn, ...]
+) -> list[str]:
+    """The columns, beside the score, that tell the subgroup apart best."""
+    others = [
+        line.column for line in important if line.drop > 0 and line.column in rows.columns[1:]
+    ]
+    return others[:2]
+
+
 def _curves(rows: AuditRows, where: IntArray, members: IntArray) -> list[CurvePoint]:
     if not members.size:
-        return curve_of(rows.score[where], rows.outcome[where], "everyone tested")
+        return curve_of(rows, where, EVERYONE)
     rest = np.setdiff1d(where, members)
-    return [
-        *curve_of(rows.score[members], rows.outcome[members], SUBGROUP),
-        *curve_of(rows.score[rest], rows.outcome[rest], REST),
-    ]
+    return [*curve_of(rows, members, SUBGROUP), *curve_of(rows, rest, REST)]
+
+
+def _charted(outcome: Outcome) -> Outcome:
+    """Whose control chart is drawn: that of the residual models, where there are any."""
+    return outcome if outcome.learnt is None else outcome.learnt
+
+
+def _path_critical(outcome: Outcome, level: float) -> float | None:
+    charted = _charted(outcome)
+    part = LEARNT_SHARE if outcome.component is not None else 1.0
+    return finite(dataclasses.replace(charted, part=part).critical(level))
 
 
 def _paths(outcome: Outcome) -> list[ControlPath]:
     """The control chart: for each model, the sum at thresholds from the worst rows on."""
-    if not isinstance(outcome.statistic, cusum.Cusum):
+    charted = _charted(outcome)
+    if not isinstance(charted.statistic, cusum.Cusum):
         return []
     lines = []
-    for path in outcome.statistic.paths:
-        sums = path.observed(outcome.null)
+    for path in charted.statistic.paths:
+        sums = path.observed(charted.null)
         # the peak is always kept, whatever else is thinned out
         steps = np.linspace(0, sums.size - 1, min(sums.size, CHART_POINTS)).round().astype(int)
         kept = np.unique([*steps, int(np.argmax(sums))])
         lines.append(
             ControlPath(
-                model=_model_name(outcome, path.model),
-                share=tuple(((path.ends[kept] + 1) / len(outcome.null)).tolist()),
+                model=_model_name(charted, path.model),
+                share=tuple(((path.ends[kept] + 1) / len(charted.null)).tolist()),
                 value=tuple(sums[kept].tolist()),
             )
         )
     return lines
+
+
+def _model(outcome: Outcome) -> str | None:
+    """The residual model, or the recalibration axis, that found the subgroup."""
+    if outcome.found.best is None or not isinstance(outcome.statistic, cusum.Cusum):
+        return None
+    return _model_name(outcome, outcome.found.best.model)
 
 
 def _model_name(outcome: Outcome, model: int) -> str:
@@ -206,8 +344,9 @@ def _question(rows: AuditRows, options: Options) -> str:
 
 def _guarantee(rows: AuditRows, options: Options) -> str:
     error = f"{100 * (1 - options.level):.10g} %"
-    asymptotic = "for large samples"
-    if rows.binary and (options.split is not None or not options.test.adaptive):
+    asymptotic = "for large samples" if rows.cluster is None else "for many clusters"
+    known = rows.binary and rows.cluster is None
+    if known and (options.split is not None or not options.test.adaptive):
         asymptotic = "in samples of any size"
     return (
         f"If nobody's expected outcome is further from the score than the tolerance, a violation "
@@ -217,11 +356,15 @@ def _guarantee(rows: AuditRows, options: Options) -> str:
 
 
 def _assumptions(rows: AuditRows, options: Options) -> tuple[str, ...]:
-    symmetric = () if rows.binary else ("residuals are symmetric, or rows are many",)
+    unit = "rows" if rows.cluster is None else "clusters"
+    drawn = rows.binary and rows.cluster is None
+    symmetric = () if drawn else (f"residuals are not too skewed for the number of {unit}",)
     stable = ("residual models fitted on different folds agree as rows grow in number",)
+    weighted = ("given features and score, weights say nothing of the outcome",)
     return (
-        independent(),
+        independent(unit),
         "the model was not fitted on these rows",
         *(stable if _folds(options) is not None else ()),
+        *(weighted if rows.weight is not None else ()),
         *symmetric,
     )

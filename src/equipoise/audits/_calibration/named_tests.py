@@ -15,6 +15,8 @@ from equipoise.methods.cusum import Null, Scale, Side
 #: Share of the rows below which the standardised statistic does not look: sums over a handful of
 #: rows are too skewed to be measured in standard deviations.
 STANDARD_PREVALENCE = 0.02
+#: Share of the rows that residual models of the portfolio learn from; the others test them.
+LEARNING_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +33,8 @@ class CalibrationTest:
     """Whether noise that folds share is allowed for."""
     split: float | None = None
     """Share of the rows that models are fitted on, where folds are not used."""
+    portfolio: bool = False
+    """Whether tests that look at all rows at once stand beside the residual models."""
 
     @property
     def adaptive(self) -> bool:
@@ -80,6 +84,9 @@ class CalibrationTest:
 
 
 TESTS: Mapping[str, CalibrationTest] = {
+    "portfolio": CalibrationTest(
+        scales=(Scale.STANDARD, Scale.RAW), split=LEARNING_SHARE, portfolio=True
+    ),
     "cusum": CalibrationTest(scales=(Scale.STANDARD, Scale.RAW), corrected=True),
     "cusum-standardised": CalibrationTest(scales=(Scale.STANDARD,), corrected=True),
     "cusum-published": CalibrationTest(),
@@ -92,6 +99,7 @@ TESTS: Mapping[str, CalibrationTest] = {
 
 #: What each test is, in words.
 WORDS: Mapping[str, str] = {
+    "portfolio": "portfolio of score tests, scans and learnt subgroups",
     "cusum": "adaptive score CUSUM, standardised and raw sums together",
     "cusum-standardised": "adaptive score CUSUM, standardised",
     "cusum-published": "adaptive score CUSUM, as published",
@@ -107,6 +115,7 @@ WORDS: Mapping[str, str] = {
 class Options:
     """What the caller asks for, checked."""
 
+    numeric: bool
     tolerance: float
     side: cusum.Side
     level: float
@@ -134,6 +143,7 @@ def options_of(
     draws: Any,
     importance: Any,
     sample: Any,
+    numeric: Any,
 ) -> Options:
     """Check every option before the table is read."""
     test = TESTS[known_name("calibration method", method, TESTS)]
@@ -143,7 +153,10 @@ def options_of(
         raise OptionError(f"min_prevalence must be at least 0 and below 1; got {least!r}.")
     if split is not None:
         fraction("split", split)
+    if not isinstance(numeric, bool):
+        raise OptionError(f"numeric must be True or False; got {numeric!r}.")
     return Options(
+        numeric=numeric,
         tolerance=float(tolerance),
         side=cusum.Side(known_name("side", side, [str(s) for s in cusum.Side])),
         level=fraction("level", level),

@@ -143,6 +143,13 @@ def default_pool(inputs: int, binary: bool) -> list[Candidate]:
     return [*forests, *(_kernel(penalty, binary) for penalty in (1000.0, 100.0, 10.0))]
 
 
+def portfolio_pool(inputs: int, binary: bool) -> list[Candidate]:
+    """A few unlike models: a tree, boosted trees, forests, and a line on a quadratic kernel."""
+    width = max(1, inputs // 2)
+    forests = [_forest(4, width, False), *([_forest(8, width, True)] if binary else [])]
+    return [_tree(), _boosting(), *forests, _kernel(10.0, binary)]
+
+
 def as_pool(models: Any, binary: bool) -> list[Candidate]:
     """Candidates from a list of scikit-learn estimators, or a mapping from names to them."""
     if isinstance(models, Mapping):
@@ -190,12 +197,35 @@ def _brief(model: Any) -> str:
 
 def _forest(depth: int, width: int, of_outcome: bool) -> Candidate:
     def make(rows: int, seed: int) -> Any:
-        leaf = max(1, min(LEAF_ROWS, rows // 10))
-        return Forest(trees=TREES, depth=depth, width=width, leaf_rows=leaf, seed=seed)
+        return Forest(trees=TREES, depth=depth, width=width, leaf_rows=_leaf(rows), seed=seed)
 
     of = "outcome" if of_outcome else "residual"
     name = f"forest of the {of}, depth {depth}, {width} inputs a split"
     return Candidate(name=name, make=make, of_outcome=of_outcome, threads=True)
+
+
+def _tree() -> Candidate:
+    def make(rows: int, seed: int) -> Any:
+        from sklearn.tree import DecisionTreeRegressor
+
+        return DecisionTreeRegressor(max_depth=3, min_samples_leaf=_leaf(rows), random_state=seed)
+
+    return Candidate(name="tree of the residual", make=make, of_outcome=False)
+
+
+def _boosting() -> Candidate:
+    def make(rows: int, seed: int) -> Any:
+        from sklearn.ensemble import GradientBoostingRegressor
+
+        return GradientBoostingRegressor(
+            n_estimators=40, max_depth=3, min_samples_leaf=_leaf(rows), random_state=seed
+        )
+
+    return Candidate(name="boosted trees of the residual", make=make, of_outcome=False)
+
+
+def _leaf(rows: int) -> int:
+    return max(1, min(LEAF_ROWS, rows // 10))
 
 
 def _kernel(penalty: float, binary: bool) -> Candidate:

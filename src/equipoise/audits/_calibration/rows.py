@@ -10,7 +10,6 @@ import narwhals as nw
 import numpy as np
 
 from equipoise._version import __version__
-from equipoise.audits._trail_checks import rows_alone
 from equipoise.cells import gather
 from equipoise.cells.features import Feature, FeatureRows, pull_features
 from equipoise.claims import Metric, overall
@@ -19,13 +18,16 @@ from equipoise.claims.dimension import Condition
 from equipoise.claims.groups import Masks
 from equipoise.errors import ClaimError, OptionError, TrailError
 from equipoise.findings import Provenance
-from equipoise.methods.arrays import FloatArray, IntArray
-from equipoise.methods.cusum import canonical_order
+from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
+from equipoise.methods.cusum import Null, bernoulli_null, canonical_order, sign_flip_null
 from equipoise.trail import Trail
 from equipoise.trail.roles import is_text
+from equipoise.trail.trail import expect_trail
 
 #: More rows than this are not audited without being asked for a sample.
 MAX_AUDITED = 200_000
+#: Labels with more than two and up to so many whole numbers may be classes or a quantity.
+MAX_CLASSES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,6 +46,10 @@ class AuditRows:
     """Whether outcomes are 0 or 1."""
     provenance: Provenance
     """Where the rows come from."""
+    weight: FloatArray | None = None
+    """Sampling weights, if the trail has any."""
+    cluster: IntArray | None = None
+    """Number of each row's cluster, if the trail has any."""
 
     def __len__(self) -> int:
         return len(self.outcome)
@@ -58,29 +64,57 @@ class AuditRows:
         return np.flatnonzero([feature.column == column for feature in self.features])
 
 
+def null_of(rows: AuditRows, chosen: BoolArray | IntArray, tolerance: float) -> Null:
+    """Residuals of some rows, and how they are drawn."""
+    y, p = rows.outcome[chosen], rows.score[chosen]
+    weight = None if rows.weight is None else rows.weight[chosen]
+    if rows.binary and rows.cluster is None:
+        return bernoulli_null(y, p, tolerance=tolerance, weight=weight)
+    # coins of one cluster are not independent, so its residuals change signs together
+    cluster = None if rows.cluster is None else _numbered(rows.cluster[chosen])
+    return sign_flip_null(
+        y, p, tolerance=tolerance, weight=weight, cluster=cluster, risks=rows.binary
+    )
+
+
 def pull_audit_rows(
     trail: Trail,
     features: Any,
     sample: int | None,
     seed: np.random.SeedSequence,
     number: int | None,
+    *,
+    numeric: bool = False,
 ) -> AuditRows:
     """Fetch the rows, check them, and sort them; draw a sample if one is asked for."""
     score = _score_of(trail)
     names = _feature_names(trail, features, score)
     residual = _residual(trail)
     cells = gather(trail, [_everyone(residual)])[0]
+    _check_number(cells.counted, sample)
     allowed = dataclasses.replace(trail, attributes=(*trail.attributes, score))
     # The score comes first, so that rows without one are not counted as lost to a feature.
     outcome = dataclasses.replace(residual, value="label")
-    rows = pull_features(allowed, outcome, [score, *names], sample=sample, seed=seed)
+    rows = pull_features(
+        allowed, outcome, [score, *names], sample=sample, seed=seed, needed=[score]
+    )
     lost = {why: n for why, n in rows.missing.items() if why != f"missing {score}"}
     repeated = np.repeat(np.arange(len(rows.value)), rows.count)
-    repeated = repeated[canonical_order(*rows.matrix[repeated].T, rows.value[repeated])]
+    tied = [] if rows.cluster is None else [rows.cluster[repeated].astype(np.float64)]
+    by_value = (*rows.matrix[repeated].T, rows.value[repeated], rows.weight[repeated], *tied)
+    repeated = repeated[canonical_order(*by_value)]
     _check_values(rows, repeated)
     binary = bool(np.isin(rows.value[repeated], (0.0, 1.0)).all())
+    if not numeric:
+        _check_classes(rows.value[repeated], trail.roles.column("label"))
     _check_scores(rows.matrix[repeated, 0], binary, score)
     kept = _sampled(repeated, sample, seed)
+    weight = rows.weight[kept] if trail.roles.weight is not None else None
+    if weight is not None:
+        # a row of no weight says nothing
+        kept, weight = kept[weight > 0], weight[weight > 0]
+    if not kept.size:
+        raise ClaimError("No row has a label, a score and a weight above 0.")
     unused = repeated.size - kept.size + rows.left
     return AuditRows(
         outcome=rows.value[kept],
@@ -88,6 +122,8 @@ def pull_audit_rows(
         matrix=rows.matrix[kept],
         features=rows.features,
         binary=binary,
+        weight=weight,
+        cluster=None if rows.cluster is None else _numbered(rows.cluster[kept]),
         provenance=Provenance(
             version=__version__,
             source=trail.source,
@@ -103,9 +139,13 @@ def pull_audit_rows(
 
 
 def _score_of(trail: Any) -> str:
-    checked = rows_alone(trail, "A calibration audit counts independent rows")
+    checked = expect_trail(trail)
     checked.roles.column("label")
     return checked.roles.column("score")
+
+
+def _numbered(cluster: IntArray) -> IntArray:
+    return np.unique(cluster, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def _feature_names(trail: Trail, features: Any, score: str) -> list[str]:
@@ -137,7 +177,7 @@ def _everyone(metric: Metric) -> Gap:
 
 def _check_values(rows: FeatureRows, repeated: IntArray) -> None:
     if repeated.size == 0:
-        raise ClaimError("No row has a label, a score and every feature.")
+        raise ClaimError("No row has both a label and a score.")
     infinite = ~np.isfinite(rows.matrix).all(axis=1) | ~np.isfinite(rows.value)
     if infinite[repeated].any():
         raise TrailError("Labels, scores and features must be finite; some are infinite.")
@@ -146,6 +186,17 @@ def _check_values(rows: FeatureRows, repeated: IntArray) -> None:
         raise TrailError(
             f"The label has two values, {found[0]:g} and {found[1]:g}. Pass positive=… to "
             "equipoise.read to say which counts as 1."
+        )
+
+
+def _check_classes(label: FloatArray, column: str) -> None:
+    found = np.unique(label)
+    if 2 < found.size <= MAX_CLASSES and (found == np.round(found)).all():
+        several = ", ".join(f"{value:g}" for value in found[:6]) + (", …" if found.size > 6 else "")
+        raise ClaimError(
+            f"The label {column!r} has {found.size} values: {several}. If they are classes, pass "
+            "classes={value: score column, …}, and each class is tested against the rest. If they "
+            "are a quantity whose mean the score predicts, pass numeric=True."
         )
 
 
@@ -159,12 +210,16 @@ def _check_scores(score: FloatArray, binary: bool, column: str) -> None:
         )
 
 
-def _sampled(rows: IntArray, sample: int | None, seed: np.random.SeedSequence) -> IntArray:
-    if sample is None and rows.size > MAX_AUDITED:
+def _check_number(rows: int, sample: int | None) -> None:
+    """Counted by the engine, before any row leaves it."""
+    if sample is None and rows > MAX_AUDITED:
         raise TrailError(
-            f"A calibration audit fits models to single rows, and there are {rows.size:,}, more "
-            f"than {MAX_AUDITED:,}. Pass sample={MAX_AUDITED} to audit that many, drawn at random."
+            f"A calibration audit needs single rows, and there are {rows:,}, more than "
+            f"{MAX_AUDITED:,}. Pass sample={MAX_AUDITED} to audit that many, drawn at random."
         )
+
+
+def _sampled(rows: IntArray, sample: int | None, seed: np.random.SeedSequence) -> IntArray:
     if sample is None or rows.size <= sample:
         return rows
     return rows[np.sort(np.random.default_rng(seed).permutation(rows.size)[:sample])]
@@ -176,5 +231,6 @@ def _not_sampled(rows: int) -> dict[str, int]:
 
 def _digest(rows: FeatureRows, order: IntArray) -> str:
     # rounded, and without the sign of zero, so that engines agree
-    table = np.column_stack([rows.matrix, rows.value])[order]
+    parts = [rows.matrix, rows.value, *([] if (rows.weight == 1).all() else [rows.weight])]
+    table = np.column_stack(parts)[order]
     return hashlib.sha256((np.round(table, 9) + 0.0).tobytes()).hexdigest()

@@ -1,14 +1,16 @@
 """The detected subgroup in words: a shallow tree that imitates it, and its worst members."""
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from equipoise.audits._calibration.rows import AuditRows
+from equipoise.audits._calibration.rows import AuditRows, null_of
 from equipoise.cells.features import Feature
 from equipoise.findings.calibration import CurvePoint, ProfileLine, Rule
-from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
+from equipoise.methods import cusum
+from equipoise.methods.arrays import BoolArray, IntArray
 
 DEPTH = 3
 #: Fewer rows than this have no common description worth reading.
@@ -17,6 +19,8 @@ MIN_DESCRIBED = 10
 WORST_SHARE, WORST_ROWS = 0.1, 10
 #: Bins of the calibration curves.
 CURVE_BINS = 10
+#: Strata of a column, for curves of their own.
+STRATA = 3
 
 Ranges = Mapping[int, tuple[float | None, float | None]]
 
@@ -86,18 +90,75 @@ def _profile_line(rows: AuditRows, column: str, worst: IntArray) -> ProfileLine:
     )
 
 
-def curve_of(score: FloatArray, outcome: FloatArray, group: str) -> list[CurvePoint]:
+def curve_of(
+    rows: AuditRows, chosen: IntArray, group: str, column: str | None = None
+) -> list[CurvePoint]:
     """Mean prediction and mean outcome in bins of about equally many rows."""
     points = []
-    order = np.argsort(score, kind="stable")
-    for part in np.array_split(order, min(CURVE_BINS, max(1, score.size // 5))):
+    order = chosen[np.argsort(rows.score[chosen], kind="stable")]
+    for part in np.array_split(order, min(CURVE_BINS, max(1, chosen.size // 5))):
         if part.size:
+            weight = None if rows.weight is None else rows.weight[part]
             points.append(
                 CurvePoint(
                     group=group,
                     n=part.size,
-                    predicted=float(score[part].mean()),
-                    observed=float(outcome[part].mean()),
+                    predicted=float(np.average(rows.score[part], weights=weight)),
+                    observed=float(np.average(rows.outcome[part], weights=weight)),
+                    column=column,
                 )
             )
     return points
+
+
+def curves_by_column(rows: AuditRows, where: IntArray, columns: Sequence[str]) -> list[CurvePoint]:
+    """Calibration curves stratified by columns: thirds of a number, the commonest levels of text.
+
+    As in Figure 5 of the appendix of Feng and others.
+    """
+    found = []
+    for column in columns:
+        for words, inside in _strata(rows, column):
+            chosen = where[inside[where]]
+            if chosen.size >= MIN_DESCRIBED:
+                found += curve_of(rows, chosen, words, column)
+    return found
+
+
+def _strata(rows: AuditRows, column: str) -> list[tuple[str, BoolArray]]:
+    at = rows.inputs(column)
+    first = rows.features[at[0]]
+    if first.level is not None:
+        common = sorted(at, key=lambda i: -rows.matrix[:, i].sum())[:STRATA]
+        return [(rows.features[i].rule(0.5, None)[0], rows.matrix[:, i] > 0) for i in common]
+    values = rows.matrix[:, at[0]]
+    gone: BoolArray = rows.matrix[:, at[1]] > 0 if len(at) > 1 else np.zeros(len(rows), dtype=bool)
+    thirds = tuple((np.arange(1, STRATA) / STRATA).tolist())
+    part = cusum.half_lines(values, gone, thirds)
+    edges = [None, *(float(f"{cut:.6g}") for cut in part.cuts), None]
+    found = [
+        (first.rule(low, high)[0], (part.bins == place) & ~gone)
+        for place, (low, high) in enumerate(itertools.pairwise(edges))
+        if part.cuts.size
+    ]
+    return [*found, *([(f"{column} is missing", gone)] if gone.any() else [])]
+
+
+def least_disparity(
+    rows: AuditRows, chosen: IntArray, way: int, tolerance: float, critical: float
+) -> float:
+    """The largest tolerance at which these rows' score still exceeds the critical one, signed."""
+    side = cusum.Side.UNDER if way > 0 else cusum.Side.OVER
+    together = cusum.levels(np.zeros(chosen.size, dtype=np.int64))
+
+    def beyond(limit: float) -> bool:
+        null = null_of(rows, chosen, limit)
+        found = cusum.scan([together], null, pairs=False, side=side)
+        return found is not None and found.observed(null) > critical
+
+    low = tolerance
+    high = tolerance + float(np.abs(rows.outcome[chosen] - rows.score[chosen]).max())
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if beyond(middle) else (low, middle)
+    return way * low

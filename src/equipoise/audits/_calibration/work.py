@@ -5,16 +5,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.audits._calibration.finding import Outcome
+from equipoise.audits._calibration.finding import Outcome, combined
 from equipoise.audits._calibration.named_tests import Options
+from equipoise.audits._calibration.portfolio import line_statistic, shares_of, statistics_of
 from equipoise.audits._calibration.residual_models import Candidate, Part, fit_models
-from equipoise.audits._calibration.rows import AuditRows
+from equipoise.audits._calibration.rows import AuditRows, null_of
 from equipoise.methods import cusum
 from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
 from equipoise.methods.cusum import Null
 
 #: Numbers that permuted copies of the inputs may hold at once.
 MAX_COPIED = 20_000_000
+#: How many times as many draws are made of learnt subgroups that no draw reaches: their part of the
+#: error is small, so that their p-value must be finer.
+FINER = 10
 
 
 class Steps:
@@ -51,6 +55,46 @@ class Work:
         testing: np.random.SeedSequence,
     ) -> Outcome:
         """Fit, predict, and test."""
+        whole, held = streams(testing, 2)
+        if not self.options.test.portfolio:
+            return self._by_models(pool, parts, fitting, testing)
+        learnt = self._by_models(pool, parts, fitting, held, name="learnt") if parts else None
+        return combined(self._by_all_rows(whole), learnt)
+
+    def _by_all_rows(self, seed: np.random.SeedSequence) -> Outcome:
+        """Test what needs nothing learnt, on all rows."""
+        every = np.ones(len(self.rows), dtype=bool)
+        null = null_of(self.rows, every, self.options.tolerance)
+        tests = statistics_of(self.rows, null, self.options.side)
+        found = cusum.run_test(
+            *tests.values(),
+            null=null,
+            draws=self.options.draws,
+            seed=seed,
+            shares=shares_of(list(tests)),
+            progress=self._progress(),
+        )
+        name = list(tests)[found.chosen]
+        return Outcome(
+            found=found,
+            statistic=tests[name],
+            scale=cusum.Scale.STANDARD,
+            null=null,
+            tested=every,
+            fitted=None,
+            component=name,
+            components=tuple(zip(tests, found.alone, strict=True)),
+        )
+
+    def _by_models(
+        self,
+        pool: list[Candidate],
+        parts: list[Part],
+        fitting: np.random.SeedSequence,
+        testing: np.random.SeedSequence,
+        name: str = "",
+    ) -> Outcome:
+        """Test what residual models have learnt, or what the score alone says."""
         rows = self.rows
         fitted, residuals, every, tested = None, None, None, np.ones(len(rows), dtype=bool)
         if pool:
@@ -61,15 +105,15 @@ class Work:
             tested = np.any([part.test for part in parts], axis=0)
             residuals = fitted.own(guess)[:, tested]
             every = guess if len(parts) > 1 else None
-        null = _null(rows, tested, self.options.tolerance)
+        null = null_of(rows, tested, self.options.tolerance)
         statistics = self.statistics(residuals, null, every)
-        start = self.step.done
         found = cusum.run_test(
             *statistics,
             null=null,
             draws=self.options.draws,
             seed=testing,
-            progress=lambda done: self.step.add(start + done - self.step.done),
+            finer=FINER if name else 1,
+            progress=self._progress(),
         )
         return Outcome(
             found=found,
@@ -78,7 +122,13 @@ class Work:
             null=null,
             tested=tested,
             fitted=fitted,
+            component=name or None,
+            components=((name, found.p),) if name else (),
         )
+
+    def _progress(self) -> Callable[[int], None]:
+        start, draws = self.step.done, self.options.draws
+        return lambda done: self.step.add(start + min(done, draws) - self.step.done)
 
     def statistics(
         self, residuals: FloatArray | None, null: Null, every: FloatArray | None = None
@@ -90,8 +140,10 @@ class Work:
     def importance(self, outcome: Outcome, seed: np.random.SeedSequence) -> dict[str, float]:
         """How far the statistic drops when a column is permuted, on average."""
         fitted, rows, repeats = outcome.fitted, self.rows, self.options.importance
-        if fitted is None or not repeats or outcome.found.statistic <= 0:
+        if not repeats or outcome.found.statistic <= 0:
             return {}
+        if fitted is None or isinstance(outcome.statistic, cusum.Scan | cusum.Axes):
+            return self._left_out(outcome)
         observed = outcome.null.observed[None, :]
         # before and after alike without the correction for folds, which is not what is asked
         before = float(outcome.statistic.values(observed)[0])
@@ -108,17 +160,29 @@ class Work:
                 self.step.add(len(columns))
         return drops
 
+    def _left_out(self, outcome: Outcome) -> dict[str, float]:
+        """How far the statistic drops when a column is not looked at."""
+        rows, null, statistic = self.rows, outcome.null, outcome.statistic
+        if isinstance(statistic, cusum.Scan):
+            return {
+                column: outcome.found.statistic - statistic.without(place, null)
+                for place, column in enumerate(rows.columns)
+            }
+        if not isinstance(statistic, cusum.Axes) or outcome.component != "line":
+            return {}
+        drops = {}
+        for column in rows.columns:
+            rest = line_statistic(rows, null, self.options.side, without=column)
+            after = 0.0 if rest is None else rest.observed(null)
+            drops[column] = outcome.found.statistic - after
+        return drops
+
 
 def streams(seed: np.random.SeedSequence, number: int) -> list[np.random.SeedSequence]:
     """So many independent seeds; the one given is copied, not consumed."""
     return [
         np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, i)) for i in range(number)
     ]
-
-
-def _null(rows: AuditRows, tested: BoolArray, tolerance: float) -> Null:
-    make = cusum.bernoulli_null if rows.binary else cusum.sign_flip_null
-    return make(rows.outcome[tested], rows.score[tested], tolerance=tolerance)
 
 
 def _silent() -> None:

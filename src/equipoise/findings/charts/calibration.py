@@ -18,6 +18,8 @@ from equipoise.findings.charts.style import (
 
 Records = Sequence[Mapping[str, Any]]
 
+_COLOURS = [ALERT, CALM, UNSURE, INK]
+
 
 def control_chart(
     records: Records,
@@ -92,6 +94,24 @@ def calibration_curves(records: Records, tolerance: float, *, title: str, subtit
 
     Each record has ``group``, ``n``, ``predicted`` and ``observed``.
     """
+    return styled(_curves(records, tolerance).properties(width=WIDTH, height=320), title, subtitle)
+
+
+def stratified_curves(records: Records, tolerance: float, *, title: str, subtitle: str) -> Any:
+    """The same once for each column, in strata of it. Each record has ``column`` besides."""
+    import altair as alt
+
+    columns = list(dict.fromkeys(record["column"] for record in something(records)))
+    charts = [
+        _curves([r for r in records if r["column"] == column], tolerance).properties(
+            width=WIDTH // 2 - 40, height=260, title=f"by {column}"
+        )
+        for column in columns
+    ]
+    return styled(alt.hconcat(*charts).resolve_scale(color="independent"), title, subtitle)
+
+
+def _curves(records: Records, tolerance: float) -> Any:
     import altair as alt
 
     # The band spans what was predicted: beyond it there is nothing to compare.
@@ -108,14 +128,13 @@ def calibration_curves(records: Records, tolerance: float, *, title: str, subtit
             x=alt.X("predicted:Q", title="predicted"),
             y=alt.Y("observed:Q", title="observed"),
             color=alt.Color(
-                "group:N", sort=names, scale=alt.Scale(domain=names, range=[ALERT, CALM])
+                "group:N", sort=names, scale=alt.Scale(domain=names, range=_COLOURS[: len(names)])
             ),
             tooltip=["group:N", "n:Q", "predicted:Q", "observed:Q"],
         )
     )
-    layered = (
+    return (
         allowed.encode(x="x:Q", y="low:Q", y2="high:Q")
         + diagonal.encode(x="x:Q", y="at:Q")
         + points
     )
-    return styled(layered.properties(width=WIDTH, height=320), title, subtitle)

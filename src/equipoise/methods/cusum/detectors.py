@@ -65,8 +65,19 @@ def recalibration_axes(null: Null, side: Side = Side.BOTH) -> FloatArray:
     [[1.0, 1.0], [0.0, 2.2]]
     """
     p = null.predicted
-    # risks of 0 and 1 have infinite log odds; a sample cannot tell them from these
-    slope = logit(np.clip(p, 1e-4, 1 - 1e-4)) if null.exact else p - p.mean()
+    slope = risk_axis(p, risks=null.exact)
     axes = np.round(np.stack([np.ones_like(p), -np.ones_like(p), slope, -slope]), DIGITS)
-    weights = one_sided(axes, side)
+    weights = one_sided(np.asarray(axes, dtype=np.float64), side)
     return weights[np.any(weights != 0, axis=1)]
+
+
+def risk_axis(predicted: FloatArray, *, risks: bool) -> FloatArray:
+    """Predictions on the scale on which a recalibration is a line: log odds, or centred numbers.
+
+    >>> risk_axis(np.array([0.5, 0.9]), risks=True).round(2).tolist()
+    [0.0, 2.2]
+    """
+    if not risks:
+        return np.asarray(predicted - predicted.mean(), dtype=np.float64)
+    # risks of 0 and 1 have infinite log odds; a sample cannot tell them from these
+    return np.asarray(logit(np.clip(predicted, 1e-4, 1 - 1e-4)), dtype=np.float64)

@@ -1,7 +1,7 @@
 """The Monte-Carlo test: the observed statistic among draws at the edge of the null hypothesis."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -52,6 +52,10 @@ class Tested:
     """For the draws and the observed rows, the smallest p-value over statistics, ascending."""
     best: Best | None
     """The subgroup behind the observed value, if there is one."""
+    share: float = 1.0
+    """How much this statistic counts beside the others."""
+    alone: tuple[float, ...] = ()
+    """The p-value of every statistic on its own."""
 
     def critical(self, error: float) -> float:
         """The value that must be exceeded for p ≤ ``error``; infinite if draws are too few."""
@@ -63,7 +67,7 @@ class Tested:
         if rank < size and rank and self.smallest[rank] == allowed:
             below = self.smallest[self.smallest < allowed]
             allowed = below[-1] if below.size else 0.0
-        place = round(float(allowed) * size)
+        place = math.floor(float(allowed) * self.share * size + 1e-6)
         return float(self.drawn[-place]) if 0 < place <= self.drawn.size else math.inf
 
 
@@ -72,16 +76,38 @@ def run_test(
     null: Null,
     draws: int,
     seed: np.random.SeedSequence,
+    shares: Sequence[float] | None = None,
+    finer: int = 1,
     block: int | None = None,
     progress: Progress | None = None,
 ) -> Tested:
     """Draw the statistics ``draws`` times at the edge of the null hypothesis.
 
     Of several statistics the smallest p-value counts, and is compared with the smallest p-value of
-    every draw. ``block`` is how many draws are worked on at once; the answer does not depend on it.
-    The seed is copied, not consumed. ``progress`` is told how many draws are done, and may raise to
-    stop.
+    every draw. ``shares`` divide p-values first: a statistic with twice the share counts as much
+    with a p-value twice as large; such statistics must be measured in standard deviations, since of
+    several that no draw reaches the one furthest beyond its draws is chosen. Where no draw reaches
+    the observed statistics, ``finer`` times as many are made; a p-value below 1 / (draws + 1) needs
+    both counts, so it keeps its level. ``block`` is how many draws are worked on at once; the
+    answer does not depend on it. The seed is copied, not consumed. ``progress`` is told how many
+    draws are done, and may raise to stop.
     """
+    found = _ranked(statistics, null, draws, seed, shares, block, progress)
+    if finer > 1 and found.p * (draws + 1) < 1.5:
+        # the draws made so far come first again
+        found = _ranked(statistics, null, finer * draws, seed, shares, block, progress)
+    return found
+
+
+def _ranked(
+    statistics: Sequence[Statistic],
+    null: Null,
+    draws: int,
+    seed: np.random.SeedSequence,
+    shares: Sequence[float] | None,
+    block: int | None,
+    progress: Progress | None,
+) -> Tested:
     observed = np.array([statistic.observed(null) for statistic in statistics])
     lines, done = [observed[:, None]], 0
     for residuals in _drawn(null, draws, seed, block or CHUNK):
@@ -91,17 +117,35 @@ def run_test(
             progress(done)
     values = np.concatenate(lines, axis=1)
     # Each statistic becomes its own p-value first, so that scales of different statistics compare.
-    shares = np.stack([_reached(line) for line in values])
-    smallest = shares.min(axis=0)
-    chosen = int(np.argmin(shares[:, 0]))
+    alone = np.stack([_reached(line) for line in values])
+    share = np.ones(len(statistics)) if shares is None else np.asarray(shares, dtype=np.float64)
+    weighed = alone / share[:, None]
+    smallest = weighed.min(axis=0)
+    chosen = int(np.argmin(weighed[:, 0]))
+    if shares is not None and alone[chosen, 0] * values.shape[1] < 1.5:
+        chosen = _furthest(values, alone[:, 0])
+    reached = smallest <= smallest[0] * (1 + ROUNDING)
     return Tested(
         chosen=chosen,
         statistic=float(observed[chosen]),
-        p=float(np.count_nonzero(smallest <= smallest[0]) / smallest.size),
+        p=float(np.count_nonzero(reached) / smallest.size),
         drawn=np.sort(values[chosen, 1:]),
         smallest=np.sort(smallest),
         best=statistics[chosen].best(null),
+        share=float(share[chosen]),
+        alone=tuple(alone[:, 0].tolist()),
     )
+
+
+def _furthest(values: FloatArray, alone: FloatArray) -> int:
+    """Of the statistics that no draw reaches, the one whose square most exceeds that of its draws.
+
+    Half the square of a standardised sum is about a log likelihood ratio, so that statistics of one
+    and of many degrees of freedom compare. One that is zero in every draw comes before all.
+    """
+    excess = values[:, 0] ** 2 - (values[:, 1:] ** 2).mean(axis=1)
+    excess[(values[:, 1:] == 0).all(axis=1)] = np.inf
+    return int(np.argmax(np.where(alone * values.shape[1] < 1.5, excess, -np.inf)))
 
 
 def _reached(values: FloatArray) -> FloatArray:

@@ -87,12 +87,12 @@ def student_tails(gap: FloatArray, spread: Spread) -> Tails:
     error = np.sqrt(spread.variance)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(error > 0, gap / error, np.where(gap == 0, 0.0, np.copysign(np.inf, gap)))
-    turned = np.stack([t, *(_turned(t, g) for g in (spread.skewness, *spread.usual))])
+    turned = np.stack([t, *(turned_by_skewness(t, g) for g in (spread.skewness, *spread.usual))])
     df = np.maximum(spread.degrees, 1e-3)
     return np.asarray(stdtr(df, -turned.min(axis=0))), np.asarray(stdtr(df, turned.max(axis=0)))
 
 
-def _turned(t: FloatArray, skewness: FloatArray) -> FloatArray:
+def turned_by_skewness(t: FloatArray, skewness: FloatArray) -> FloatArray:
     """Hall's transformation (1992), which undoes the skewness of a studentised mean to order 1/√n.
 
     It rises with t up to its turning point 3/γ; beyond that it would rise again, and is held.
