@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from quantile_forest import RandomForestQuantileRegressor
 
 import equipoise as eq
 from equipoise._rng import Seed
@@ -18,7 +20,7 @@ from equipoise.cells import Axis, Cells
 from equipoise.claims.dimension import Dimension
 from equipoise.methods.arrays import FloatArray, IntArray
 from equipoise.methods.published import bootstrap
-from equipoise.worlds import conformal_world, linear_world
+from equipoise.worlds import ConformalWorld, conformal_world, coverage, linear_world
 
 SEED = 20230501
 SIZES = (100, 200, 400, 800, 1600)
@@ -28,6 +30,8 @@ SLOW = 25
 SQUARED = eq.metric("squared error", "loss")
 COVERED = eq.metric("coverage of the band", "hit")
 BAND = conformal_world()
+FORESTS = 50
+"""Forests that are fitted; trials take turns."""
 
 
 def bench_of(
@@ -101,13 +105,44 @@ def line_sample(n: int, rng: np.random.Generator, *, uneven: bool) -> tuple[Benc
     return bench, world.value(*ends_of(bench))
 
 
-def band_sample(n: int, rng: np.random.Generator) -> tuple[Bench, FloatArray]:
-    """The band of known coverage: 1,275 ranges of [0, 5], and their true coverage less 90 %."""
+@lru_cache
+def forest_band(number: int) -> ConformalWorld:
+    """A conformalized quantile forest, fitted to 1000 points and set right by 1000 others.
+
+    The ends are exact sums over counts, so its true coverage in each of 50 bins is known.
+    """
+    rng = np.random.default_rng([SEED, 1, number])
+    x = rng.uniform(0, 5, 2000)
+    y = rng.poisson(np.sin(x) ** 2 + 0.1) + 0.03 * x * rng.standard_normal(2000)
+    y = y + 25 * (rng.random(2000) < 0.01) * rng.standard_normal(2000)
+    forest = RandomForestQuantileRegressor(
+        n_estimators=200, min_samples_leaf=40, random_state=number
+    )
+    forest.fit(x[:1000, None], y[:1000])
+    ends = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+    low, high = forest.predict(x[1000:, None], quantiles=ends).T
+    # conformalized quantile regression: how far outcomes lie outside, at the level asked for
+    outside = np.maximum(low - y[1000:], y[1000:] - high)
+    wider = np.quantile(outside, LEVEL * (1 + 1 / 1000), method="higher")
+    at = (np.arange(50 * 40) + 0.5) / 400
+    low, high = forest.predict(at[:, None], quantiles=ends).T
+    return ConformalWorld(rate=coverage(at, low - wider, high + wider).reshape(50, 40).mean(axis=1))
+
+
+def forest_sample(n: int, trial: int, rng: np.random.Generator) -> tuple[Bench, FloatArray]:
+    """A sample of one of the conformalized forests."""
+    return band_sample(n, rng, forest_band(trial % FORESTS))
+
+
+def band_sample(
+    n: int, rng: np.random.Generator, band: ConformalWorld = BAND
+) -> tuple[Bench, FloatArray]:
+    """A band of known coverage: 1,275 ranges of [0, 5], and their true coverage less 90 %."""
     edges = np.linspace(0, 5, 51)
     claim = eq.gap(COVERED, across=eq.intervals("x", edges=edges), target=LEVEL)
-    bench = bench_of_intervals(claim, edges, counts=BAND.draw(n, rng))
+    bench = bench_of_intervals(claim, edges, counts=band.draw(n, rng))
     start, stop = (np.rint(end * 10).astype(np.int64) for end in ends_of(bench))
-    total = np.concatenate([[0.0], np.cumsum(BAND.rate)])
+    total = np.concatenate([[0.0], np.cumsum(band.rate)])
     return bench, (total[stop] - total[start]) / (stop - start) - LEVEL
 
 

@@ -1,6 +1,6 @@
 """Synthetic worlds with a known truth: for validation, for documentation, and to try a plan on."""
 
-from equipoise.worlds.conformal import ConformalWorld, conformal_world
+from equipoise.worlds.conformal import ConformalWorld, conformal_world, coverage
 from equipoise.worlds.linear import LinearWorld, linear_world
 from equipoise.worlds.people import People, boundary_world, null_world, planted, uneven_world
 from equipoise.worlds.risks import (
@@ -20,6 +20,7 @@ __all__ = [
     "boundary_risks",
     "boundary_world",
     "conformal_world",
+    "coverage",
     "interaction_risks",
     "linear_world",
     "null_world",

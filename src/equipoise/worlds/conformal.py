@@ -55,12 +55,22 @@ def conformal_world(bins: int = 50) -> ConformalWorld:
 def _covered(x: Floats, q: float) -> Floats:
     mean = np.sin(x) ** 2 + 0.1
     reach = q * np.sqrt(mean + 0.1)
+    return coverage(x, mean - reach, mean + reach)
+
+
+def coverage(x: Floats, low: Floats, high: Floats) -> Floats:
+    """The chance that the outcome at each x lies between two ends.
+
+    >>> coverage(np.array([1.0]), np.array([-100.0]), np.array([100.0])).round(3).tolist()
+    [1.0]
+    """
+    mean = np.sin(x) ** 2 + 0.1
     covered = np.zeros_like(x)
     # one count in a hundred has an error with standard deviation 25
     for part, noise in ((0.99, 0.03 * x), (0.01, np.hypot(0.03 * x, 25.0))):
         for count in range(8):
             chance = np.exp(-mean) * mean**count / factorial(count)
-            above, below = ((mean + side - count) / noise for side in (reach, -reach))
+            above, below = ((end - count) / noise for end in (high, low))
             covered += part * chance * (_phi(above) - _phi(below))
     return covered
 
