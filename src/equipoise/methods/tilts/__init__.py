@@ -32,6 +32,7 @@ from equipoise.methods.tilts.kernels import (
     section_sums,
 )
 from equipoise.methods.tilts.process import extremes, unscaled_extremes
+from equipoise.methods.tilts.remainder import mean_bound, norm_bound, overlap_of
 from equipoise.methods.tilts.rescaled import reach_of, rescaled_extremes
 from equipoise.methods.tilts.sample import TiltMoments, TiltSample, moments_of
 from equipoise.methods.tilts.scale import SLACK, ScaleGrid, make_grid, scale_of
@@ -70,7 +71,10 @@ __all__ = [
     "factor_kernel",
     "features_of",
     "make_grid",
+    "mean_bound",
     "moments_of",
+    "norm_bound",
+    "overlap_of",
     "reach_of",
     "rescaled_extremes",
     "scale_of",

@@ -1,4 +1,10 @@
-"""Resampled deviations of the averages behind every tilt: by rows, by clusters, or normal."""
+"""Resampled deviations of the averages behind every tilt: by rows, by clusters, or normal.
+
+The process (v·β)(m·β) − (u·β)(g·β) − t (m·β)² of `process` stays the same if v is replaced by
+v − d g and u by u − d m, whatever the number d. With d the deviation of the target's weights r (see
+`TiltSample.paired`), a tilt that the target cancels has (v − t m)·β = u·β = 0 in every resample. For
+the average over everyone this is the constant tilt, with sampling weights as well.
+"""
 
 import itertools
 from collections.abc import Iterable, Iterator
@@ -22,9 +28,9 @@ class Deviations:
     """Resampled averages minus the observed ones, one line per resample."""
 
     mean: FloatArray
-    """Of the features."""
+    """Of the features, minus d times their mean."""
     cross: FloatArray
-    """Of features times the metric."""
+    """Of features times the metric, minus d times its mean."""
     target: FloatArray
     """Of the target."""
 
@@ -87,8 +93,16 @@ class RowTilts:
         # w − 1 where Algorithm 8 of Cherian and Candès has w: at w = 1 the matrix A is
         # antisymmetric, so its symmetric part is the same. For the target line 6 has w − 1 too.
         share = self._frequencies(rng, size) / sample.n
-        both = np.concatenate([share, share * sample.values]) @ sample.features
-        return Deviations(mean=both[:size], cross=both[size:], target=share @ sample.influence)
+        # One product with the features for both averages and for what is taken off them.
+        every = sample.counts / sample.n
+        lines = np.stack([every, every * sample.values])
+        both = np.concatenate([share, share * sample.values, lines]) @ sample.features
+        moved = (share @ sample.paired)[:, None]
+        return Deviations(
+            mean=both[:size] - moved * both[-2],
+            cross=both[size:-2] - moved * both[-1],
+            target=share @ sample.influence,
+        )
 
     def _frequencies(self, rng: np.random.Generator, size: int) -> FloatArray:
         """How often each row was drawn, minus how often it is there."""
@@ -136,10 +150,16 @@ def _covariance(sample: TiltSample) -> FloatArray:
     width = 2 * sample.rank + 1
     total, square = np.zeros(width), np.zeros((width, width))
     share = sample.counts / sample.n
+    off = np.stack([share, share * sample.values]) @ sample.features
     for rows in row_blocks(len(share), max(64, (1 << 22) // width)):
-        part = sample.features[rows]
+        part, paired = sample.features[rows], sample.paired[rows, None]
         joined = np.concatenate(
-            [part, part * sample.values[rows, None], sample.influence[rows, None]], axis=1
+            [
+                part - paired * off[0],
+                part * sample.values[rows, None] - paired * off[1],
+                sample.influence[rows, None],
+            ],
+            axis=1,
         )
         weighed = joined * share[rows, None]
         total += weighed.sum(axis=0)

@@ -106,7 +106,11 @@ def test_the_lower_end_is_the_upper_end_of_the_mirrored_metric() -> None:
     features = factor_kernel(Gaussian((0.2,)), rng.random((N, 1))).features
     sample = naive.small_sample(rng, N, features, estimated=True)
     mirrored = TiltSample(
-        features=features, values=-sample.values, influence=-sample.influence, counts=sample.counts
+        features=features,
+        values=-sample.values,
+        influence=-sample.influence,
+        counts=sample.counts,
+        paired=sample.paired,
     )
     for method in Method:
         ends = []
@@ -119,7 +123,7 @@ def test_the_lower_end_is_the_upper_end_of_the_mirrored_metric() -> None:
                 resamples=40,
                 seed=np.random.SeedSequence(3),
             )
-            ends.append(found.inside)
+            ends.append(found.draws)
         np.testing.assert_allclose(ends[0], -ends[1][:, ::-1], rtol=1e-9, atol=1e-12)
 
 
@@ -166,7 +170,7 @@ def test_moments_and_rows_agree_on_critical_values() -> None:
                     floor=0.001,
                     resamples=1500,
                     seed=np.random.SeedSequence(1),
-                ).inside,
+                ).draws,
                 0.9,
                 "both",
             )
@@ -181,7 +185,11 @@ def test_counts_are_repeated_rows_and_clusters_move_together() -> None:
     counts = np.array([3.0, 1, 2, 5, 1, 4])
     mean = counts @ values / counts.sum()
     merged = TiltSample(
-        features=features, values=values - mean, influence=np.zeros(6), counts=counts
+        features=features,
+        values=values - mean,
+        influence=np.zeros(6),
+        counts=counts,
+        paired=np.ones(6),
     )
     again = np.repeat(np.arange(6), counts.astype(int))
     single = TiltSample(
@@ -189,8 +197,9 @@ def test_counts_are_repeated_rows_and_clusters_move_together() -> None:
         values=values[again] - mean,
         influence=np.zeros(16),
         counts=np.ones(16),
+        paired=np.ones(16),
     )
-    for name in ("mean", "cross", "second"):
+    for name in ("mean", "cross", "second", "centred"):
         np.testing.assert_allclose(
             getattr(moments_of(merged), name), getattr(moments_of(single), name), atol=1e-14
         )
@@ -201,6 +210,7 @@ def test_counts_are_repeated_rows_and_clusters_move_together() -> None:
         values=values - mean,
         influence=np.zeros(6),
         counts=counts,
+        paired=np.ones(6),
         clusters=np.zeros(6, dtype=np.int64),
     )
     assert np.abs(RowTilts(alone).draw(np.random.default_rng(2), 20).cross).max() == 0
