@@ -21,7 +21,7 @@ from equipoise.findings.shift_ask import (
     section_coordinates,
     weight_question,
 )
-from equipoise.findings.shift_estimate import closest, estimate
+from equipoise.findings.shift_estimate import closest, estimate, where_negative
 from equipoise.findings.shift_kernels import Covariate, KernelPart, kernel_words
 from equipoise.findings.shift_lazy import tilts
 from equipoise.findings.shift_rows import AskedTilt, Tilted
@@ -283,7 +283,7 @@ class Shift(Finding):
 
     def _closest(self, question: Question, penalty: float | None = None) -> AskedTilt:
         best = closest(self, question, penalty)
-        return self._answer(
+        answer = self._answer(
             best.coordinates,
             question.label,
             wanted=question.on_rows,
@@ -293,6 +293,8 @@ class Shift(Finding):
             mismatch=question.mismatch(self.basis, best),
             uncovered=question.uncovered,
         )
+        note = "; ".join(said for said in (answer.note, where_negative(self, best)) if said)
+        return dataclasses.replace(answer, note=note)
 
     def _say(self, value: float) -> str:
         return difference(value, self.share)

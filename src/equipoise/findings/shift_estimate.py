@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.errors import OptionError
+from equipoise.findings.shift_ask import features_between, point_words, points_between
 from equipoise.findings.shift_lazy import tilts
 from equipoise.findings.shift_space import ShiftSpace
 from equipoise.methods.arrays import FloatArray
@@ -122,7 +123,8 @@ def closest(finding: Shift, question: Question, penalty: float | None) -> tilts.
     # The search takes penalties as shares of this trace; readers give, and are told, them whole.
     size = float(finding.basis.once.trace())
     penalties = tilts.PENALTIES if penalty is None else (penalty / size,)
-    tried = tilts.closest_tilts(rows, finding.basis.once, question.wanted, penalties)
+    other = features_between(finding, points_between(finding))
+    tried = tilts.closest_tilts(rows, finding.basis.once, question.wanted, penalties, other)
     usable = [found for found in tried if found.lowest > _LOWEST]
     if not usable:
         raise OptionError(
@@ -130,6 +132,20 @@ def closest(finding: Shift, question: Question, penalty: float | None) -> tilts.
         )
     # The choice costs no confidence, since the bounds of all tilts hold at once.
     return min(usable, key=lambda found: _cost(finding, question, found))
+
+
+def where_negative(finding: Shift, found: tilts.Closest) -> str:
+    """Where between the rows a tilt is below zero by more than a thousandth of its largest value.
+
+    Looked at where the search for the tilt did not look; empty if there is no such place.
+    """
+    points = points_between(finding, offset=0.0)
+    values = features_between(finding, points) @ found.coordinates
+    top = float(found.values.max())
+    if not len(values) or values.min() > _LOWEST * top:
+        return ""
+    place = point_words(finding, points[np.argmin(values)])
+    return f"weight {values.min() / top:.1%} of the largest near {place}, where no row lies"
 
 
 def _cost(finding: Shift, question: Question, found: tilts.Closest) -> float:

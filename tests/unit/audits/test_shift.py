@@ -459,3 +459,16 @@ def test_few_rows_are_called_few() -> None:
     said = [" ".join(audit(people(n)).assumptions) for n in (300, 400)]
     assert "300 rows are few" in said[0]
     assert "few" not in said[1]
+
+
+def test_tilts_that_are_negative_between_the_rows_are_refused_with_the_place() -> None:
+    # Nobody is between 30 and 60, where this tilt is below zero.
+    age = [*np.linspace(20, 30, 40), *np.linspace(60, 70, 40)]
+    frame = pl.DataFrame({"age": age, "wrong": [0, 1] * 40})
+    found = audit(frame, over=eq.gaussian("age", bandwidth=10))
+    with pytest.raises(OptionError, match=r"negative between them, near age 4\d"):
+        found.ask_tilt([1.0, -1.0, 1.0], at={"age": [25.0, 45.0, 65.0]})
+    with pytest.raises(OptionError, match=r"negative on \d+ of 80 rows"):
+        found.ask_tilt([1.0, -1.0], at={"age": [25.0, 65.0]})
+    asked = found.ask_group(age=(20, 30))
+    assert "no row lies" not in asked.note

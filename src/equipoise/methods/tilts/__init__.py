@@ -5,7 +5,13 @@ supremum of the tilt process over the ball; `closest_tilts` finds the tilt to as
 """
 
 from equipoise.methods.tilts.audit import Method, TiltAudit, audit_tilts, critical_value
-from equipoise.methods.tilts.closest import PENALTIES, TOLERATED, Closest, closest_tilts
+from equipoise.methods.tilts.closest import (
+    PENALTIES,
+    TOLERATED,
+    Closest,
+    closest_tilts,
+    points_between,
+)
 from equipoise.methods.tilts.draws import (
     Deviations,
     NormalTilts,
@@ -75,6 +81,7 @@ __all__ = [
     "moments_of",
     "norm_bound",
     "overlap_of",
+    "points_between",
     "reach_of",
     "rescaled_extremes",
     "scale_of",
