@@ -1,4 +1,4 @@
-"""Worlds in which the metric under every tilt is known: a population, a sample, and its questions."""
+"""Worlds in which the metric under every tilt is known: a population, samples, and questions."""
 
 from __future__ import annotations
 
@@ -150,9 +150,7 @@ def _asked(world: World, found: Any, weights: Any, points: FloatArray) -> Any:
 def group_questions(world: World, found: Any) -> Iterator[tuple[str, Any, float]]:
     """Ranges of the first covariate by their closest tilts, whose truth is that of the tilt."""
     people = world.people()
-    features = tilts.features_of(
-        found.space.kernel, found.basis.pivots, found.basis.corner, people
-    )
+    features = tilts.features_of(found.space.kernel, found.basis.pivots, found.basis.corner, people)
     for low, high in ((-9.0, 0.0), (0.0, 1.0), (1.0, 9.0)):
         inside = (found.space.points[:, 0] >= low) & (found.space.points[:, 0] <= high)
         if not inside.any():

@@ -2,8 +2,8 @@
 
 The process (v·β)(m·β) − (u·β)(g·β) − t (m·β)² of `process` stays the same if v is replaced by
 v − d g and u by u − d m, whatever the number d. With d the deviation of the target's weights r (see
-`TiltSample.paired`), a tilt that the target cancels has (v − t m)·β = u·β = 0 in every resample. For
-the average over everyone this is the constant tilt, with sampling weights as well.
+`TiltSample.paired`), a tilt that the target cancels has (v − t m)·β = u·β = 0 in every resample.
+For the average over everyone this is the constant tilt, with sampling weights as well.
 """
 
 import itertools

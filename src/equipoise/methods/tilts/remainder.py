@@ -1,18 +1,18 @@
 """By how much the part of a given tilt that lies outside the span can be wrong.
 
-A tilt h of the kernel's space is f + e, f in the span of the kept sections and e orthogonal to it, so
-that ‖e‖² = ‖h‖² − ‖f‖². With L the metric, ν its average under the tilt, ψ the target's influence and
-D = P* − P, the error of P h · ε̂(h) is the deviation D[h (L − ν) − P h · ψ]. In the notation of
-`draws`, the critical value bounds the part of f, which is D[(f − P f · r)(L − ν) …] with ν in the range
-of the process. What is left is
+A tilt h of the kernel's space is f + e, f in the span of the kept sections and e orthogonal to it,
+so that ‖e‖² = ‖h‖² − ‖f‖². With L the metric, ν its average under the tilt, ψ the target's influence
+and D = P* − P, the error of P h · ε̂(h) is the deviation D[h (L − ν) − P h · ψ]. The critical value
+bounds f's part of it for every ν in the range of the process (`rescaled`), with the weights r of
+the target taken off as in `draws`. What is left is
 
     D[e (L − ν)]  −  D[P e · ψ + P((L − ν) e) · r]  +  (ν₀ − ν) D[f − P f · r],
 
 with P e and P((L − ν) e) known on the rows, and ν₀ the nearest ν in the range. The first term is at
 most ‖e‖ times the norm of a mean of residual features, whose squares are the diagonal of K − F Fᵀ;
-the second is one number; the third is zero unless e moves ν out of the range. Each is bounded except
-with a chance of one in a million. All shrink like one over the root of the number of rows: more rows
-never widen the bounds of a tilt by more than the span that they share among them.
+the second is one number; the third is zero unless e moves ν out of the range. Each is bounded
+except with a chance of one in a million, and each shrinks like one over the root of the rows, so
+that more rows never lose an answer.
 """
 
 import math
@@ -35,9 +35,9 @@ def norm_bound(
 ) -> float:
     """What the norm of a resampled mean of vectors of these sizes exceeds once in a million.
 
-    The squared norm of a normal vector with covariance Γ exceeds tr Γ + 2 √(x tr Γ²) + 2 x ‖Γ‖ with a
-    chance of exp(−x) (Laurent and Massart 2000, Lemma 1). ``overlap`` is √tr Γ² / tr Γ: one if all
-    vectors may point the same way, less if they are known not to.
+    The squared norm of a normal vector with covariance Γ exceeds tr Γ + 2 √(x tr Γ²) + 2 x ‖Γ‖ with
+    a chance of exp(−x) (Laurent and Massart 2000, Lemma 1). ``overlap`` is √tr Γ² / tr Γ: one if
+    all vectors may point the same way, less if they are known not to.
 
     >>> round(norm_bound(np.ones(100), np.ones(100), None), 2)
     0.61
@@ -91,7 +91,9 @@ def overlap_of(
     some = features[chosen]
     rest = kernel.block(points[chosen], points[chosen]) - some @ some.T
     # The size of a row holds more than its residual norm: its weight and how far its metric is.
-    more = np.divide(size[chosen] ** 2, left[chosen], out=np.zeros(len(chosen)), where=left[chosen] > 0)
+    more = np.divide(
+        size[chosen] ** 2, left[chosen], out=np.zeros(len(chosen)), where=left[chosen] > 0
+    )
     mass = share[chosen] / share[chosen].sum()
     pairs = mass[:, None] * mass * (rest * rest) * more[:, None] * more
     np.fill_diagonal(pairs, 0.0)

@@ -3,10 +3,15 @@
 The scale is |P h| · s(h) + floor ‖h‖², with s(h)² = P (h − P h · r)² and r how much a row counts in
 the target: r = 0 for a known target, so that s(h)² = P h², and r = 1 for the average over everyone,
 so that s(h) is the standard deviation of h. The reason: P h · ε̂(h) moves with the rows as the mean
-of h (L − μ_h) − P h · r (L − θ) = (h − P h · r)(L − μ_h) + P h · r (θ − μ_h), with μ_h the average
-metric L under the tilt and θ the target. Where r = 1 the last term is a number and has no error. So
-the error of h is that of h − P h, whose mean square is s(h)² but for how L varies: constants cancel.
-Nothing rests on the scale but its shape: it says how one critical value is shared among tilts.
+of
+
+    h (L − μ_h) − P h · r (L − θ) = (h − P h · r)(L − μ_h) + P h · r (θ − μ_h),
+
+with μ_h the average metric L under the tilt and θ the target. Where r = 1 the last term is a number
+and has no error, so that the error of h is that of (h − P h)(L − μ_h): constants cancel, and the
+mean square of h − P h is what remains of the size of h. (With sampling weights r is the weight, and
+`draws` takes the last term off.) Nothing but widths rests on the scale: it says how one critical
+value is shared among tilts.
 
 Since |x| y is the minimum over τ > 0 of ½(τ x² + y²/τ), the scale is the minimum over τ of a
 quadratic form in the coordinates of h, and the supremum of another form over the scale is the

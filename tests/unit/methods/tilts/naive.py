@@ -63,7 +63,7 @@ def ratio(
 
     def value(beta: FloatArray) -> float:
         mean, cross = moments.mean @ beta, moments.cross @ beta
-        square = max(beta @ moments.centred @ beta, 0.0)
+        square = max(float(beta @ moments.centred @ beta), 0.0)
         scale = abs(mean) * np.sqrt(square) + floor * beta @ beta
         if reach is None:
             top = (v @ beta) * mean - (u @ beta) * cross - t * mean**2
