@@ -56,6 +56,16 @@ class World:
         """The covariates of the population."""
         return self.draw(np.random.default_rng([SEED, 1]), PEOPLE, self.columns)
 
+    def centres(self) -> FloatArray:
+        """People toward whom every sample is tilted."""
+        rng = np.random.default_rng([SEED, 2])
+        return np.asarray(self.people()[rng.integers(0, PEOPLE, SECTIONS)])
+
+    def fixed_weights(self) -> list[FloatArray]:
+        """Tilts toward one of them, and toward several."""
+        rng = np.random.default_rng([SEED, 3])
+        return [*np.eye(SECTIONS), *(rng.random((MIXTURES, SECTIONS)) ** 4)]
+
     def means(self, people: FloatArray) -> FloatArray:
         """What the metric is on average for people with these covariates."""
         leaning = np.tanh(people[:, 0])
@@ -124,15 +134,13 @@ def questions(
     Some are the same in every sample. Two lean on the sample's own errors, which nobody could know
     but the bounds hold for as well, since they hold for all tilts at once.
     """
-    people, fixed = world.people(), np.random.default_rng([SEED, 2])
-    kernel = found.space.kernel
-    centres = people[fixed.integers(0, PEOPLE, SECTIONS)]
-    near = np.abs(kernel.block(people, centres))
-    for i, centre in enumerate(centres):
-        yield "section", _asked(world, found, [1.0], centre[None]), world.truth(near[:, i])
-    for _ in range(MIXTURES):
-        weights = fixed.random(SECTIONS) ** 4
-        yield "mixture", _asked(world, found, weights, centres), world.truth(near @ weights)
+    people, kernel, centres = world.people(), found.space.kernel, world.centres()
+    near = kernel.block(people, centres)
+    for weights in world.fixed_weights():
+        kind = "section" if np.count_nonzero(weights) == 1 else "mixture"
+        chosen = weights > 0
+        answer = _asked(world, found, weights[chosen], centres[chosen])
+        yield kind, answer, world.truth(near @ weights)
     some = rng.choice(len(rows), min(len(rows), 300), replace=False)
     for sign in (1.0, -1.0):
         lean = np.maximum(sign * error[some], 0.0)

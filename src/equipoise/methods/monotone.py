@@ -44,7 +44,7 @@ def lower_bound(
     >>> round(lower_bound(np.array([0.0, 0.0, 2.0]), shares, errors, halves), 3)
     0.1
     >>> round(lower_bound(np.array([0.0, 1.0, 2.0]), shares, errors, halves), 3)
-    -0.055
+    -0.053
     """
     least, made = _mixture(weights, shares, halves)
     if not np.isfinite(least):

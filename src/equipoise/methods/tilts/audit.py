@@ -95,8 +95,11 @@ def _extremes(
     if grid is None:
         return unscaled_extremes(moments, drawn)
     if method is Method.SIGNED:
-        return signed_extremes(grid, moments, drawn)
-    return rescaled_extremes(grid, moments, reach, drawn)
+        found = signed_extremes(grid, moments, drawn)
+    else:
+        found = rescaled_extremes(grid, moments, reach, drawn)
+    # In units of the resample's own spread; bounds have that of the rows, which is one.
+    return np.asarray(found / drawn.spread[:, None])
 
 
 def critical_value(draws: FloatArray, level: float, side: str) -> float:

@@ -4,6 +4,10 @@ The process (v·β)(m·β) − (u·β)(g·β) − t (m·β)² of `process` stays
 v − d g and u by u − d m, whatever the number d. With d the deviation of the target's weights r (see
 `TiltSample.paired`), a tilt that the target cancels has (v − t m)·β = u·β = 0 in every resample.
 For the average over everyone this is the constant tilt, with sampling weights as well.
+
+Each resample also tells how much the metric varies in it. A skewed metric has its average and its
+spread move together, so an estimate that is too low comes with an error that looks too small;
+dividing by the resample's own spread (as Student did) gives each side the tail it needs.
 """
 
 import itertools
@@ -19,6 +23,8 @@ from equipoise.methods.tilts.sample import TiltSample, row_blocks
 
 #: Rows beyond so many times the atoms are drawn atom by atom.
 _MANY = 8
+#: A resample that lost nearly all spread counts as if it had kept so much.
+_LEAST_SPREAD = 0.3
 #: Chunks whose suprema are taken together.
 _JOINED = 16
 
@@ -33,6 +39,8 @@ class Deviations:
     """Of features times the metric, minus d times its mean."""
     target: FloatArray
     """Of the target."""
+    spread: FloatArray
+    """Standard deviation of the metric in the resample over that in the rows."""
 
 
 class TiltEngine(Protocol):
@@ -73,6 +81,7 @@ def joined(drawn: Iterable[Deviations], number: int = _JOINED) -> Iterator[Devia
             mean=np.concatenate([each.mean for each in part]),
             cross=np.concatenate([each.cross for each in part]),
             target=np.concatenate([each.target for each in part]),
+            spread=np.concatenate([each.spread for each in part]),
         )
 
 
@@ -102,6 +111,7 @@ class RowTilts:
             mean=both[:size] - moved * both[-2],
             cross=both[size:-2] - moved * both[-1],
             target=share @ sample.influence,
+            spread=_spread(share @ _squares(sample)),
         )
 
     def _frequencies(self, rng: np.random.Generator, size: int) -> FloatArray:
@@ -141,13 +151,17 @@ class NormalTilts:
         drawn = rng.standard_normal((size, self._root.shape[1])) @ self._root.T
         rank = self._rank
         return Deviations(
-            mean=drawn[:, :rank], cross=drawn[:, rank : 2 * rank], target=drawn[:, 2 * rank]
+            mean=drawn[:, :rank],
+            cross=drawn[:, rank : 2 * rank],
+            target=drawn[:, 2 * rank],
+            spread=_spread(drawn[:, 2 * rank + 1]),
         )
 
 
 def _covariance(sample: TiltSample) -> FloatArray:
-    """Covariance between rows of (features, features × metric, influence)."""
-    width = 2 * sample.rank + 1
+    """Covariance between rows of (features, features × metric, influence, squares)."""
+    width = 2 * sample.rank + 2
+    squares = _squares(sample)
     total, square = np.zeros(width), np.zeros((width, width))
     share = sample.counts / sample.n
     off = np.stack([share, share * sample.values]) @ sample.features
@@ -158,6 +172,7 @@ def _covariance(sample: TiltSample) -> FloatArray:
                 part - paired * off[0],
                 part * sample.values[rows, None] - paired * off[1],
                 sample.influence[rows, None],
+                squares[rows, None],
             ],
             axis=1,
         )
@@ -165,6 +180,23 @@ def _covariance(sample: TiltSample) -> FloatArray:
         total += weighed.sum(axis=0)
         square += joined.T @ weighed
     return np.asarray(square - np.outer(total, total))
+
+
+def _squares(sample: TiltSample) -> FloatArray:
+    """Squared deviations of the metric from its mean, over their mean; of clusters, their sums'."""
+    square = sample.values**2
+    if sample.clusters is not None:
+        size = np.bincount(sample.clusters, sample.counts)
+        total = np.bincount(sample.clusters, sample.counts * sample.values)
+        # A cluster is drawn whole, so each of its rows carries the same part of its square.
+        square = (total**2 / np.maximum(size, 1.0))[sample.clusters]
+    mean = float(sample.counts @ square) / sample.n
+    return np.asarray(square / mean if mean > 0 else np.ones_like(square))
+
+
+def _spread(moved: FloatArray) -> FloatArray:
+    """The spread of each resample, from how its mean square moved."""
+    return np.sqrt(np.maximum(1 + moved, _LEAST_SPREAD**2))
 
 
 def _root(covariance: FloatArray) -> FloatArray:

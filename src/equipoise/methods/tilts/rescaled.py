@@ -29,7 +29,9 @@ def rescaled_extremes(
     ...     n=9.0, mean=np.array([1.0]), cross=np.array([0.0]), second=np.array([[1.0]]),
     ...     centred=np.array([[1.0]]),
     ... )
-    >>> drawn = Deviations(mean=np.zeros((1, 1)), cross=np.array([[0.2]]), target=np.zeros(1))
+    >>> drawn = Deviations(
+    ...     mean=np.zeros((1, 1)), cross=np.array([[0.2]]), target=np.zeros(1), spread=np.ones(1)
+    ... )
     >>> found = rescaled_extremes(make_grid(moments, 0.25), moments, (0.0, 0.0), drawn)
     >>> abs(found).round(3).tolist()
     [[0.0, 0.16]]

@@ -61,6 +61,7 @@ def test_realised_percentile_is_the_nominal_one(estimated: bool) -> None:
                 mean=(found.moments.mean - truth.mean)[None],
                 cross=(found.moments.cross - truth.cross)[None],
                 target=np.array([mean - 0.5 if estimated else 0.0]),
+                spread=np.ones(1),
             )
             if method is Method.UNSCALED:
                 happened = unscaled_extremes(truth, moved)
