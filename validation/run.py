@@ -4,9 +4,9 @@
     python validation/run.py --page
 
 A script is a file of validation/paper_*/, validation/inference/, validation/shift/ or
-validation/warranty/ with a function run(full: bool = False) -> dict. It writes its own results; this
-program collects them in
-validation/README.md, and fills the measured parts of the front page and the documentation.
+validation/warranty/ with a function run(full: bool = False) -> dict. It writes its own results;
+this program collects them in validation/README.md, and fills the measured parts of the front page
+and the documentation.
 """
 
 from __future__ import annotations
@@ -110,8 +110,9 @@ def page() -> str:
         "Written by `make validate` (quick) or `make validate-full` (as many replicates as",
         "published). First every table and figure of the five papers with a verdict, then the",
         "[statistical warranty](#warranty), then what the [inference core](#inference) and the",
-        "[audits of shifts](#shift) were put through, then every value. *agrees* compares the default method with what is claimed,",
-        "allowing for Monte-Carlo error; a dash marks figures shown for comparison only.",
+        "[audits of shifts](#shift) were put through, then every value. *agrees* compares the",
+        "default method with what is claimed, allowing for Monte-Carlo error; a dash marks",
+        "figures shown for comparison only.",
         "Corrections of the papers are derived in [the errata](../docs/explanation/errata.md).",
         "",
         "## Every table and figure",

@@ -3,8 +3,8 @@
 A world is wrong if any of its answers misses the truth: tilts toward people who are the same in all
 samples, mixtures of these, ranges of the first covariate by their closest tilts, and two mixtures
 of the sample's own rows that lean on its errors. Beside the half-width of the fixed tilts stands
-that by the earlier scale |P h| √(P h²) + 0.001 ‖h‖², which did not know that constants cancel against
-the average over everyone, computed in the same samples; and the time of both in CPU seconds.
+that by the earlier scale |P h| √(P h²) + 0.001 ‖h‖², which did not know that constants cancel
+against the average over everyone, in the same samples; and the time of both in CPU seconds.
 """
 
 from __future__ import annotations
@@ -212,9 +212,7 @@ def _earlier(world: World, found: Any, seed: int) -> tuple[list[float], float]:
     audit, seconds = _timed(found, seed, EARLIER_FLOOR, centred=False)
     critical = tilts.critical_value(audit.draws, LEVEL, "both")
     moments, basis = audit.moments, found.basis
-    features = tilts.features_of(
-        found.space.kernel, basis.pivots, basis.corner, world.centres()
-    )
+    features = tilts.features_of(found.space.kernel, basis.pivots, basis.corner, world.centres())
     made = []
     for weights in world.fixed_weights():
         beta = weights @ features

@@ -21,7 +21,8 @@ def unscaled_extremes(moments: TiltMoments, drawn: Deviations) -> FloatArray:
     ...     centred=np.array([[1.0]]),
     ... )
     >>> drawn = Deviations(
-    ...     mean=np.zeros((1, 1)), cross=np.array([[0.2]]), target=np.array([0.05]), spread=np.ones(1)
+    ...     mean=np.zeros((1, 1)), cross=np.array([[0.2]]), target=np.array([0.05]),
+    ...     spread=np.ones(1),
     ... )
     >>> unscaled_extremes(moments, drawn).round(6).tolist()
     [[0.0, 0.15]]

@@ -2,9 +2,9 @@
 
 A tilt h of the kernel's space is f + e, f in the span of the kept sections and e orthogonal to it,
 so that ‖e‖² = ‖h‖² − ‖f‖². With L the metric, ν its average under the tilt, ψ the target's
-influence and D = P* − P, the error of P h · ε̂(h) is the deviation D[h (L − ν) − P h · ψ]. The critical value
-bounds f's part of it for every ν in the range of the process (`rescaled`), with the weights r of
-the target taken off as in `draws`. What is left is
+influence and D = P* − P, the error of P h · ε̂(h) is the deviation D[h (L − ν) − P h · ψ]. The
+critical value bounds f's part of it for every ν in the range of the process (`rescaled`), with the
+weights r of the target taken off as in `draws`. What is left is
 
     D[e (L − ν)]  −  D[P e · ψ + P((L − ν) e) · r]  +  (ν₀ − ν) D[f − P f · r],
 
