@@ -46,8 +46,8 @@ OUTCOMES: dict[str, Any] = {
 
 
 def run(full: bool = False) -> dict[str, Any]:
-    """Count samples with any flag; ``full`` draws 400 of each kind instead of 10."""
-    samples = 400 if full else 10
+    """Count samples with any flag; ``full`` draws 200 of each kind instead of 10."""
+    samples = 200 if full else 10
     rows = [row for name in OUTCOMES for row in _rows(name, samples)]
     result = {
         "source": "flags over tilts with skewed metrics",
