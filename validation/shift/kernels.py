@@ -172,8 +172,8 @@ def _missed(answer: Any, truth: float) -> bool:
 
 
 def _half(answer: Any) -> float:
-    """Half the width; one for an answer that says nothing."""
-    return 1.0 if answer.lower is None else float(answer.upper - answer.lower) / 2
+    """Half the width; one, more than any rate can differ, for an answer that says nothing."""
+    return 1.0 if answer.lower is None else min(float(answer.upper - answer.lower) / 2, 1.0)
 
 
 def _sample(found: Any, *, centred: bool) -> tilts.TiltSample:
