@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +25,10 @@ METRIC = eq.metric("harm", "y")
 Outcome = Literal["rate", "rare", "amount", "squared", "heavy"]
 
 
+def _normal(rng: np.random.Generator, n: int, p: int) -> FloatArray:
+    return rng.standard_normal((n, p))
+
+
 @dataclass(frozen=True)
 class World:
     """A population with a kernel, a metric, a target and a number of rows."""
@@ -36,9 +41,7 @@ class World:
     target: Any = None
     weights: Literal["", "plain", "skewed"] = ""
     clusters: bool = False
-    draw: Callable[[np.random.Generator, int, int], FloatArray] = field(
-        default=lambda rng, n, p: rng.standard_normal((n, p))
-    )
+    draw: Callable[[np.random.Generator, int, int], FloatArray] = _normal
     slope: float = 0.5
     options: dict[str, Any] = field(default_factory=dict)
 
@@ -54,7 +57,7 @@ class World:
 
     def people(self) -> FloatArray:
         """The covariates of the population."""
-        return self.draw(np.random.default_rng([SEED, 1]), PEOPLE, self.columns)
+        return _people(self.draw, self.columns)
 
     def centres(self) -> FloatArray:
         """People toward whom every sample is tilted."""
@@ -113,6 +116,11 @@ class World:
                 mean[people[:, 0] > 0].mean() if hasattr(self.target, "where") else mean.mean()
             )
         return float(np.average(mean, weights=h)) - against
+
+
+@cache
+def _people(draw: Callable[[np.random.Generator, int, int], FloatArray], p: int) -> FloatArray:
+    return draw(np.random.default_rng([SEED, 1]), PEOPLE, p)
 
 
 def _outcomes(rng: np.random.Generator, kind: Outcome, mean: FloatArray) -> FloatArray:
