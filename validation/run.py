@@ -3,9 +3,10 @@
     python validation/run.py [--full] [paper_000 …]
     python validation/run.py --page
 
-A script is a file of validation/paper_*/, validation/inference/ or validation/warranty/ with a
-function run(full: bool = False) -> dict. It writes its own results; this program collects them in
-validation/README.md, and fills the measured parts of the front page and the documentation.
+A script is a file of validation/paper_*/, validation/inference/, validation/shift/ or
+validation/warranty/ with a function run(full: bool = False) -> dict. It writes its own results;
+this program collects them in validation/README.md, and fills the measured parts of the front page
+and the documentation.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from tools import front_page
 HERE = Path(__file__).parent
 WARRANTY = "Statistical warranty: how often each audit is wrong where the truth is known"
 INFERENCE = "The inference core: what was asked of it before it became the default"
+SHIFT = "Shifts and tilts: bounds that hold for a whole class at once"
 WORST = 10
 """Random designs that are shown, worst first."""
 PAPERS = {
@@ -55,13 +57,13 @@ def main() -> int:
         print(f"{script.parent.name}/{script.stem}: {said(result)} ({spent:.0f} s)", flush=True)
     (HERE / "README.md").write_text(page(), encoding="utf-8")
     front_page.write()
-    results = [*stored(), *stored(["inference"])]
+    results = [*stored(), *stored(["inference", "shift"])]
     return 0 if collected.holds() and all(agrees(result) for _, result in results) else 1
 
 
 def scripts(papers: list[str]) -> list[Path]:
     """The files that define run()."""
-    folders = ("inference", "warranty", *PAPERS)
+    folders = ("inference", "shift", "warranty", *PAPERS)
     found = [path for folder in folders for path in sorted((HERE / folder).glob("*.py"))]
     wanted = [path for path in found if not papers or path.parent.name in papers]
     return [path for path in wanted if "\ndef run(" in path.read_text(encoding="utf-8")]
@@ -107,9 +109,10 @@ def page() -> str:
         "",
         "Written by `make validate` (quick) or `make validate-full` (as many replicates as",
         "published). First every table and figure of the five papers with a verdict, then the",
-        "[statistical warranty](#warranty), then what the [inference core](#inference) was put",
-        "through, then every value. *agrees* compares the default method with what is claimed,",
-        "allowing for Monte-Carlo error; a dash marks figures shown for comparison only.",
+        "[statistical warranty](#warranty), then what the [inference core](#inference) and the",
+        "[audits of shifts](#shift) were put through, then every value. *agrees* compares the",
+        "default method with what is claimed, allowing for Monte-Carlo error; a dash marks",
+        "figures shown for comparison only.",
         "Corrections of the papers are derived in [the errata](../docs/explanation/errata.md).",
         "",
         "## Every table and figure",
@@ -122,6 +125,9 @@ def page() -> str:
         "",
         f'## <a id="inference"></a>{INFERENCE}',
         *inference(),
+        "",
+        f'## <a id="shift"></a>{SHIFT}',
+        *shifts(),
     ]
     paper = ""
     for path, result in stored():
@@ -186,6 +192,14 @@ def inference() -> list[str]:
     for path, result in stored(["inference"]):
         rows = result["rows"][:WORST] if path.stem == "adversarial" else result["rows"]
         lines += ["", heading(path, result), "", *table(rows)]
+    return lines
+
+
+def shifts() -> list[str]:
+    """Audits of tilts where the truth is known: kernels, monotone weights, flags."""
+    lines = []
+    for path, result in stored(["shift"]):
+        lines += ["", heading(path, result), "", *table(result["rows"])]
     return lines
 
 

@@ -123,6 +123,7 @@ __all__ = [
     "masks",
     "merge",
     "metric",
+    "monotone",
     "multicalibration",
     "negative_predictive_value",
     "overall",

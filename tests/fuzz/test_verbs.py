@@ -250,9 +250,13 @@ def shift(rng: Rng) -> Ask:
         lambda: eq.laplace("g"),
         lambda: eq.laplace("x") * eq.gaussian("g"),
         lambda: eq.kernel("polynomial", "x", degree=2),
+        lambda: eq.monotone("x"),
+        lambda: eq.monotone("x", grid=None),
     )
     strange: tuple[Any, ...] = (
         lambda: eq.kernel("zz", "x"),
+        lambda: eq.monotone("g"),
+        lambda: eq.monotone("x", grid=0),
         lambda: eq.kernel(lambda a, b: a, "x"),
         lambda: eq.kernel("cosine", "x", degree=2),
         lambda: "nowhere",
@@ -265,7 +269,8 @@ def shift(rng: Rng) -> Ask:
     )
     over = mostly(rng, good, strange, 0.15)
     more = seeded(rng, level=level(rng), resamples=20)
-    more["method"] = mostly(rng, ("rescaled", "rescaled", "unscaled", "signed"), ("other",))
+    if chance(rng, 0.7):
+        more["method"] = mostly(rng, ("rescaled", "rescaled", "unscaled", "signed"), ("other",))
     if chance(rng, 0.3):
         more["engine"] = mostly(rng, ("exact", "moments"), ("none", 3))
     if chance(rng, 0.2):

@@ -22,6 +22,7 @@ sys.path.insert(1, str(Path(__file__).parents[1]))
 from audit_worlds import SEED, SIZES
 from records import agreed, main, not_above, standard_error, write
 
+from equipoise.audits.shift import FLOOR
 from equipoise.methods import tilts
 from equipoise.methods.arrays import FloatArray
 from equipoise.worlds import linear_world
@@ -31,7 +32,7 @@ PUBLISHED = {
     0.5: (0.93, 0.955, 0.935, 0.885, 0.915),
     0.1: (0.95, 0.95, 0.935, 0.93, 0.95),
 }
-LEVEL, RESAMPLES, FLOOR = 0.9, 500, 1e-3
+LEVEL, RESAMPLES = 0.9, 500
 POINTS = np.arange(101) / 100
 RANGES = ((0.0, 1.0), (0.2, 0.6), (0.0, 0.3), (0.7, 0.9), (0.45, 0.55))
 Held = dict[tuple[str, str], int]
@@ -77,7 +78,7 @@ def _trial(rng: np.random.Generator, features: FloatArray, n: int, trial: int, h
             value = _supremum(found, features, truth - loss.mean(), happened)
             for side, seen in (("lower", value[1]), ("upper", -value[0])):
                 key = (f"{method}, {side} bounds", target)
-                critical = tilts.critical_value(found.inside, LEVEL, side)
+                critical = tilts.critical_value(found.draws, LEVEL, side)
                 held[key] = held.get(key, 0) + bool(seen <= critical)
 
 
@@ -88,6 +89,7 @@ def _sample(features: FloatArray, loss: FloatArray, target: str) -> tilts.TiltSa
         values=values,
         influence=values if target == "overall" else np.zeros_like(values),
         counts=np.ones(len(values)),
+        paired=np.full(len(values), 1.0 if target == "overall" else 0.0),
     )
 
 
@@ -118,6 +120,7 @@ def _deviation(
         mean=(moments.mean - mean)[None],
         cross=(moments.cross - cross)[None],
         target=np.array([moved]),
+        spread=np.ones(1),
     )
 
 
@@ -130,6 +133,8 @@ def _supremum(
             mean=features.mean(axis=0),
             cross=truth @ features / len(truth),
             second=features.T @ features / len(truth),
+            # The unscaled process has no scale, and does not look at this.
+            centred=features.T @ features / len(truth),
         )
         return tilts.unscaled_extremes(population, happened)[0]
     grid = tilts.make_grid(found.moments, FLOOR)
@@ -193,7 +198,7 @@ def _tilts_toward(
             tilts.Method.RESCALED: float(tilts.scale_of(mean, square, norm, FLOOR)),
         }
         half = {
-            method: tilts.critical_value(audit.inside, LEVEL, "lower") * scales[method] / mean**2
+            method: tilts.critical_value(audit.draws, LEVEL, "lower") * scales[method] / mean**2
             for method, audit in found.items()
         }
         old, new = half[tilts.Method.UNSCALED], half[tilts.Method.RESCALED]

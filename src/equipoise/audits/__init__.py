@@ -17,7 +17,7 @@ from equipoise.audits.discover import discover
 from equipoise.audits.flag import flag
 from equipoise.audits.individual import individual
 from equipoise.audits.joint_test import joint_test
-from equipoise.audits.kernels import gaussian, kernel, laplace
+from equipoise.audits.kernels import gaussian, kernel, laplace, monotone
 from equipoise.audits.methods import (
     AllRanges,
     Betting,
@@ -56,6 +56,7 @@ __all__ = [
     "kernel",
     "laplace",
     "merge",
+    "monotone",
     "select_fair",
     "shift",
     "summarize",

@@ -1,12 +1,19 @@
-"""Kernels as values: by which covariates tilts may vary, and how smoothly."""
+"""Classes of tilts as values: smooth in some covariates (kernels), or monotone in one."""
 
 import numbers
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from equipoise._codec import kind, to_plain
-from equipoise._validate import LARGEST, columns_named, known_keywords, known_name, listing
+from equipoise._codec import Written, kind, to_plain
+from equipoise._validate import (
+    LARGEST,
+    columns_named,
+    known_keywords,
+    known_name,
+    listing,
+    whole,
+)
 from equipoise.errors import ClaimError, OptionError
 
 Bandwidth = float | tuple[float, ...] | None
@@ -146,8 +153,37 @@ def kernel(function: str | Callable[..., Any], *columns: str, **options: Any) ->
     return OtherKernel(columns=columns, function=function, options=options or None)
 
 
-def as_kernel(value: Any) -> TiltKernel:
-    """A kernel given as a value, as plain data, or as covariate names (Gaussian)."""
+@kind("monotone")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonotoneTilts(Written):
+    """Every weight of at least zero that only rises, or only falls, in one number."""
+
+    column: str
+    """The number."""
+    grid: int | None = 50
+    """How many stretches of about equally many rows to cut it into; None for every value."""
+
+    def __post_init__(self) -> None:
+        columns_named("monotone", (self.column,))
+        if self.grid is not None:
+            whole("grid", self.grid, least=2)
+
+
+@known_keywords
+def monotone(column: str, *, grid: int | None = 50) -> MonotoneTilts:
+    """All tilts that rise, and all that fall, in one number: a class of its own beside kernels.
+
+    Weights are constant within stretches of the number: every distinct value if there are at most
+    ``grid``, else so many of about equally many rows; ``grid=None`` takes every value.
+
+    >>> monotone("age", grid=20).column
+    'age'
+    """
+    return MonotoneTilts(column=column, grid=grid)
+
+
+def as_tilts(value: Any) -> TiltKernel | MonotoneTilts:
+    """A class of tilts given as a value, as plain data, or as covariate names (Gaussian)."""
     from equipoise._codec import from_plain
 
     if isinstance(value, Mapping):
@@ -156,9 +192,10 @@ def as_kernel(value: Any) -> TiltKernel:
         return gaussian(value)
     if isinstance(value, list | tuple) and value and all(isinstance(v, str) for v in value):
         return gaussian(*value)
-    if not isinstance(value, TiltKernel):
+    if not isinstance(value, TiltKernel | MonotoneTilts):
         raise ClaimError(
-            f'over= takes a kernel such as gaussian("age"), or covariate names; got {value!r}.'
+            'over= takes a kernel such as gaussian("age"), monotone("age"), or covariate names; '
+            f"got {value!r}."
         )
     return value
 

@@ -12,6 +12,7 @@ from equipoise.findings.flags import FlaggedGroup, Flags
 from equipoise.findings.individual import AuditedCell, Individual, MovedPeople
 from equipoise.findings.joint import Joint, JointGroup
 from equipoise.findings.joint_test import JointlyTested, JointTest
+from equipoise.findings.monotone import MonotoneShift, Stretch
 from equipoise.findings.ranges import CertifiedRange, RangeCertificates
 from equipoise.findings.shift import Shift
 from equipoise.findings.shift_rows import AskedTilt, Tilted
@@ -45,10 +46,12 @@ __all__ = [
     "JointTest",
     "JointlyTested",
     "MeasuredSpread",
+    "MonotoneShift",
     "MovedPeople",
     "Provenance",
     "RangeCertificates",
     "Shift",
+    "Stretch",
     "SummarizedGroup",
     "Summary",
     "Tilted",

@@ -271,6 +271,21 @@ _ALL = (
         avoid="Nothing is said of people who are not in the table, or of changed behaviour.",
         paper=AUDITING,
     ),
+    Note(
+        kind="monotone shift",
+        title="Populations that lean one way",
+        question="How would the disparity change where high, or low, values are more common?",
+        computed=(
+            "Every weight that only rises in a number is a mixture of half-lines, from a cut up. "
+            "All half-lines are bounded at once, as groups are, and so is every mixture of them."
+        ),
+        reading=(
+            "With the stated confidence the bounds hold for every weight that only rises or only "
+            "falls. A weight that rests on the last few rows has wide bounds."
+        ),
+        avoid="For weights that rise and fall again, or in several columns, use a kernel.",
+        paper=AUDITING,
+    ),
 )
 
 NOTES: Mapping[str, Note] = MappingProxyType({note.kind: note for note in _ALL})

@@ -21,12 +21,16 @@ from equipoise.findings.shift_ask import (
     section_coordinates,
     weight_question,
 )
-from equipoise.findings.shift_estimate import closest, estimate
+from equipoise.findings.shift_estimate import closest, estimate, where_negative
 from equipoise.findings.shift_kernels import Covariate, KernelPart, kernel_words
-from equipoise.findings.shift_rows import AskedTilt, Tilted, critical_values
+from equipoise.findings.shift_lazy import tilts
+from equipoise.findings.shift_rows import AskedTilt, Tilted
 from equipoise.findings.shift_space import ShiftBasis, ShiftSpace, profile_of
 from equipoise.findings.words import difference, ends_text, level_text, plural
 from equipoise.methods.arrays import FloatArray
+
+#: Why a tilt has no bounds although there is a critical value.
+_ELSEWHERE = "the tilt lies outside the kept kernel sections; raise max_rank"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +79,6 @@ class Shift(Finding):
     """How often."""
     critical: float | None
     """The critical value for tilts in the span; None if there is no answer."""
-    allowance: float | None
-    """What is added to it for tilts outside the span, because sections were left out."""
     rank: int
     """Kernel sections that span the tilts."""
     residual: float
@@ -93,8 +95,6 @@ class Shift(Finding):
     """Why there is no answer; empty if there is one."""
     draws: tuple[tuple[float, float], ...] = dataclasses.field(repr=False)
     """Lowest and highest value over tilts in the span in each resample."""
-    whole: tuple[tuple[float, float], ...] = dataclasses.field(repr=False)
-    """The same over the whole unit ball; empty where nothing was left out."""
     basis: ShiftBasis = dataclasses.field(repr=False, compare=False)
     """Averages from which tilts of the span are estimated."""
     space: ShiftSpace | None = dataclasses.field(default=None, repr=False, compare=False)
@@ -177,11 +177,9 @@ class Shift(Finding):
         fraction("level", level)
         if self.critical is None:
             return dataclasses.replace(self, level=level)
-        critical, allowance = critical_values(self.draws, self.whole, level, self.side)
+        critical = tilts.critical_value(np.array(self.draws), level, self.side)
         said = self.guarantee.replace(level_text(self.level), level_text(level))
-        moved = dataclasses.replace(
-            self, level=level, critical=critical, allowance=allowance, guarantee=said
-        )
+        moved = dataclasses.replace(self, level=level, critical=critical, guarantee=said)
         return dataclasses.replace(moved, rows=tuple(moved._rebound(row) for row in self.rows))
 
     def sentences(self) -> tuple[str, ...]:
@@ -244,19 +242,20 @@ class Shift(Finding):
             upper=None,
             note="the tilt is zero on every row" if found is None else "",
             reach=None if found is None else found.reach,
-            inside=values is None,
+            beyond=0.0 if found is None else found.beyond,
         )
         return self._rebound(row)
 
     def _rebound(self, row: Tilted) -> Tilted:
-        if row.reach is None or row.disparity is None:
+        if row.disparity is None:
             return row
         if self.critical is None:
             return dataclasses.replace(row, lower=None, upper=None, note=self.reason)
-        # What the kept sections leave out of a tilt varies too, and the allowance bounds that.
-        critical = self.critical + (0.0 if row.inside else self.allowance or 0.0)
-        # (15) of Cherian and Candès, times the scale of the tilt where there is one.
-        half = critical * row.reach
+        if row.reach is None:
+            return dataclasses.replace(row, lower=None, upper=None, note=_ELSEWHERE)
+        # (15) of Cherian and Candès, times the scale of the tilt where there is one. What the kept
+        # sections leave out of a tilt varies too, whatever the level.
+        half = self.critical * row.reach + row.beyond
         lower = clamp(row.disparity - half, self.limits) if self.side != "upper" else None
         upper = clamp(row.disparity + half, self.limits) if self.side != "lower" else None
         telling = says_something(lower, upper, self.limits)
@@ -284,7 +283,7 @@ class Shift(Finding):
 
     def _closest(self, question: Question, penalty: float | None = None) -> AskedTilt:
         best = closest(self, question, penalty)
-        return self._answer(
+        answer = self._answer(
             best.coordinates,
             question.label,
             wanted=question.on_rows,
@@ -294,6 +293,8 @@ class Shift(Finding):
             mismatch=question.mismatch(self.basis, best),
             uncovered=question.uncovered,
         )
+        note = "; ".join(said for said in (answer.note, where_negative(self, best)) if said)
+        return dataclasses.replace(answer, note=note)
 
     def _say(self, value: float) -> str:
         return difference(value, self.share)
@@ -321,7 +322,4 @@ class Shift(Finding):
             f"{plural(self.rank, 'kernel section')}, outside of which lies a share of "
             f"{self.residual:.1g} of the kernel."
         )
-        if self.critical and self.allowance:
-            grown = self.allowance / self.critical
-            text += f" For tilts outside them bounds are {100 * grown:.2g} % wider."
         return text

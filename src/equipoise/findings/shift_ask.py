@@ -87,7 +87,10 @@ def section_coordinates(
     if len(points) != len(weights):
         raise OptionError(f"There are {len(points)} points and {len(weights)} weights.")
     values = tilts.section_sums(space.kernel, space.points, points, weights)
-    _refuse_negative(values)
+    if not _surely(finding, weights):
+        other = points_between(finding)
+        there = tilts.section_sums(space.kernel, other, points, weights)
+        _refuse_negative(finding, values, other, there)
     features = tilts.features_of(space.kernel, finding.basis.pivots, finding.basis.corner, points)
     norm = float(weights @ tilts.section_sums(space.kernel, points, points, weights))
     return Sections(coordinates=features.T @ weights, values=np.maximum(values, 0.0), norm=norm)
@@ -100,22 +103,67 @@ def _kept_sections(finding: Shift, weights: FloatArray) -> Sections:
             "weights. Pass at=… for sections elsewhere."
         )
     coordinates = finding.basis.corner.T @ weights
-    # These are non-negative everywhere; other mixtures are checked only where there are points.
-    surely = weights.min() >= 0 and all(part.form in NON_NEGATIVE for part in finding.kernel)
-    if not surely:
+    if not _surely(finding, weights):
         rows = finding.basis.corner if finding.space is None else finding.space.features
-        _refuse_negative(rows @ coordinates)
+        other = points_between(finding)
+        there = features_between(finding, other) @ coordinates
+        _refuse_negative(finding, rows @ coordinates, other, there)
     return Sections(coordinates=coordinates)
 
 
-def _refuse_negative(values: FloatArray) -> None:
+def _surely(finding: Shift, weights: FloatArray) -> bool:
+    """Whether a mixture of sections is non-negative everywhere, without looking."""
+    return weights.min() >= 0 and all(part.form in NON_NEGATIVE for part in finding.kernel)
+
+
+def points_between(finding: Shift, offset: float = 0.5) -> FloatArray:
+    """Points of the support where no row lies; none where the kernel cannot be evaluated."""
+    if finding.space is None and any(part.form == "function" for part in finding.kernel):
+        return finding.basis.pivots[:0]
+    points = finding.basis.pivots if finding.space is None else finding.space.points
+    fixed = [i for i, c in enumerate(finding.covariates) if c.levels is not None]
+    return tilts.points_between(points, fixed, offset=offset)
+
+
+def features_between(finding: Shift, points: FloatArray) -> FloatArray:
+    """Coordinates of these points in the span."""
+    if not len(points):
+        return np.zeros((0, finding.rank))
+    basis = finding.basis
+    return tilts.features_of(_kernel_of(finding), basis.pivots, basis.corner, points)
+
+
+def _kernel_of(finding: Shift) -> tilts.Kernel:
+    if finding.space is not None:
+        return finding.space.kernel
+    return build_kernel(finding.kernel, [c.name for c in finding.covariates])
+
+
+def _refuse_negative(
+    finding: Shift, values: FloatArray, other: FloatArray, there: FloatArray
+) -> None:
     # Sums of kernel values that cancel leave rounding errors of either sign.
-    negative = values < -tilts.TOLERATED * np.abs(values).max()
+    limit = -tilts.TOLERATED * np.abs(values).max()
+    negative = values < limit
     if negative.any():
         raise OptionError(
             f"The tilt is negative on {int(negative.sum()):,} of {len(values):,} rows; weights of "
             "people cannot be negative."
         )
+    if len(there) and there.min() < limit:
+        raise OptionError(
+            "The tilt is positive on the rows but negative between them, near "
+            f"{point_words(finding, other[np.argmin(there)])}; weights of people cannot be "
+            "negative."
+        )
+
+
+def point_words(finding: Shift, point: FloatArray) -> str:
+    """A point of the covariates in words."""
+    pairs = zip(finding.covariates, point, strict=True)
+    return ", ".join(
+        f"{c.name} {x:.4g}" if c.levels is None else str(c.decode(float(x))) for c, x in pairs
+    )
 
 
 def weight_question(finding: Shift, tilt: Callable[..., Any], name: str) -> Question:
@@ -176,11 +224,7 @@ def _on_rows(
 def population_question(finding: Shift, table: Any, name: str) -> Question:
     """Another population, given by a table with the covariates."""
     points, mass = encode_table(finding.covariates, table)
-    kernel = (
-        build_kernel(finding.kernel, [c.name for c in finding.covariates])
-        if finding.space is None
-        else finding.space.kernel
-    )
+    kernel = _kernel_of(finding)
     wanted, alike = np.zeros(finding.rank), 0.0
     for start in range(0, len(points), _BLOCK):
         part, weight = points[start : start + _BLOCK], mass[start : start + _BLOCK]

@@ -7,10 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from equipoise.findings.limits import Side
-from equipoise.findings.shift_lazy import tilts
 from equipoise.findings.words import ends_text
 
 
@@ -40,8 +36,8 @@ class Tilted:
     """Why a bound is missing, or what to keep in mind."""
     reach: float | None = None
     """Half-width of the bounds per unit of the critical value."""
-    inside: bool = True
-    """Whether the tilt lies in the span of the kept kernel sections."""
+    beyond: float = 0.0
+    """Half-width added for what the tilt has outside the span of the kept kernel sections."""
 
     def __str__(self) -> str:
         said = ends_text(self.lower, self.upper, "{:+.3f}".format, self.note)
@@ -65,12 +61,3 @@ class AskedTilt(Tilted):
     """Penalty on the norm with which the closest tilt was found."""
     profile: tuple[Mapping[str, Any], ...] = dataclasses.field(default=(), repr=False)
     """The population along each covariate, before and after the tilt."""
-
-
-def critical_values(draws: Any, whole: Any, level: float, side: Side) -> tuple[float, float]:
-    """The critical value on the span, and what is to be added outside it."""
-    critical = tilts.critical_value(np.array(draws), level, side)
-    if not len(whole):
-        return critical, 0.0
-    # Every draw on the whole ball is at least that on the span, but for rounding.
-    return critical, max(tilts.critical_value(np.array(whole), level, side) - critical, 0.0)

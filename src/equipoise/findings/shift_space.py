@@ -10,7 +10,7 @@ import numpy as np
 
 from equipoise.findings.shift_kernels import Covariate
 from equipoise.findings.shift_lazy import tilts
-from equipoise.methods.arrays import FloatArray
+from equipoise.methods.arrays import FloatArray, IntArray
 
 #: Bins in which a number is shown.
 _BINS = 40
@@ -30,6 +30,8 @@ class ShiftBasis:
     """Mean of the features times the metric minus its mean."""
     second: FloatArray
     """Mean of the products of features."""
+    centred: FloatArray
+    """The same of features minus what the target counts already: the form behind the scale."""
     once: FloatArray
     """The same with sampling weights counted once."""
 
@@ -44,12 +46,22 @@ class ShiftSpace:
     """Encoded covariates of the rows."""
     features: FloatArray
     """Coordinates of the rows in the span."""
+    left: FloatArray
+    """Squared norm of what the span leaves out of each row's kernel section."""
     weights: FloatArray
     """Sampling weights with mean one."""
     counts: FloatArray
     """How many rows each row stands for."""
     values: FloatArray
     """The metric minus its mean over everyone."""
+    influence: FloatArray
+    """First-order effect of each row on the target."""
+    paired: FloatArray
+    """How much each row counts in the target."""
+    apart: float
+    """Mean square of the influence that is not paired with the metric, over its variance."""
+    clusters: IntArray | None
+    """Number of each row's cluster."""
 
     @property
     def share(self) -> FloatArray:

@@ -14,11 +14,10 @@ from equipoise.claims.claim import Gap
 from equipoise.findings import Provenance
 from equipoise.findings.shift import Shift
 from equipoise.findings.shift_kernels import NON_NEGATIVE
-from equipoise.findings.shift_rows import Tilted, critical_values
+from equipoise.findings.shift_rows import Tilted
 from equipoise.findings.shift_space import ShiftBasis, ShiftSpace
 from equipoise.findings.words import level_text
 from equipoise.methods import tilts
-from equipoise.methods.arrays import FloatArray
 
 #: Tilts shown without being asked about.
 SHOWN = 24
@@ -34,9 +33,7 @@ def finding_of(
     found: tilts.TiltAudit,
 ) -> Shift:
     reason = _reason(rows)
-    inside, whole = _pairs(found.inside), _pairs(found.whole)
-    exact = inside == whole
-    critical, allowance = critical_values(inside, whole, options.level, options.side)
+    critical = tilts.critical_value(found.draws, options.level, options.side)
     draft = Shift(
         claim=claim.quoted(),
         question=f"{claim.words}, under tilts of {', '.join(c.name for c in rows.covariates)}",
@@ -59,7 +56,6 @@ def finding_of(
         engine=found.engine,
         resamples=options.resamples,
         critical=None if reason else critical,
-        allowance=None if reason else allowance,
         rank=span.factor.rank,
         residual=span.factor.residual,
         kernel=span.parts,
@@ -67,8 +63,7 @@ def finding_of(
         reach=(found.reach[0] + rows.mean, found.reach[1] + rows.mean),
         sampled=rows.sampled,
         reason=reason,
-        draws=inside,
-        whole=() if exact else whole,
+        draws=tuple((float(low), float(high)) for low, high in found.draws),
         basis=_basis(rows, span, found.moments),
         space=_space(rows, span, sample),
     )
@@ -80,10 +75,6 @@ def _spread(claim: Gap, rows: ShiftRows) -> float:
     if claim.metric.low is not None and claim.metric.high is not None:
         return claim.metric.high - claim.metric.low
     return 4 * float(np.sqrt(rows.counts @ (rows.values - rows.mean) ** 2 / rows.n))
-
-
-def _pairs(ends: FloatArray) -> tuple[tuple[float, float], ...]:
-    return tuple((float(low), float(high)) for low, high in ends)
 
 
 def _reason(rows: ShiftRows) -> str:
@@ -107,6 +98,7 @@ def _basis(rows: ShiftRows, span: Span, moments: tilts.TiltMoments) -> ShiftBasi
         mean=moments.mean,
         cross=moments.cross,
         second=moments.second,
+        centred=moments.centred,
         once=once,
     )
 
@@ -116,9 +108,14 @@ def _space(rows: ShiftRows, span: Span, sample: tilts.TiltSample) -> ShiftSpace:
         kernel=span.kernel,
         points=rows.points,
         features=span.factor.features,
+        left=span.factor.left,
         weights=rows.weights,
         counts=rows.counts,
         values=sample.values,
+        influence=sample.influence,
+        paired=sample.paired,
+        apart=sample.apart,
+        clusters=sample.clusters,
     )
 
 

@@ -41,6 +41,10 @@ class ShiftRows:
     """The metric."""
     influence: FloatArray
     """First-order effect of each row on the target."""
+    paired: FloatArray
+    """How much each row counts in the target; zeros for a number."""
+    apart: float
+    """Mean square of the influence that is not paired with the metric, over its variance."""
     weights: FloatArray
     """Sampling weights with mean one; ones if there are none."""
     counts: FloatArray
@@ -237,7 +241,7 @@ def _finished(
     n = raw.counts.sum()
     weights = raw.weights / (raw.counts @ raw.weights / n)
     mean = float(raw.counts @ (weights * raw.values) / n)
-    target, influence = _target(claim.target, raw, weights, mean)
+    against = _target(claim.target, raw, weights, mean)
     clusters = raw.clusters
     if clusters is not None:
         clusters = np.unique(clusters, return_inverse=True)[1].reshape(-1).astype(np.int64)
@@ -245,11 +249,13 @@ def _finished(
         covariates=covariates,
         points=raw.points,
         values=raw.values,
-        influence=influence,
+        influence=against.influence,
+        paired=against.paired,
+        apart=against.apart,
         weights=weights,
         counts=raw.counts,
         clusters=clusters,
-        target=target,
+        target=against.value,
         mean=mean,
         cells=cells,
         lost=lost,
@@ -257,28 +263,70 @@ def _finished(
     )
 
 
-def _target(
-    target: targets.Target, raw: _Raw, weights: FloatArray, mean: float
-) -> tuple[float, FloatArray]:
-    """The target's value and each row's influence on it."""
-    n = raw.counts.sum()
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Against:
+    """What the metric is compared with, and how the rows enter it."""
+
+    value: float
+    influence: FloatArray
+    paired: FloatArray
+    apart: float = 0.0
+
+    def scaled(self, scale: float) -> "_Against":
+        return _Against(
+            value=scale * self.value,
+            influence=scale * self.influence,
+            paired=scale * self.paired,
+            apart=scale**2 * self.apart,
+        )
+
+
+def _target(target: targets.Target, raw: _Raw, weights: FloatArray, mean: float) -> _Against:
+    """The target's value, each row's influence on it, and how much each row counts in it."""
+    n, none = raw.counts.sum(), np.zeros_like(raw.values)
     match target:
         case targets.Constant(value=value):
-            plain, influence = value, np.zeros_like(raw.values)
+            found = _Against(value=value, influence=none, paired=none)
         case targets.Custom(estimate=value):
             if np.isnan(raw.extra).any():
                 raise ClaimError("The influence of a custom target is missing on some rows.")
-            plain, influence = value, raw.extra - raw.counts @ raw.extra / n
+            influence = raw.extra - raw.counts @ raw.extra / n
+            found = _custom(value, influence, raw, weights, mean)
         case targets.Reference():
             inside = weights * raw.extra
             share = raw.counts @ inside / n
             if share <= 0:
                 raise ClaimError("No row of the reference group has every covariate.")
-            plain = float(raw.counts @ (inside * raw.values) / n / share)
-            influence = inside * (raw.values - plain) / share
+            paired = inside / share
+            value = float(raw.counts @ (paired * raw.values) / n)
+            found = _Against(value=value, influence=paired * (raw.values - value), paired=paired)
         case _:
-            plain, influence = mean, weights * (raw.values - mean)
-    return target.scale * float(plain), np.asarray(target.scale * influence)
+            influence = weights * (raw.values - mean)
+            found = _Against(value=mean, influence=influence, paired=weights)
+    return found.scaled(target.scale)
+
+
+def _custom(
+    value: float, influence: FloatArray, raw: _Raw, weights: FloatArray, mean: float
+) -> _Against:
+    """A target of which only the influence is known: what of it follows the metric, by regression.
+
+    For the influence of the average over everyone this is all of it, and the target is treated as
+    that average is.
+    """
+    moved = weights * (raw.values - mean)
+    square = float(raw.counts @ moved**2)
+    if square <= 0:
+        return _Against(value=value, influence=influence, paired=np.zeros_like(moved))
+    slope = float(raw.counts @ (influence * moved)) / square
+    rest = float(raw.counts @ (influence - slope * moved) ** 2)
+    return _Against(
+        value=value,
+        influence=influence,
+        paired=slope * weights,
+        # In units of the variance of the metric, which the scale leaves to the critical value.
+        apart=rest * float(raw.counts @ weights**2) / float(raw.counts.sum()) / square,
+    )
 
 
 def describe_point(covariates: Sequence[Covariate], point: FloatArray) -> dict[str, Any]:

@@ -5,7 +5,13 @@ supremum of the tilt process over the ball; `closest_tilts` finds the tilt to as
 """
 
 from equipoise.methods.tilts.audit import Method, TiltAudit, audit_tilts, critical_value
-from equipoise.methods.tilts.closest import PENALTIES, TOLERATED, Closest, closest_tilts
+from equipoise.methods.tilts.closest import (
+    PENALTIES,
+    TOLERATED,
+    Closest,
+    closest_tilts,
+    points_between,
+)
 from equipoise.methods.tilts.draws import (
     Deviations,
     NormalTilts,
@@ -32,6 +38,7 @@ from equipoise.methods.tilts.kernels import (
     section_sums,
 )
 from equipoise.methods.tilts.process import extremes, unscaled_extremes
+from equipoise.methods.tilts.remainder import mean_bound, norm_bound, overlap_of
 from equipoise.methods.tilts.rescaled import reach_of, rescaled_extremes
 from equipoise.methods.tilts.sample import TiltMoments, TiltSample, moments_of
 from equipoise.methods.tilts.scale import SLACK, ScaleGrid, make_grid, scale_of
@@ -70,7 +77,11 @@ __all__ = [
     "factor_kernel",
     "features_of",
     "make_grid",
+    "mean_bound",
     "moments_of",
+    "norm_bound",
+    "overlap_of",
+    "points_between",
     "reach_of",
     "rescaled_extremes",
     "scale_of",

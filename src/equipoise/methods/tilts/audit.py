@@ -8,7 +8,6 @@ import numpy as np
 from equipoise.methods.arrays import FloatArray
 from equipoise.methods.quantiles import quantile
 from equipoise.methods.streams import Progress
-from equipoise.methods.tilts.allowance import Outside, outside_of, widened
 from equipoise.methods.tilts.draws import Deviations, TiltEngine, deviations, joined
 from equipoise.methods.tilts.process import unscaled_extremes
 from equipoise.methods.tilts.rescaled import reach_of, rescaled_extremes
@@ -37,10 +36,8 @@ class TiltAudit:
     """Averages over the rows."""
     reach: tuple[float, float]
     """Between which values the average metric lies under non-negative tilts of the span."""
-    inside: FloatArray
+    draws: FloatArray
     """Lowest and highest value over tilts in the span, for each resample."""
-    whole: FloatArray
-    """The same over the whole unit ball of the kernel, what F leaves out allowed for."""
     engine: str
     """How resamples were drawn."""
 
@@ -62,34 +59,28 @@ def audit_tilts(
     >>> values = rng.standard_normal(50)
     >>> sample = TiltSample(
     ...     features=np.ones((50, 1)), values=values - values.mean(), influence=np.zeros(50),
-    ...     counts=np.ones(50),
+    ...     counts=np.ones(50), paired=np.zeros(50),
     ... )
     >>> found = audit_tilts(
     ...     sample, RowTilts(sample), method=Method.UNSCALED, floor=0.001, resamples=200,
     ...     seed=np.random.SeedSequence(1),
     ... )
-    >>> 0.1 < critical_value(found.inside, 0.9, "lower") < 0.3
+    >>> 0.1 < critical_value(found.draws, 0.9, "lower") < 0.3
     True
     """
     moments = moments_of(sample)
     # Only the rescaled process needs the range; it costs a pass over the rows.
     reach = reach_of(sample, moments) if method is Method.RESCALED else (0.0, 0.0)
     grid = None if method is Method.UNSCALED else make_grid(moments, floor)
-    outside = outside_of(sample, moments)
     scale = None if grid is None else floor
-    inside, whole = [], []
     chunks = deviations(engine, resamples=resamples, seed=seed, progress=progress)
-    for drawn in joined(chunks):
-        found = _extremes(method, grid, moments, reach, drawn)
-        inside.append(found)
-        whole.append(_on_the_ball(found, outside, moments, reach, drawn, scale))
+    draws = [_extremes(method, grid, moments, reach, drawn) for drawn in joined(chunks)]
     return TiltAudit(
         method=method,
         floor=scale,
         moments=moments,
         reach=reach,
-        inside=np.concatenate(inside),
-        whole=np.concatenate(whole),
+        draws=np.concatenate(draws),
         engine=engine.name,
     )
 
@@ -104,24 +95,11 @@ def _extremes(
     if grid is None:
         return unscaled_extremes(moments, drawn)
     if method is Method.SIGNED:
-        return signed_extremes(grid, moments, drawn)
-    return rescaled_extremes(grid, moments, reach, drawn)
-
-
-def _on_the_ball(
-    found: FloatArray,
-    outside: Outside | None,
-    moments: TiltMoments,
-    reach: tuple[float, float],
-    drawn: Deviations,
-    floor: float | None,
-) -> FloatArray:
-    if outside is None:
-        return found
-    # The allowance knows sizes alone, so it widens both ends alike.
-    x, y = outside.terms(moments, drawn, reach)
-    ends = widened(np.abs(found), outside, x[:, None], y[:, None], floor)
-    return np.asarray(ends * np.array([-1.0, 1.0]))
+        found = signed_extremes(grid, moments, drawn)
+    else:
+        found = rescaled_extremes(grid, moments, reach, drawn)
+    # In units of the resample's own spread; bounds have that of the rows, which is one.
+    return np.asarray(found / drawn.spread[:, None])
 
 
 def critical_value(draws: FloatArray, level: float, side: str) -> float:

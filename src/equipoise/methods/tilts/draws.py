@@ -1,4 +1,14 @@
-"""Resampled deviations of the averages behind every tilt: by rows, by clusters, or normal."""
+"""Resampled deviations of the averages behind every tilt: by rows, by clusters, or normal.
+
+The process (v·β)(m·β) − (u·β)(g·β) − t (m·β)² of `process` stays the same if v is replaced by
+v − d g and u by u − d m, whatever the number d. With d the deviation of the target's weights r (see
+`TiltSample.paired`), a tilt that the target cancels has (v − t m)·β = u·β = 0 in every resample.
+For the average over everyone this is the constant tilt, with sampling weights as well.
+
+Each resample also tells how much the metric varies in it. A skewed metric has its average and its
+spread move together, so an estimate that is too low comes with an error that looks too small;
+dividing by the resample's own spread (as Student did) gives each side the tail it needs.
+"""
 
 import itertools
 from collections.abc import Iterable, Iterator
@@ -13,6 +23,8 @@ from equipoise.methods.tilts.sample import TiltSample, row_blocks
 
 #: Rows beyond so many times the atoms are drawn atom by atom.
 _MANY = 8
+#: A resample that lost nearly all spread counts as if it had kept so much.
+_LEAST_SPREAD = 0.3
 #: Chunks whose suprema are taken together.
 _JOINED = 16
 
@@ -22,11 +34,13 @@ class Deviations:
     """Resampled averages minus the observed ones, one line per resample."""
 
     mean: FloatArray
-    """Of the features."""
+    """Of the features, minus d times their mean."""
     cross: FloatArray
-    """Of features times the metric."""
+    """Of features times the metric, minus d times its mean."""
     target: FloatArray
     """Of the target."""
+    spread: FloatArray
+    """Standard deviation of the metric in the resample over that in the rows."""
 
 
 class TiltEngine(Protocol):
@@ -67,6 +81,7 @@ def joined(drawn: Iterable[Deviations], number: int = _JOINED) -> Iterator[Devia
             mean=np.concatenate([each.mean for each in part]),
             cross=np.concatenate([each.cross for each in part]),
             target=np.concatenate([each.target for each in part]),
+            spread=np.concatenate([each.spread for each in part]),
         )
 
 
@@ -87,8 +102,17 @@ class RowTilts:
         # w − 1 where Algorithm 8 of Cherian and Candès has w: at w = 1 the matrix A is
         # antisymmetric, so its symmetric part is the same. For the target line 6 has w − 1 too.
         share = self._frequencies(rng, size) / sample.n
-        both = np.concatenate([share, share * sample.values]) @ sample.features
-        return Deviations(mean=both[:size], cross=both[size:], target=share @ sample.influence)
+        # One product with the features for both averages and for what is taken off them.
+        every = sample.counts / sample.n
+        lines = np.stack([every, every * sample.values])
+        both = np.concatenate([share, share * sample.values, lines]) @ sample.features
+        moved = (share @ sample.paired)[:, None]
+        return Deviations(
+            mean=both[:size] - moved * both[-2],
+            cross=both[size:-2] - moved * both[-1],
+            target=share @ sample.influence,
+            spread=_spread(share @ _squares(sample)),
+        )
 
     def _frequencies(self, rng: np.random.Generator, size: int) -> FloatArray:
         """How often each row was drawn, minus how often it is there."""
@@ -127,24 +151,52 @@ class NormalTilts:
         drawn = rng.standard_normal((size, self._root.shape[1])) @ self._root.T
         rank = self._rank
         return Deviations(
-            mean=drawn[:, :rank], cross=drawn[:, rank : 2 * rank], target=drawn[:, 2 * rank]
+            mean=drawn[:, :rank],
+            cross=drawn[:, rank : 2 * rank],
+            target=drawn[:, 2 * rank],
+            spread=_spread(drawn[:, 2 * rank + 1]),
         )
 
 
 def _covariance(sample: TiltSample) -> FloatArray:
-    """Covariance between rows of (features, features × metric, influence)."""
-    width = 2 * sample.rank + 1
+    """Covariance between rows of (features, features × metric, influence, squares)."""
+    width = 2 * sample.rank + 2
+    squares = _squares(sample)
     total, square = np.zeros(width), np.zeros((width, width))
     share = sample.counts / sample.n
+    off = np.stack([share, share * sample.values]) @ sample.features
     for rows in row_blocks(len(share), max(64, (1 << 22) // width)):
-        part = sample.features[rows]
+        part, paired = sample.features[rows], sample.paired[rows, None]
         joined = np.concatenate(
-            [part, part * sample.values[rows, None], sample.influence[rows, None]], axis=1
+            [
+                part - paired * off[0],
+                part * sample.values[rows, None] - paired * off[1],
+                sample.influence[rows, None],
+                squares[rows, None],
+            ],
+            axis=1,
         )
         weighed = joined * share[rows, None]
         total += weighed.sum(axis=0)
         square += joined.T @ weighed
     return np.asarray(square - np.outer(total, total))
+
+
+def _squares(sample: TiltSample) -> FloatArray:
+    """Squared deviations of the metric from its mean, over their mean; of clusters, their sums'."""
+    square = sample.values**2
+    if sample.clusters is not None:
+        size = np.bincount(sample.clusters, sample.counts)
+        total = np.bincount(sample.clusters, sample.counts * sample.values)
+        # A cluster is drawn whole, so each of its rows carries the same part of its square.
+        square = (total**2 / np.maximum(size, 1.0))[sample.clusters]
+    mean = float(sample.counts @ square) / sample.n
+    return np.asarray(square / mean if mean > 0 else np.ones_like(square))
+
+
+def _spread(moved: FloatArray) -> FloatArray:
+    """The spread of each resample, from how its mean square moved."""
+    return np.sqrt(np.maximum(1 + moved, _LEAST_SPREAD**2))
 
 
 def _root(covariance: FloatArray) -> FloatArray:

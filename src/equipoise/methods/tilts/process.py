@@ -17,9 +17,13 @@ def unscaled_extremes(moments: TiltMoments, drawn: Deviations) -> FloatArray:
     """Lowest and highest value of the process in each resample: shape (resamples, 2).
 
     >>> moments = TiltMoments(
-    ...     n=9.0, mean=np.array([1.0]), cross=np.array([0.0]), second=np.array([[1.0]])
+    ...     n=9.0, mean=np.array([1.0]), cross=np.array([0.0]), second=np.array([[1.0]]),
+    ...     centred=np.array([[1.0]]),
     ... )
-    >>> drawn = Deviations(mean=np.zeros((1, 1)), cross=np.array([[0.2]]), target=np.array([0.05]))
+    >>> drawn = Deviations(
+    ...     mean=np.zeros((1, 1)), cross=np.array([[0.2]]), target=np.array([0.05]),
+    ...     spread=np.ones(1),
+    ... )
     >>> unscaled_extremes(moments, drawn).round(6).tolist()
     [[0.0, 0.15]]
     """

@@ -26,9 +26,12 @@ def rescaled_extremes(
 
     >>> from equipoise.methods.tilts.scale import make_grid
     >>> moments = TiltMoments(
-    ...     n=9.0, mean=np.array([1.0]), cross=np.array([0.0]), second=np.array([[1.0]])
+    ...     n=9.0, mean=np.array([1.0]), cross=np.array([0.0]), second=np.array([[1.0]]),
+    ...     centred=np.array([[1.0]]),
     ... )
-    >>> drawn = Deviations(mean=np.zeros((1, 1)), cross=np.array([[0.2]]), target=np.zeros(1))
+    >>> drawn = Deviations(
+    ...     mean=np.zeros((1, 1)), cross=np.array([[0.2]]), target=np.zeros(1), spread=np.ones(1)
+    ... )
     >>> found = rescaled_extremes(make_grid(moments, 0.25), moments, (0.0, 0.0), drawn)
     >>> abs(found).round(3).tolist()
     [[0.0, 0.16]]
@@ -64,7 +67,7 @@ def reach_of(sample: TiltSample, moments: TiltMoments) -> tuple[float, float]:
 
     >>> sample = TiltSample(
     ...     features=np.ones((4, 1)), values=np.array([1.0, -1.0, 3.0, -3.0]),
-    ...     influence=np.zeros(4), counts=np.ones(4),
+    ...     influence=np.zeros(4), counts=np.ones(4), paired=np.zeros(4),
     ... )
     >>> from equipoise.methods.tilts.sample import moments_of
     >>> reach_of(sample, moments_of(sample))

@@ -26,10 +26,13 @@ class TiltSample:
     """First-order effect of each row on the target, averaging zero; zeros for a known target."""
     counts: FloatArray
     """How many rows each row stands for."""
+    paired: FloatArray
+    """How much each row counts in the target, with mean one for the average over everyone: the
+    target's influence is this times the metric minus the target. Zeros for a known target."""
     clusters: IntArray | None = None
     """Number of each row's cluster, if whole clusters are resampled."""
-    left: FloatArray | None = None
-    """Squared norm of what the features leave out of each row; None for nothing."""
+    apart: float = 0.0
+    """Mean square of the influence that is not ``paired`` with the metric, over its variance."""
 
     @property
     def n(self) -> float:
@@ -54,29 +57,39 @@ class TiltMoments:
     """Mean of features times the metric."""
     second: FloatArray
     """Mean of the products of features: the mean square of a tilt is a quadratic form in it."""
+    centred: FloatArray
+    """The same of features minus what the target counts already, the form behind the scale: the
+    mean square of h − P h · r, with r how much a row counts in the target."""
 
 
 def moments_of(sample: TiltSample) -> TiltMoments:
     """Averages over the rows, in blocks.
 
-    >>> one = np.ones((4, 1))
+    Against the average over everyone the constant tilt has no error, and no centred square:
+
+    >>> values = np.array([1.0, -1.0, 0.0, 0.0])
     >>> rows = TiltSample(
-    ...     features=one, values=np.array([1.0, -1.0, 0.0, 0.0]), influence=np.zeros(4),
-    ...     counts=np.ones(4),
+    ...     features=np.ones((4, 1)), values=values, influence=values, counts=np.ones(4),
+    ...     paired=np.ones(4),
     ... )
-    >>> moments_of(rows).second.tolist()
-    [[1.0]]
+    >>> moments_of(rows).second.tolist(), moments_of(rows).centred.tolist()
+    ([[1.0]], [[0.0]])
     """
     share = sample.counts / sample.n
     second = np.zeros((sample.rank, sample.rank))
     for rows in row_blocks(len(share)):
         part = sample.features[rows]
         second += part.T @ (part * share[rows, None])
+    mean = share @ sample.features
+    # (f − m r)(f − m r)ᵀ multiplied out: one pass over the rows does for both forms.
+    shared = np.outer(mean, (share * sample.paired) @ sample.features)
+    counted = float(share @ sample.paired**2) + sample.apart
     return TiltMoments(
         n=sample.n,
-        mean=share @ sample.features,
+        mean=mean,
         cross=(share * sample.values) @ sample.features,
         second=second,
+        centred=second - shared - shared.T + counted * np.outer(mean, mean),
     )
 
 

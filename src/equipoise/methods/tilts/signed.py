@@ -19,9 +19,12 @@ def signed_extremes(grid: ScaleGrid, moments: TiltMoments, drawn: Deviations) ->
 
     >>> from equipoise.methods.tilts.scale import make_grid
     >>> moments = TiltMoments(
-    ...     n=9.0, mean=np.array([1.0]), cross=np.array([0.0]), second=np.array([[1.0]])
+    ...     n=9.0, mean=np.array([1.0]), cross=np.array([0.0]), second=np.array([[1.0]]),
+    ...     centred=np.array([[1.0]]),
     ... )
-    >>> drawn = Deviations(mean=np.zeros((1, 1)), cross=np.array([[0.2]]), target=np.zeros(1))
+    >>> drawn = Deviations(
+    ...     mean=np.zeros((1, 1)), cross=np.array([[0.2]]), target=np.zeros(1), spread=np.ones(1)
+    ... )
     >>> abs(signed_extremes(make_grid(moments, 0.25), moments, drawn)).round(3).tolist()
     [[0.0, 0.16]]
     """

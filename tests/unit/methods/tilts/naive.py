@@ -63,7 +63,8 @@ def ratio(
 
     def value(beta: FloatArray) -> float:
         mean, cross = moments.mean @ beta, moments.cross @ beta
-        scale = abs(mean) * np.sqrt(beta @ moments.second @ beta) + floor * beta @ beta
+        square = max(float(beta @ moments.centred @ beta), 0.0)
+        scale = abs(mean) * np.sqrt(square) + floor * beta @ beta
         if reach is None:
             top = (v @ beta) * mean - (u @ beta) * cross - t * mean**2
         else:
@@ -84,4 +85,5 @@ def small_sample(
         values=values,
         influence=values if estimated else np.zeros(n),
         counts=np.ones(n),
+        paired=np.ones(n) if estimated else np.zeros(n),
     )

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from equipoise.methods.tilts import Gaussian, closest_tilts, factor_kernel
+from equipoise.methods.tilts import (
+    Gaussian,
+    closest_tilts,
+    factor_kernel,
+    features_of,
+    points_between,
+)
 
 
 @pytest.mark.parametrize("penalty", [1e-2, 1e-4])
@@ -57,3 +63,36 @@ def test_the_whole_population_is_approached_by_the_constant() -> None:
     second = features.T @ features / 100
     found = closest_tilts(features, second, features.mean(axis=0), [1e-8])[0]
     np.testing.assert_allclose(found.values, 1.0, atol=0.02)
+
+
+@pytest.mark.parametrize("width", [0.1, 0.5, 2.0])
+def test_tilts_are_not_negative_between_few_rows_either(width: float) -> None:
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((60, 1))
+    kernel = Gaussian((width,))
+    factor = factor_kernel(kernel, x)
+    inside = (x[:, 0] > 0) & (x[:, 0] < 1)
+    second, wanted = factor.features.T @ factor.features / 60, factor.features[inside].mean(axis=0)
+
+    def lowest(between: Any) -> float:
+        found = closest_tilts(factor.features, second, wanted, [1e-5], between)[0]
+        everywhere = np.linspace(x.min(), x.max(), 3001)[:, None]
+        seen = features_of(kernel, x[factor.pivots], factor.corner, everywhere) @ found.coordinates
+        return float(seen.min() / found.values.max())
+
+    between = features_of(kernel, x[factor.pivots], factor.corner, points_between(x))
+    assert lowest(None) < -5e-3
+    assert lowest(between) > -1e-3
+
+
+def test_points_between_rows_keep_to_their_category() -> None:
+    points = np.array([[0.0, 0.0], [4.0, 0.0], [100.0, 1.0], [104.0, 1.0]])
+    found = points_between(points, fixed=[1], number=8)
+    assert set(found[:, 1]) == {0.0, 1.0}
+    assert np.all((found[:, 0] <= 4) == (found[:, 1] == 0))
+    assert len(points_between(np.ones((5, 2)))) == 0
+    assert len(points_between(points[:, 1:], fixed=[0])) == 0
+    two = points_between(np.random.default_rng(1).random((50, 2)), number=100)
+    assert two.shape == (100, 2)
+    assert two.min() >= 0
+    assert two.max() <= 1

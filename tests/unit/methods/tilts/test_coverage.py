@@ -39,12 +39,14 @@ def test_realised_percentile_is_the_nominal_one(estimated: bool) -> None:
             values=values,
             influence=values if estimated else np.zeros(N),
             counts=np.ones(N),
+            paired=np.ones(N) if estimated else np.zeros(N),
         )
         truth = TiltMoments(
             n=1.0,
             mean=features.mean(axis=0),
             cross=(POINTS - mean) @ features / 101,
             second=features.T @ features / 101,
+            centred=np.cov(features.T, bias=True),
         )
         for method in held:
             found = audit_tilts(
@@ -59,6 +61,7 @@ def test_realised_percentile_is_the_nominal_one(estimated: bool) -> None:
                 mean=(found.moments.mean - truth.mean)[None],
                 cross=(found.moments.cross - truth.cross)[None],
                 target=np.array([mean - 0.5 if estimated else 0.0]),
+                spread=np.ones(1),
             )
             if method is Method.UNSCALED:
                 happened = unscaled_extremes(truth, moved)
@@ -66,7 +69,7 @@ def test_realised_percentile_is_the_nominal_one(estimated: bool) -> None:
                 ends = (-mean, 1 - mean)
                 grid = make_grid(found.moments, 0.001)
                 happened = rescaled_extremes(grid, found.moments, ends, moved)
-            held[method] += bool(happened[0, 1] <= critical_value(found.inside, LEVEL, "lower"))
+            held[method] += bool(happened[0, 1] <= critical_value(found.draws, LEVEL, "lower"))
     for count in held.values():
         # Two-sided, a false alarm once in two thousand.
         assert bdtr(count, WORLDS, LEVEL) > 2.5e-4

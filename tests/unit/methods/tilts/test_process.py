@@ -1,5 +1,8 @@
 """The tilt process: closed forms against brute force, engines against each other."""
 
+import dataclasses
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -19,6 +22,7 @@ from equipoise.methods.tilts import (
     moments_of,
     reach_of,
     rescaled_extremes,
+    scale_of,
     signed_extremes,
     unscaled_extremes,
 )
@@ -106,7 +110,11 @@ def test_the_lower_end_is_the_upper_end_of_the_mirrored_metric() -> None:
     features = factor_kernel(Gaussian((0.2,)), rng.random((N, 1))).features
     sample = naive.small_sample(rng, N, features, estimated=True)
     mirrored = TiltSample(
-        features=features, values=-sample.values, influence=-sample.influence, counts=sample.counts
+        features=features,
+        values=-sample.values,
+        influence=-sample.influence,
+        counts=sample.counts,
+        paired=sample.paired,
     )
     for method in Method:
         ends = []
@@ -119,7 +127,7 @@ def test_the_lower_end_is_the_upper_end_of_the_mirrored_metric() -> None:
                 resamples=40,
                 seed=np.random.SeedSequence(3),
             )
-            ends.append(found.inside)
+            ends.append(found.draws)
         np.testing.assert_allclose(ends[0], -ends[1][:, ::-1], rtol=1e-9, atol=1e-12)
 
 
@@ -166,7 +174,7 @@ def test_moments_and_rows_agree_on_critical_values() -> None:
                     floor=0.001,
                     resamples=1500,
                     seed=np.random.SeedSequence(1),
-                ).inside,
+                ).draws,
                 0.9,
                 "both",
             )
@@ -181,7 +189,11 @@ def test_counts_are_repeated_rows_and_clusters_move_together() -> None:
     counts = np.array([3.0, 1, 2, 5, 1, 4])
     mean = counts @ values / counts.sum()
     merged = TiltSample(
-        features=features, values=values - mean, influence=np.zeros(6), counts=counts
+        features=features,
+        values=values - mean,
+        influence=np.zeros(6),
+        counts=counts,
+        paired=np.ones(6),
     )
     again = np.repeat(np.arange(6), counts.astype(int))
     single = TiltSample(
@@ -189,8 +201,9 @@ def test_counts_are_repeated_rows_and_clusters_move_together() -> None:
         values=values[again] - mean,
         influence=np.zeros(16),
         counts=np.ones(16),
+        paired=np.ones(16),
     )
-    for name in ("mean", "cross", "second"):
+    for name in ("mean", "cross", "second", "centred"):
         np.testing.assert_allclose(
             getattr(moments_of(merged), name), getattr(moments_of(single), name), atol=1e-14
         )
@@ -201,6 +214,7 @@ def test_counts_are_repeated_rows_and_clusters_move_together() -> None:
         values=values - mean,
         influence=np.zeros(6),
         counts=counts,
+        paired=np.ones(6),
         clusters=np.zeros(6, dtype=np.int64),
     )
     assert np.abs(RowTilts(alone).draw(np.random.default_rng(2), 20).cross).max() == 0
@@ -226,3 +240,114 @@ def test_progress_is_told_and_ends_at_the_total() -> None:
     seed = np.random.SeedSequence(5)
     list(deviations(RowTilts(sample), resamples=70, seed=seed, progress=seen.append))
     assert seen == [32, 64, 70]
+
+
+def weighted_sample(rng: np.random.Generator, paired: str) -> TiltSample:
+    """Rows with sampling weights, against everyone or against a group of them."""
+    x, weights = rng.random((N, 1)), rng.exponential(size=N)
+    weights /= weights.mean()
+    loss = x[:, 0] + rng.exponential(size=N)
+    inside = np.ones(N) if paired == "everyone" else (x[:, 0] > 0.4) * 1.0
+    r = weights * inside / np.mean(weights * inside)
+    values = loss - np.mean(weights * loss)
+    group = np.stack([np.ones(N), inside], axis=1)
+    features = np.concatenate([group, factor_kernel(Gaussian((0.3,)), x).features], axis=1)
+    return TiltSample(
+        features=features * weights[:, None],
+        values=values,
+        influence=r * (values - np.mean(r * values)),
+        counts=np.ones(N),
+        paired=r,
+    )
+
+
+@pytest.mark.parametrize("paired", ["everyone", "group"])
+@pytest.mark.parametrize("engine", [RowTilts, NormalTilts])
+def test_a_tilt_that_is_the_target_never_moves(paired: str, engine: Any) -> None:
+    sample = weighted_sample(np.random.default_rng(21), paired)
+    moments = moments_of(sample)
+    drawn = engine(sample).draw(np.random.default_rng(1), 50)
+    tilt = np.zeros(sample.rank)
+    tilt[0 if paired == "everyone" else 1] = 1.0
+    moved = (drawn.cross - drawn.target[:, None] * moments.mean) @ tilt
+    # Normal draws go through the root of a covariance, which leaves half the digits.
+    assert np.abs(moved).max() < 1e-8
+    assert np.abs(drawn.mean @ tilt).max() < 1e-8
+    assert abs(tilt @ moments.centred @ tilt) < 1e-12
+    # ... while others do.
+    assert np.abs(drawn.mean[:, 2:]).max() > 1e-3
+
+
+@pytest.mark.parametrize("paired", ["everyone", "group"])
+def test_what_is_taken_off_the_deviations_changes_no_process(paired: str) -> None:
+    sample = weighted_sample(np.random.default_rng(22), paired)
+    plain = dataclasses.replace(sample, paired=np.zeros(N))
+    ends = [
+        unscaled_extremes(moments_of(each), RowTilts(each).draw(np.random.default_rng(2), 30))
+        for each in (sample, plain)
+    ]
+    np.testing.assert_allclose(ends[0], ends[1], atol=1e-12)
+
+
+@pytest.mark.parametrize("paired", ["everyone", "group"])
+def test_the_form_behind_the_scale_is_a_mean_square(paired: str) -> None:
+    rng = np.random.default_rng(23)
+    sample = dataclasses.replace(weighted_sample(rng, paired), apart=0.3)
+    centred = moments_of(sample).centred
+    for _ in range(20):
+        beta = rng.standard_normal(sample.rank)
+        h = sample.features @ beta
+        square = np.mean((h - h.mean() * sample.paired) ** 2) + 0.3 * h.mean() ** 2
+        assert beta @ centred @ beta == pytest.approx(square)
+
+
+@pytest.mark.parametrize("r", [0.0, 0.8, 1.0])
+def test_the_least_form_of_the_grid_is_the_scale(r: float) -> None:
+    """Near constants too, where the best τ is close to zero."""
+    rng = np.random.default_rng(24)
+    features = factor_kernel(Gaussian((3.0,)), rng.random((N, 1))).features
+    values = rng.standard_normal(N)
+    sample = TiltSample(
+        features=features,
+        values=values - values.mean(),
+        influence=r * (values - values.mean()),
+        counts=np.ones(N),
+        paired=np.full(N, r),
+    )
+    moments = moments_of(sample)
+    grid = make_grid(moments, 0.003)
+    constant = np.linalg.lstsq(features, np.ones(N), rcond=None)[0]
+    for size in 10.0 ** np.arange(-8, 2):
+        beta = constant + size * rng.standard_normal(len(constant))
+        h = features @ beta
+        square = float(np.mean((h - r * h.mean()) ** 2))
+        scale = float(scale_of(float(h.mean()), square, float(beta @ beta), 0.003))
+        forms = (grid.tau * h.mean() ** 2 + square / grid.tau) / 2 + 0.003 * beta @ beta
+        assert scale * (1 - 1e-9) <= forms.min() <= scale * (1 + 6e-4)
+
+
+def test_a_skewed_metric_gets_a_longer_tail_where_it_needs_one() -> None:
+    """Too low an average of a metric with a long right tail comes with too small a spread."""
+    rng = np.random.default_rng(25)
+    values = rng.exponential(size=200)
+    sample = TiltSample(
+        features=np.ones((200, 1)),
+        values=values - values.mean(),
+        influence=np.zeros(200),
+        counts=np.ones(200),
+        paired=np.zeros(200),
+    )
+    drawn = RowTilts(sample).draw(np.random.default_rng(3), 4000)
+    again = [np.std(values[rng.integers(0, 200, 200)]) / np.std(values) for _ in range(2000)]
+    assert drawn.spread.mean() == pytest.approx(np.mean(again), rel=0.02)
+    assert np.corrcoef(drawn.spread, drawn.cross[:, 0])[0, 1] > 0.5
+    found = audit_tilts(
+        sample,
+        RowTilts(sample),
+        method=Method.RESCALED,
+        floor=0.001,
+        resamples=2000,
+        seed=np.random.SeedSequence(4),
+    )
+    upper, lower = (critical_value(found.draws, 0.95, side) for side in ("upper", "lower"))
+    assert upper > 1.1 * lower
