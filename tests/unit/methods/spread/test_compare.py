@@ -104,6 +104,7 @@ def test_model_draws_match_row_resampling_in_the_margin() -> None:
     size = count.sum(1)
     gaps = double_corrected(drawn[0], size) - double_corrected(drawn[1], size)
     naive = np.quantile(gaps - gaps.mean(), [0.025, 0.975])
+    assert both.difference is not None
     ours = [both.lower - both.difference, both.upper - both.difference]
     assert ours == pytest.approx(naive, rel=0.1)
 
