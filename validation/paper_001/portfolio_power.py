@@ -17,7 +17,7 @@ from records import main, write
 
 import equipoise as eq
 
-SEED, ROWS, ERROR = 20261116, 1000, 0.10
+SEED, ROWS, ERROR = 20_270_101, 1000, 0.10
 DRAWS = 499
 NEAR = 0.05
 """How far the portfolio may stay behind the best test made for a world."""

@@ -90,6 +90,7 @@ def test_real_metric_cells_match_resampled_rows() -> None:
         ]
         gaps.append(spread[0] - spread[1])
     naive = np.quantile(gaps - np.mean(gaps), [0.025, 0.975])
+    assert c.difference is not None
     assert [c.lower - c.difference, c.upper - c.difference] == pytest.approx(naive, rel=0.1)
 
 
