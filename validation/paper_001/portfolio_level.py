@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,9 @@ class Design:
 
 def run(full: bool = False) -> dict[str, Any]:
     """Count false alarms; one more point than stated is allowed, beyond Monte-Carlo error."""
-    rows = [_row(design, n, _worlds(n, full)) for design, n in _studies()]
+    tasks = [(i, n, _worlds(n, full)) for i, n in _studies()]
+    with ProcessPoolExecutor(max_workers=2) as pool:
+        rows = list(pool.map(_row, tasks))
     result = {
         "source": "False alarms of the portfolio, at the edge of the null and inside it",
         "rows": rows,
@@ -47,14 +50,14 @@ def run(full: bool = False) -> dict[str, Any]:
 
 
 def _worlds(n: int, full: bool) -> int:
-    whole = {150: 2000, 1000: 2000, 8000: 400}[n]
+    whole = {150: 1000, 1000: 400, 8000: 100}[n]
     return whole if full else max(whole // 20, 20)
 
 
-def _studies() -> Iterator[tuple[Design, int]]:
-    for design in designs():
+def _studies() -> Iterator[tuple[int, int]]:
+    for place, design in enumerate(designs()):
         for n in design.sizes:
-            yield design, n
+            yield place, n
 
 
 def designs() -> list[Design]:
@@ -123,8 +126,9 @@ def _clustered(n: int, rng: np.random.Generator) -> pl.DataFrame:
     return pl.DataFrame({**columns, "score": score, "y": (luck < score).astype(int), "home": home})
 
 
-def _row(design: Design, n: int, worlds: int) -> dict[str, Any]:
-    alarms = 0
+def _row(task: tuple[int, int, int]) -> dict[str, Any]:
+    place, n, worlds = task
+    design, alarms = designs()[place], 0
     for i in range(worlds):
         table = design.draw(n, np.random.default_rng([SEED, n, i]))
         trail = eq.read(table, label="y", score="score", **design.roles)
@@ -134,6 +138,7 @@ def _row(design: Design, n: int, worlds: int) -> dict[str, Any]:
         found = eq.calibration(trail, features=features, **options)
         alarms += found.verdict is eq.Verdict.SHOWN_NOT
     rate, slack = alarms / worlds, 3 * standard_error(design.error, worlds)
+    print(f"{design.name}, {n} rows: {rate:.4f}", file=sys.stderr, flush=True)
     return {
         "world": design.name,
         "n": n,
@@ -141,7 +146,7 @@ def _row(design: Design, n: int, worlds: int) -> dict[str, Any]:
         "nominal": design.error,
         "rate": round(rate, 4),
         "monte_carlo_error": round(standard_error(rate, worlds), 4),
-        "agrees": bool(rate <= design.error + max(ALLOWED, slack)),
+        "agrees": bool(rate <= design.error + ALLOWED + slack),
     }
 
 
