@@ -181,7 +181,7 @@ def _rows(
     entries = zip(
         plan.source[order].tolist(),
         plan.target[order].tolist(),
-        (plan.mass[order] * solution.n).tolist(),
+        (plan.mass[order] * people.counts.sum()).tolist(),
         plan.gain[order].tolist(),
         strict=True,
     )
@@ -211,7 +211,7 @@ def _cells(
             where=people.where(cell),
             label=int(people.label[cell]),
             n=int(people.counts[cell]),
-            after=round(float(solution.after[cell]) * solution.n, 9),
+            after=round(float(solution.after[cell]) * people.counts.sum(), 9),
             loss=float(problem.losses[cell]),
         )
         for cell in range(len(people))

@@ -22,6 +22,7 @@ from equipoise.methods.transport.limits import (
     MixedLimit,
     NormalLimit,
     PointLimit,
+    StudentLimit,
     UnseenLimit,
 )
 from equipoise.methods.transport.metric import fair_costs, sensitive_directions
@@ -35,6 +36,7 @@ from equipoise.methods.transport.moves import (
 )
 from equipoise.methods.transport.prices import Prices, Window, near_optimal, optimal_prices
 from equipoise.methods.transport.problem import Problem, prepare
+from equipoise.methods.transport.sample import Sample, plain_sample, unit_sample
 from equipoise.methods.transport.selection import Selection, select_model
 from equipoise.methods.transport.solution import Plan, Solution, solve
 
@@ -57,8 +59,10 @@ __all__ = [
     "PointLimit",
     "Prices",
     "Problem",
+    "Sample",
     "Selection",
     "Solution",
+    "StudentLimit",
     "UnseenLimit",
     "Window",
     "build_hulls",
@@ -71,10 +75,12 @@ __all__ = [
     "near_optimal",
     "numerical_draws",
     "optimal_prices",
+    "plain_sample",
     "prepare",
     "resampled_draws",
     "select_model",
     "sensitive_directions",
     "solve",
+    "unit_sample",
     "within_classes",
 ]

@@ -114,7 +114,7 @@ def test_options_of_inference() -> None:
     with pytest.raises(ValueError, match="at least 100 resamples"):
         infer(problem, [3, 7], rng=rng, resamples=10)
     with pytest.raises(ValueError, match="1 … 100; got 101"):
-        infer(problem, [30, 70], rng=rng, method=Method.M_OUT_OF_N, rows=101)
+        infer(problem, [30, 70], rng=rng, method=Method.M_OUT_OF_N, units=101)
     with pytest.raises(ValueError, match="kappa"):
         infer(problem, [3, 7], rng=rng, kappa=-1)
     three = prepare(within_classes([0, 0, 0]), [0, 0.5, 1])
