@@ -191,9 +191,7 @@ def _why(answer: Answer, reason: str) -> str:
     if answer.outcome is Outcome.FEW_ROWS:
         return f"methods that hold in large samples need {FEWEST_ROWS} rows"
     if answer.outcome is Outcome.FEW_UNITS:
-        return (
-            f"clusters, or weighted rows, must be worth at least {FEWEST_UNITS} of equal weight"
-        )
+        return f"clusters, or weighted rows, must be worth at least {FEWEST_UNITS} of equal weight"
     return _FROZEN.get(answer.outcome, reason)
 
 

@@ -296,7 +296,7 @@ class StudentLimit:
         return float(ndtr(stdtrit(self.degrees, alpha)))
 
     def _student(self, p: float | None) -> float | None:
-        return None if p is None else float(stdtr(self.degrees, ndtri(p)))
+        return None if p is None else float(stdtr(self.degrees, float(ndtri(p))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -90,8 +90,8 @@ class Sample:
         """Normal vectors with the covariance of √n × the shares, one in each row."""
         scale = np.sqrt(self.times * self.n) * self._growth() / self.total
         if self._single():
-            # Units of one cell each: only the variance of each cell's weight matters. For plain rows
-            # √f g − f Σ √f g has the covariance diag(f) − f fᵀ, Σ(f) in Theorem 3.1 of Xue,
+            # Units of one cell each: only the variance of each cell's weight matters. For plain
+            # rows √f g − f Σ √f g has the covariance diag(f) − f fᵀ, Σ(f) in Theorem 3.1 of Xue,
             # Yurochkin and Sun.
             squares = (scale * self.weights) ** 2
             variance = np.bincount(self.holds.indices, squares, minlength=self.cells)
@@ -109,7 +109,9 @@ class Sample:
 
     def split(self, share: float, rng: np.random.Generator) -> tuple["Sample", "Sample"]:
         """Two parts drawn at random without replacement; the first has this share of the units."""
-        part = rng.multivariate_hypergeometric(self.times, round(share * self.n), method="marginals")
+        part = rng.multivariate_hypergeometric(
+            self.times, round(share * self.n), method="marginals"
+        )
         return self.part(part), self.part(self.times - part)
 
     def part(self, times: IntArray) -> "Sample":
@@ -119,6 +121,14 @@ class Sample:
             raise ValueError(f"a part of {self.n} units has none: there are too few to split")
         rows = self.rows * float(times @ self.weights) / self.total
         return _sample(self.holds[keep], times[keep], rows, self.plain)
+
+    def moved(self, place: IntArray, cells: int) -> "Sample":
+        """The same units among more cells, each cell at a new place."""
+        held = self.holds
+        holds = sparse.csr_array(
+            (held.data, place[held.indices], held.indptr), (held.shape[0], cells)
+        )
+        return _sample(holds, self.times, self.rows, self.plain)
 
     def _moves(self, values: FloatArray) -> FloatArray:
         """What one unit of each kind does to the mean of values."""

@@ -9,9 +9,9 @@ from equipoise.methods.transport import (
     from_matrix,
     from_neighbours,
     infer,
+    learn_metric,
     prepare,
     select_model,
-    sensitive_directions,
     solve,
     within_classes,
 )
@@ -130,11 +130,11 @@ def test_weights_of_the_wrong_length() -> None:
 def test_fair_metric() -> None:
     x = [[0.0, 1.0], [1.0, 0.0]]
     with pytest.raises(ValueError, match="finite"):
-        sensitive_directions([[np.nan], [1.0]], [0, 1], [1, 1])
+        learn_metric([[np.nan], [1.0]], [0, 1], [1, 1])
     with pytest.raises(ValueError, match="one row per cell"):
-        sensitive_directions(x, [0, 1, 1], [1, 1])
+        learn_metric(x, [0, 1, 1], [1, 1])
     with pytest.raises(ValueError, match="not all zero"):
-        sensitive_directions(x, [0, 1], [0, 0])
+        learn_metric(x, [0, 1], [0, 0])
     with pytest.raises(ValueError, match=r"one row per feature \(2\); got 3"):
         fair_costs(x, np.ones((3, 1)))
     with pytest.raises(ValueError, match="power"):

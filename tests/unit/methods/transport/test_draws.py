@@ -26,9 +26,7 @@ def test_directional_draws_equal_the_smallest_derivative_over_all_prices(
     if case.budget in (0.0, np.inf):
         return
     window = near_optimal(problem, sample, 0.0)
-    found = directional_draws(
-        problem, sample, window, resamples=4, rng=np.random.default_rng(1)
-    )
+    found = directional_draws(problem, sample, window, resamples=4, rng=np.random.default_rng(1))
     stream = np.random.default_rng(1).spawn(1)[0]
     z = stream.standard_normal((4, case.weights.size)) * np.sqrt(case.weights)
     z -= z.sum(axis=1, keepdims=True) * case.weights
