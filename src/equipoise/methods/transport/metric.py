@@ -20,6 +20,12 @@ from equipoise.methods.arrays import FloatArray, IntArray
 from equipoise.methods.transport.moves import LeftOut, Neighbours, from_matrix
 from equipoise.methods.transport.sample import Sample
 
+_RANK = 1e-9
+"""Singular values smaller than this part of the largest are what rounding leaves of zero."""
+
+_BLOCK = 128
+"""Resamples on which a metric is learnt at once. Part of the definition of the results."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearntMetric:
@@ -73,8 +79,10 @@ def learn_metric(
         raise ValueError("features, sensitive attributes and counts must have one row per cell")
     if not np.all(weight >= 0) or not weight.sum() > 0:
         raise ValueError("counts must not be negative, and not all zero")
-    units, slopes = _fitted(x, s, weight / weight.sum())
-    return LearntMetric(units=units, slopes=slopes, directions=_basis(slopes))
+    units, slopes = (found[0] for found in _fitted(x, s, (weight / weight.sum())[None, :]))
+    # in these units slopes are of the size of correlations, and rounding leaves no direction
+    known = np.where(np.abs(slopes) > _RANK, slopes, 0.0)
+    return LearntMetric(units=units, slopes=known, directions=_basis(known))
 
 
 def metric_errors(
@@ -100,28 +108,36 @@ def metric_errors(
     ((200,), True)
     """
     x, s = _table(features, "features"), _table(sensitive, "sensitive attributes")
-    found = learn_metric(x, s, sample.share)
-    drawn = np.empty(resamples)
-    for i, share in enumerate(sample.resampled(sample.n, resamples, rng)):
-        units, slopes = _fitted(x, s, share)
-        moved = float(np.linalg.norm(slopes - found.slopes, 2))
-        sine = 1.0 if moved >= found.strength else moved / found.strength
-        drawn[i] = sine + float(np.abs(found.units / units - 1).max())
-    return drawn
+    found, parts = learn_metric(x, s, sample.share), []
+    for start in range(0, resamples, _BLOCK):
+        size = min(_BLOCK, resamples - start)
+        units, slopes = _fitted(x, s, sample.resampled(sample.n, size, rng))
+        moved = np.linalg.norm(slopes - found.slopes, ord=2, axis=(1, 2))
+        sine = np.minimum(moved / max(found.strength, 1e-300), 1.0)
+        parts.append(sine + np.abs(found.units / units - 1).max(axis=1))
+    return np.concatenate(parts)
 
 
-def _fitted(x: FloatArray, s: FloatArray, share: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Units of the features, and slopes of the sensitive columns on them, both in their units."""
-    root = np.sqrt(share)[:, None]
-    units, scaled = [], []
-    for table in (x, s):
-        centred = table - share @ table
-        spread = np.sqrt(share @ centred**2)
-        # what does not vary keeps its own unit
-        units.append(np.where(spread > 1e-12 * np.abs(table).max(axis=0), spread, 1.0))
-        scaled.append(centred / units[-1] * root)
-    slopes = np.linalg.lstsq(scaled[0], scaled[1], rcond=1e-10)[0]
-    return units[0], np.asarray(slopes, dtype=np.float64)
+def _fitted(x: FloatArray, s: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Units of the features, and slopes of the sensitive columns on them, for each row of shares.
+
+    Second moments give both, so a thousand resamples are a few products of matrices.
+    """
+    d = x.shape[1]
+    # about some middle, since squares of large numbers leave nothing of small differences
+    both = np.concatenate([x, s], axis=1)
+    both = both - both.mean(axis=0)
+    mean = shares @ both
+    products = (both[:, :, None] * both[:, None, :]).reshape(len(both), -1)
+    moments = (shares @ products).reshape(-1, both.shape[1], both.shape[1])
+    moments = moments - mean[:, :, None] * mean[:, None, :]
+    spread = np.sqrt(np.maximum(np.diagonal(moments, axis1=1, axis2=2), 0.0))
+    # what does not vary keeps its own unit
+    units = np.where(spread > 1e-7 * np.abs(both).max(axis=0), spread, 1.0)
+    scaled = moments / units[:, :, None] / units[:, None, :]
+    # columns that add up to one another share the slope: the shortest solution
+    inverse = np.linalg.pinv(scaled[:, :d, :d], rcond=1e-9, hermitian=True)
+    return units[:, :d], np.asarray(inverse @ scaled[:, :d, d:])
 
 
 def fair_costs(
@@ -223,7 +239,7 @@ def _table(values: npt.ArrayLike, name: str) -> FloatArray:
 
 def _basis(columns: FloatArray) -> FloatArray:
     left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
-    return np.asarray(left[:, sizes > 1e-10 * max(float(sizes.max(initial=0.0)), 1e-300)])
+    return np.asarray(left[:, sizes > _RANK * max(float(sizes.max(initial=0.0)), 1e-300)])
 
 
 def _projected(features: npt.ArrayLike, directions: FloatArray) -> FloatArray:
