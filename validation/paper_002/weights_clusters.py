@@ -1,9 +1,9 @@
 """Sampling weights and clusters: how often the bounds of the audit value miss.
 
 Rows are drawn with unequal chances and weighted back, with noise in the weights; clusters share a
-kind of people, so that their rows are alike. Truths are those of the worlds without either. One-sided
-bounds that miss are false verdicts at the edge of the null, where the tolerance is the truth. Beside
-the default stands what plain rows would say of the same tables.
+kind of people, so that their rows are alike. Truths are those of the worlds without either.
+One-sided bounds that miss are false verdicts at the edge of the null, where the tolerance is the
+truth. Beside the default stands what plain rows would say of the same tables.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from equipoise.methods.transport import Sample, infer, plain_sample, unit_sample
 Draw = Callable[[FloatArray, np.random.Generator], Sample]
 
 
-def weighted(rows: int) -> Draw:
-    """Rows drawn four times as often in some cells as in others, with noisy weights."""
+def weighted(rows: int, *, first: float = 2.0, second: float = 0.5) -> Draw:
+    """Rows drawn so often in every other cell and in the rest, with noisy weights."""
 
     def draw(share: FloatArray, rng: np.random.Generator) -> Sample:
-        often = np.where(np.arange(share.size) % 2 == 0, 2.0, 0.5)
+        often = np.where(np.arange(share.size) % 2 == 0, first, second)
         chance = share * often / (share @ often)
         cell = rng.choice(share.size, rows, p=chance)
         weight = np.exp(0.5 * rng.normal(size=rows)) / often[cell]
@@ -61,6 +61,7 @@ def clustered(clusters: int, *, noisy: bool = False) -> Draw:
 DESIGNS = {
     "500 weighted rows": weighted(500),
     "2000 weighted rows": weighted(2000),
+    "1000 rows, heavy where rare": weighted(1000, first=0.5, second=2.0),
     "30 clusters": clustered(30),
     "200 clusters": clustered(200),
     "60 clusters of weighted rows": clustered(60, noisy=True),

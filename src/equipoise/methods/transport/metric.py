@@ -113,7 +113,8 @@ def metric_errors(
         size = min(_BLOCK, resamples - start)
         units, slopes = _fitted(x, s, sample.resampled(sample.n, size, rng))
         moved = np.linalg.norm(slopes - found.slopes, ord=2, axis=(1, 2))
-        sine = np.minimum(moved / max(found.strength, 1e-300), 1.0)
+        # without a direction the true one, if there is any, may be any
+        sine = np.minimum(moved / found.strength, 1.0) if found.strength else 1.0
         parts.append(sine + np.abs(found.units / units - 1).max(axis=1))
     return np.concatenate(parts)
 
