@@ -191,7 +191,7 @@ def _rows(
     entries = zip(
         plan.source[order].tolist(),
         plan.target[order].tolist(),
-        (plan.mass[order] * people.counts.sum()).tolist(),
+        (plan.mass[order] * int(people.counts.sum())).tolist(),
         plan.gain[order].tolist(),
         strict=True,
     )
@@ -221,7 +221,7 @@ def _cells(
             where=people.where(cell),
             label=people.label_of(cell),
             n=int(people.counts[cell]),
-            after=round(float(solution.after[cell]) * people.counts.sum(), 9),
+            after=round(float(solution.after[cell]) * int(people.counts.sum()), 9),
             loss=float(problem.losses[cell]),
         )
         for cell in range(len(people))
