@@ -1,6 +1,6 @@
 """Values that `individual` and `select_fair` take: ways to a fair metric, and to its error."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ class FairMetric:
     0.3
     """
 
-    directions: tuple[Mapping[str, Any], ...] | None = None
+    directions: Sequence[Mapping[str, Any]] | None = None
     """What is not to count, if it is known: for each direction a number for each feature, or for
     each level of a category, such as ``{"income": 1.0, "area": {"north": 2.0}}``. Features then
     keep their own units."""
@@ -57,15 +57,13 @@ class FairMetric:
 
 
 def _directions(value: Any) -> tuple[Mapping[str, Any], ...]:
-    listed = [value] if isinstance(value, Mapping) else value
-    if not isinstance(listed, list | tuple) or not all(
-        isinstance(d, Mapping) and d for d in listed
-    ):
+    several = isinstance(value, list | tuple) and len(value) > 0
+    if not several or not all(isinstance(given, Mapping) and given for given in value):
         raise OptionError(
             "directions must be a list of dictionaries from features to numbers, such as "
             f"[{{'income': 1.0}}]; got {value!r}."
         )
-    return tuple(listed)
+    return tuple(value)
 
 
 @kind("directional")

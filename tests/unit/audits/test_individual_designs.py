@@ -279,7 +279,7 @@ def test_directions_that_are_known() -> None:
     def model(frame: Any) -> Any:
         return ((frame["a"] + frame["s"]) > 1).astype(int)
 
-    levels = eq.FairMetric(directions={"b": {"x": 1.0, "y": 1.0, "z": -2.0}})
+    levels = eq.FairMetric(directions=[{"b": {"x": 1.0, "y": 1.0, "z": -2.0}}])
     assert audit(read(words), cost=levels, model=model, budget=0.1).value > 0
 
 

@@ -75,8 +75,10 @@ class Sample:
     def worth(self, values: FloatArray) -> float:
         """How many independent rows of equal weight would have the same standard error.
 
-        Never more than the rows are worth, and where no unit differs from another, as many as if
-        every unit were as heavy as the heaviest.
+        A sample that happens to show a rare value in few clusters, or in light rows, takes it for
+        better known than it is. So it is never worth more than all shares are on average, nor more
+        than the rows are; and where no unit differs from another, as many as if every unit were as
+        heavy as the heaviest.
         """
         if self.plain:
             return float(self.n)
@@ -84,7 +86,17 @@ class Sample:
         variance, error = float(self.share @ centred**2), self.error(values)
         if error <= 1e-12 * float(np.abs(values).max(initial=0.0)):
             return min(self.rows, self.total / float(self.weights.max()))
-        return min(self.rows, variance / error**2)
+        return min(self.rows, self._usual(), variance / error**2)
+
+    def _usual(self) -> float:
+        """The same for all shares together: the traces of both covariances, one over the other."""
+        held, whole = self.holds, self.weights
+        own = np.asarray((held**2).sum(axis=1)).reshape(-1)
+        cross = np.asarray(held @ self.share)
+        square = float(self.share @ self.share)
+        moved = (own - 2 * whole * cross + whole**2 * square) * (self._growth() / self.total) ** 2
+        error = float(self.times @ moved)
+        return (1 - square) / error if error > 0 else math.inf
 
     def normals(self, size: int, stream: np.random.Generator) -> FloatArray:
         """Normal vectors with the covariance of √n × the shares, one in each row."""

@@ -134,8 +134,8 @@ def test_the_value_with_all_moves_lies_between(neighbours: int, binary: bool) ->
     rng = np.random.default_rng(3)
     x, labels = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
     span = rng.normal(size=(3, 1))
-    losses = rng.random(60)
-    losses = (losses < 0.3) * 1.0 if binary else losses
+    drawn = rng.random(60)
+    losses = np.where(drawn < 0.3, 1.0, 0.0) if binary else drawn
     share = rng.dirichlet(np.ones(60))
     for off in (0.0, 0.2, -0.2):
         every = fair_costs(x, span, classes=labels, off=off)

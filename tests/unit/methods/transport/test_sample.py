@@ -88,7 +88,8 @@ def test_alike_units_may_be_listed_once() -> None:
     values = np.array([0.0, 1.0])
     assert once.share == pytest.approx(each.share)
     assert once.error(values) == pytest.approx(each.error(values))
-    assert (once.n, once.degrees) == (each.n, pytest.approx(each.degrees))
+    assert once.n == each.n
+    assert once.degrees == pytest.approx(each.degrees)
 
 
 def test_the_scale_of_weights_and_the_names_of_units_do_not_matter() -> None:
@@ -119,6 +120,17 @@ def test_weighted_rows_are_worth_no_more_than_rows() -> None:
     assert sample.worth(np.array([0.0, 1.0])) <= kish < 200
     # where nothing varies, every unit counts as if it were as heavy as the heaviest
     assert sample.worth(np.ones(2)) == pytest.approx(weight.sum() / weight.max())
+
+
+def test_no_value_is_worth_more_than_the_shares_on_average() -> None:
+    unit, cell, weight = clustered(8)
+    sample = unit_sample(unit, cell, weight, cells=6, rows=1e9)
+    errors = [jackknife(unit, cell, weight, np.eye(6)[k]) for k in range(6)]
+    usual = (1 - (sample.share**2).sum()) / np.square(errors).sum()
+    worths = [sample.worth(np.eye(6)[k]) for k in range(6)]
+    assert max(worths) == pytest.approx(usual)
+    own = sample.share * (1 - sample.share) / np.square(errors)
+    assert worths == pytest.approx(np.minimum(own, usual))
 
 
 def test_few_clusters_are_not_answered() -> None:
