@@ -24,6 +24,7 @@ from equipoise.methods.transport import (
     default_rows,
     directional_draws,
     near_optimal,
+    plain_sample,
     resampled_draws,
 )
 
@@ -57,12 +58,16 @@ def _rows(
     p, f = world.problem, world.weights
     sampled = np.sqrt(n) * (p.values(rng.multinomial(n, f, size=draws) / n) - world.truth)
     # the limit at the population itself: a sample so large that it is the population
-    people = np.round(f * 10**9).astype(np.int64)
-    window = near_optimal(p, f, 10**9, 0.0)
+    people = plain_sample(np.round(f * 10**9), p.cells)
+    window = near_optimal(p, people, 0.0)
     limit = directional_draws(p, people, window, resamples=draws, rng=rng)
     again = [
         resampled_draws(
-            p, rng.multinomial(n, f), rows=default_rows(n), resamples=draws // 4, rng=rng
+            p,
+            plain_sample(rng.multinomial(n, f), p.cells),
+            units=default_rows(n),
+            resamples=draws // 4,
+            rng=rng,
         )
         for _ in range(samples)
     ]

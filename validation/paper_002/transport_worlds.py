@@ -79,3 +79,14 @@ def rare() -> World:
     """One row in a hundred gains anything, some 0.4 and some 1."""
     problem = prepare(within_classes([0, 0, 1, 1, 2, 2]), [0.0, 0.4, 0.0, 1.0, 0.0, 0.0])
     return World(problem=problem, weights=np.array([0.005, 0.3, 0.005, 0.3, 0.2, 0.19]))
+
+
+def fair() -> World:
+    """Comparable people are treated alike: the value is zero in every sample."""
+    problem = prepare(within_classes([0, 0, 1, 1]), [0.2, 0.2, 0.7, 0.7])
+    return World(problem=problem, weights=np.array([0.1, 0.4, 0.3, 0.2]))
+
+
+def miss_limit(count: int, nominal: float = 0.05) -> float:
+    """The largest share of misses taken for nominal: a point more, and three standard errors."""
+    return nominal + 0.01 + 3 * math.sqrt(nominal * (1 - nominal) / max(count, 1))

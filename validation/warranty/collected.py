@@ -130,6 +130,25 @@ def _individual() -> Iterator[Row]:
                     nominal=0.05,
                     worlds=row["samples"],
                 )
+    for row in _stored("paper_002", "weights_clusters").get("rows", []):
+        if row["way"] == "default":
+            for claim in ("interval", "lower_bound", "upper_bound"):
+                yield _row(
+                    *("individual", f"default, {claim.replace('_', ' ')}", "none"),
+                    f"{row['world']}, {row['design']}",
+                    rate=row[claim],
+                    nominal=0.05,
+                    worlds=row["samples"],
+                )
+    for row in _stored("paper_002", "learnt_metric").get("rows", []):
+        if row["agrees"] is not None:
+            yield _row(
+                *("individual", f"fair metric {row['metric']}", "none"),
+                f"{row['world']}, budget {row['budget']:g}, {row['rows']:,} rows",
+                rate=row["misses"],
+                nominal=0.05,
+                worlds=row["samples"],
+            )
 
 
 def _calibration() -> Iterator[Row]:

@@ -11,6 +11,7 @@ hold the values that options take. What stands behind a verb is in a folder with
 
 from equipoise.audits.calibration import calibration
 from equipoise.audits.certify import certify
+from equipoise.audits.comparable import Directional, FairMetric, MOutOfN, NumericalDerivative
 from equipoise.audits.compare import compare
 from equipoise.audits.describe import describe
 from equipoise.audits.discover import discover
@@ -40,8 +41,12 @@ __all__ = [
     "Bootstrap",
     "BootstrapCertificates",
     "Certificates",
+    "Directional",
     "Euclidean",
+    "FairMetric",
     "Likelihood",
+    "MOutOfN",
+    "NumericalDerivative",
     "Pivotal",
     "Tallied",
     "calibration",

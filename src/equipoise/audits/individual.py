@@ -6,7 +6,7 @@ import numpy as np
 
 from equipoise._rng import Rng, seed_of
 from equipoise._validate import fraction, known_keywords
-from equipoise.audits._fields import finite, independent, provenance_of
+from equipoise.audits._fields import finite, independent, provenance_of, unit_of
 from equipoise.audits._individual.ask_model import Loss, asked_losses, loss_metric
 from equipoise.audits._individual.inquiry import (
     Inquiry,
@@ -15,9 +15,11 @@ from equipoise.audits._individual.inquiry import (
     terms_of,
     verdict_of,
 )
-from equipoise.audits._individual.people import People, check_trail, find_people, with_unseen
+from equipoise.audits._individual.moves import FAIR_METRIC
+from equipoise.audits._individual.people import People, find_people, with_unseen
 from equipoise.audits._progress import Progress, progress_bar
-from equipoise.findings.individual import AuditedCell, Individual, MovedPeople
+from equipoise.audits.comparable import FairMetric
+from equipoise.findings.individual import AuditedCell, CostRobustness, Individual, MovedPeople
 from equipoise.methods import transport
 from equipoise.methods.transport import Method
 from equipoise.trail import Trail
@@ -39,7 +41,7 @@ def individual(
     bounds: tuple[float, float] = (0.0, 1.0),
     level: float = 0.95,
     tolerance: float | None = None,
-    method: str = "auto",
+    method: Any = "auto",
     resamples: int = 2000,
     rng: Rng = None,
     progress: Progress = None,
@@ -53,7 +55,8 @@ def individual(
     Parameters
     ----------
     trail
-        The audit trail, with a label; without ``model`` also with a prediction.
+        The audit trail, with a label of two or more values; without ``model`` also with a
+        prediction. It may have sampling weights and clusters.
     vary
         The features in which comparable people may differ, such as ``["race", "sex"]``.
     model
@@ -69,7 +72,8 @@ def individual(
         What moving costs: None (free between comparable people, forbidden otherwise), a matrix over
         the finding's ``cells``, a function of two people (dictionaries of features) with the same
         label, or ``"fair-metric"``, a squared distance blind to the varied features and to what
-        predicts them. Infinite means forbidden.
+        predicts them, learnt from the rows with its error allowed for; `FairMetric` has other
+        ways to know it. Infinite means forbidden.
     budget
         Largest average cost; free moves need none.
     bounds
@@ -80,7 +84,8 @@ def individual(
         The audit value that is tolerated; adds a test and a verdict.
     method
         ``"auto"`` or one of ``exact``, ``beta``, ``normal``, ``directional``, ``bootstrap``,
-        ``m-out-of-n``, ``numerical``.
+        ``m-out-of-n``, ``numerical``; `Directional`, `MOutOfN` and `NumericalDerivative` take
+        options. Weights and clusters have no exact method.
     resamples
         Number of draws, for methods that draw.
     rng, progress
@@ -104,14 +109,14 @@ def individual(
     terms = terms_of(cost, budget, bounds, tolerance, method, resamples)
     metric, seed = loss_metric(loss, model), seed_of(rng)
     with progress_bar(progress, 3, "individual") as tell:
-        people = find_people(check_trail(trail), features, vary, metric)
+        people = find_people(trail, features, vary, metric)
         if model is not None:
             people = with_unseen(people)
         tell(1)
         losses = people.losses
         if losses is None:
             losses = asked_losses(trail, people, model, loss)
-        inquiry = make_inquiry(people, terms)
+        inquiry = make_inquiry(people, terms, seed.sequence.spawn(1)[0])
         problem = inquiry.problem(losses)
         tell(2)
         found = inquiry.infer(problem, seed.sequence)
@@ -135,8 +140,8 @@ def _finding(
     return Individual(
         claim=_claim(inquiry, loss),
         question=f"how much higher the {loss} could be, comparing {inquiry.compared}",
-        guarantee=_guarantee(found, level),
-        assumptions=_assumptions(observed_only, people.complete),
+        guarantee=_guarantee(found, level, inquiry.costs.metric),
+        assumptions=_assumptions(observed_only, people),
         provenance=provenance_of(people.cells, seed),
         rows=_rows(people, problem, solution, inquiry.terms.cost),
         value=solution.value,
@@ -167,6 +172,11 @@ def _finding(
         observed_only=observed_only,
         mixed=people.mixed,
         isolated=problem.isolated,
+        metric=inquiry.costs.metric,
+        left_out=inquiry.lost(problem),
+        robustness=_robustness(inquiry, problem),
+        weighted=people.cells.weighted,
+        clusters=None if people.cells.clusters is None else people.sample.n,
         cells=_cells(people, problem, solution),
     )
 
@@ -181,7 +191,7 @@ def _rows(
     entries = zip(
         plan.source[order].tolist(),
         plan.target[order].tolist(),
-        (plan.mass[order] * solution.n).tolist(),
+        (plan.mass[order] * int(people.counts.sum())).tolist(),
         plan.gain[order].tolist(),
         strict=True,
     )
@@ -191,7 +201,7 @@ def _rows(
             to=people.words(b, said),
             where=people.where(a),
             where_to=people.where(b),
-            label=int(people.label[a]),
+            label=people.label_of(a),
             n=int(people.counts[a]),
             people=round(mass, 9),
             loss=float(problem.losses[a]),
@@ -209,9 +219,9 @@ def _cells(
         AuditedCell(
             group=people.words(cell),
             where=people.where(cell),
-            label=int(people.label[cell]),
+            label=people.label_of(cell),
             n=int(people.counts[cell]),
-            after=round(float(solution.after[cell]) * solution.n, 9),
+            after=round(float(solution.after[cell]) * int(people.counts.sum()), 9),
             loss=float(problem.losses[cell]),
         )
         for cell in range(len(people))
@@ -220,6 +230,8 @@ def _cells(
 
 def _claim(inquiry: Inquiry, loss: str) -> dict[str, Any]:
     cost = inquiry.terms.cost
+    if isinstance(cost, FairMetric):
+        cost = FAIR_METRIC
     plain = cost is None or isinstance(cost, str)
     return {
         "kind": "individual",
@@ -231,22 +243,38 @@ def _claim(inquiry: Inquiry, loss: str) -> dict[str, Any]:
     }
 
 
-def _guarantee(found: transport.Inference, level: float) -> str:
-    if found.limit is None:
-        return f"none: {found.reason}"
-    kind = "exact" if found.method is Method.EXACT else "for large samples"
-    return (
-        f"{kind}: interval and one-sided bounds, each on its own, with {100 * level:.10g} % "
-        "confidence"
+def _robustness(inquiry: Inquiry, problem: transport.Problem) -> CostRobustness | None:
+    found = transport.robustness(problem, inquiry.moves, inquiry.people.sample.share)
+    if found is None:
+        return None
+    return CostRobustness(
+        rise=found.rise,
+        fall=found.fall,
+        steepness=finite(found.steepness),
+        published=finite(found.published),
     )
 
 
-def _assumptions(observed_only: bool, complete: bool) -> tuple[str, ...]:
+def _guarantee(found: transport.Inference, level: float, metric: str) -> str:
+    if found.limit is None:
+        return f"none: {found.reason}"
+    kind = "exact" if found.method is Method.EXACT and not metric else "for large samples"
+    return (
+        f"{kind}: interval and one-sided bounds, each on its own, with {100 * level:.10g} % "
+        f"confidence{_about(metric)}"
+    )
+
+
+def _about(metric: str) -> str:
+    return f"; of the fair metric, {metric}" if metric else ""
+
+
+def _assumptions(observed_only: bool, people: People) -> tuple[str, ...]:
     limited = "combinations of the features not varied that are not in the table do not occur"
     if observed_only:
         limited = "people who are not in the table are not compared, and do not occur"
     return (
-        independent(),
+        independent(unit_of(people.cells)),
         "the model's loss depends on the features and the label alone",
-        *(() if complete else (limited,)),
+        *(() if people.complete else (limited,)),
     )

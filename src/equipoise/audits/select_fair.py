@@ -6,7 +6,7 @@ from typing import Any
 
 from equipoise._rng import Rng, seed_of
 from equipoise._validate import fraction, known_keywords, known_name, real
-from equipoise.audits._fields import independent, provenance_of
+from equipoise.audits._fields import independent, provenance_of, unit_of
 from equipoise.audits._individual.ask_model import Loss, asked_losses, loss_metric
 from equipoise.audits._individual.inquiry import (
     Inquiry,
@@ -15,7 +15,7 @@ from equipoise.audits._individual.inquiry import (
     terms_of,
     verdict_of,
 )
-from equipoise.audits._individual.people import check_trail, find_people, with_unseen
+from equipoise.audits._individual.people import find_people, with_unseen
 from equipoise.audits._progress import Progress, progress_bar
 from equipoise.errors import OptionError
 from equipoise.findings.fair_choice import AuditedModel, Bound, FairChoice
@@ -37,7 +37,7 @@ def select_fair(
     budget: float = 0.0,
     bounds: tuple[float, float] = (0.0, 1.0),
     level: float = 0.95,
-    method: str = "auto",
+    method: Any = "auto",
     resamples: int = 2000,
     rng: Rng = None,
     progress: Progress = None,
@@ -91,15 +91,16 @@ def select_fair(
     named, seed = _models(models), seed_of(rng)
     for model in named.values():
         loss_metric(loss, model)
-    people = with_unseen(find_people(check_trail(trail), features, vary, None))
-    inquiry = make_inquiry(people, terms)
+    every = with_unseen(find_people(trail, features, vary, None))
     audited: list[_Audited] = []
     streams = seed.sequence.spawn(len(named))
+    inquiry = make_inquiry(every, terms, seed.sequence.spawn(1)[0])
+    people = inquiry.people
     with progress_bar(progress, len(named), "select_fair") as tell:
         for (name, model), stream in zip(named.items(), streams, strict=True):
             losses = asked_losses(trail, people, model, loss)
             found = inquiry.infer(inquiry.problem(losses), stream)
-            error = float(people.counts @ losses / people.counts.sum())
+            error = float(people.sample.share @ losses)
             audited.append(_Audited(name=name, error=error, found=found))
             tell(len(audited))
     return _finding(inquiry, audited, bound, level, loss_words(loss, None), seed.number)
@@ -147,7 +148,7 @@ def _finding(
         f"{tolerance:g}, comparing {inquiry.compared}",
         guarantee=_guarantee(bound, level),
         assumptions=(
-            independent(),
+            independent(unit_of(inquiry.people.cells)),
             "the models were not fitted to these rows",
         ),
         provenance=provenance_of(inquiry.people.cells, seed),

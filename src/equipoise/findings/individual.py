@@ -25,8 +25,8 @@ class MovedPeople:
     """Their features."""
     where_to: Mapping[str, Any]
     """The features of those they are compared with."""
-    label: int
-    """What really happened to them, 0 or 1."""
+    label: Any
+    """What really happened to them: 0 or 1, or a value of the label where it has others."""
     n: int
     """Rows of this kind of people, moved or not."""
     people: float
@@ -47,14 +47,29 @@ class AuditedCell:
     """The features in words."""
     where: Mapping[str, Any]
     """The features as data."""
-    label: int
-    """The label, 0 or 1."""
+    label: Any
+    """The label: 0 or 1, or one of its values where it has others."""
     n: int
     """Rows; zero for people nobody has seen, on whom the model was asked."""
     after: float
     """Rows there would be in the worst comparable population."""
     loss: float
     """The model's loss."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostRobustness:
+    """What happens to the value in the table if every cost is wrong by at most some amount d."""
+
+    rise: float
+    """The value is at most this times d higher."""
+    fall: float
+    """It is at most this times d lower, for d up to the budget."""
+    steepness: float | None
+    """Largest difference of losses per unit of distance between comparable people, the L of
+    Proposition 2.2; None where people at no distance are treated differently."""
+    published: float | None
+    """L over the root of the budget, by which the proposition bounds both; never the smaller."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +147,16 @@ class Individual(Finding):
     """Cells that are comparable with no other."""
     cells: tuple[AuditedCell, ...]
     """Every kind of people, in the order in which a cost matrix runs."""
+    metric: str = ""
+    """How a fair metric is known, in words; empty where costs do not come from one."""
+    left_out: float = 0.0
+    """The most by which moves to people too far away to be listed could raise the value."""
+    robustness: CostRobustness | None = None
+    """What errors of the costs can do to the value; None at budget 0 or without a limit."""
+    weighted: bool = False
+    """Whether rows count by their sampling weights."""
+    clusters: int | None = None
+    """Number of clusters audited; None where rows are independent."""
 
     @property
     def conclusion(self) -> Verdict | None:
@@ -148,6 +173,8 @@ class Individual(Finding):
             *(self._move_sentence(row) for row in self.rows[:3]),
             self._scope_sentence(),
             *self._mixed_sentence(),
+            *self._cost_sentences(),
+            *self._sample_sentence(),
             source.based_on(),
             source.left_out(),
         )
@@ -243,9 +270,10 @@ class Individual(Finding):
         number = f"{people:,.0f}" if abs(people - round(people)) < 1e-6 else f"{people:,.1f}"
         who = f"{number} {'person' if number == '1' else 'people'} ({group}) with label {label}"
         if self.share and (loss, loss_to) == (0.0, 1.0):
+            otherwise = f"predicted {1 - label}" if label in (0, 1) else "predicted otherwise"
             return (
                 f"{who} {'is' if number == '1' else 'are'} predicted {label}, and would be "
-                f"predicted {1 - label} as {to}."
+                f"{otherwise} as {to}."
             )
         return f"{who} would have a loss of {loss_to:.3g} instead of {loss:.3g} as {to}."
 
@@ -276,6 +304,31 @@ class Individual(Finding):
             f"In {plural(self.mixed, 'kind')} of people the loss differs from row to row, so the "
             "model knows more than the features named; their mean loss stands for it."
         ]
+
+    def _cost_sentences(self) -> list[str]:
+        said = []
+        if self.metric:
+            said.append(f"The fair metric: {self.metric}.")
+        if self.left_out > 0:
+            said.append(
+                "Moves to people far away were left out; they could raise the value by at most "
+                f"{self._rise(self.left_out)}, which the upper bounds allow for."
+            )
+        if self.robustness is not None and self.value > 0:
+            wrong = self.budget / 10
+            low = max(0.0, self.value - self.robustness.fall * wrong)
+            high = min(self.ceiling, self.value + self.robustness.rise * wrong)
+            said.append(
+                f"Were every cost wrong by up to a tenth of the budget ({wrong:.3g}), the value in "
+                f"the table would lie between {self._rise(low)} and {self._rise(high)}."
+            )
+        return said
+
+    def _sample_sentence(self) -> list[str]:
+        if self.clusters is not None:
+            by = ", and rows count by their weights" if self.weighted else ""
+            return [f"The {self.clusters:,} clusters are what is independent{by}."]
+        return ["Rows count by their weights."] if self.weighted else []
 
 
 def _words(where: Mapping[str, Any], names: Sequence[str]) -> str:

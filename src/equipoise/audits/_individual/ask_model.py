@@ -43,10 +43,13 @@ def asked_losses(trail: Trail, people: People, model: Any, loss: Any) -> FloatAr
     """The loss in every cell, by asking the model about each combination of features once."""
     kinds, place = np.unique(people.index[:, :-1], axis=0, return_inverse=True)
     answers = _answers(people, kinds, model)[place.reshape(-1)]
-    labels = people.label.astype(np.float64)
-    if loss == "zero-one":
-        return np.asarray(labels != _decisions(trail, people, answers), dtype=np.float64)
-    return _losses(loss, labels, answers)
+    finite = people.labels != (0, 1)
+    labels = np.array(people.labels)[people.label] if finite else people.label.astype(np.float64)
+    if loss != "zero-one":
+        return _losses(loss, labels, answers)
+    if finite:
+        return _other_labels(people, answers)
+    return np.asarray(labels != _decisions(trail, people, answers), dtype=np.float64)
 
 
 def _answers(people: People, kinds: AnyArray, model: Any) -> AnyArray:
@@ -116,7 +119,20 @@ def _decisions(trail: Trail, people: People, answers: AnyArray) -> FloatArray:
     return np.array([float(value) for value in values])
 
 
-def _losses(loss: Any, labels: FloatArray, answers: AnyArray) -> FloatArray:
+def _other_labels(people: People, answers: AnyArray) -> FloatArray:
+    """Whether each answer is another label than the cell's; answers are values of the label."""
+    values = [canonical(value) for value in answers.tolist()]
+    wrong = [value for value in dict.fromkeys(values) if value not in people.labels]
+    if len(wrong) == len(set(values)):
+        raise EquipoiseError(
+            f"With loss='zero-one' the model must return values of the label "
+            f"({listing(people.labels, 4)}); it returned {listing(wrong, 3)}."
+        )
+    pairs = zip(people.label.tolist(), values, strict=True)
+    return np.array([float(people.labels[label] != value) for label, value in pairs])
+
+
+def _losses(loss: Any, labels: AnyArray, answers: AnyArray) -> FloatArray:
     try:
         made = np.asarray(loss(labels, answers), dtype=np.float64)
     except Exception as error:

@@ -6,28 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from equipoise._validate import known_name, modest, real, whole
-from equipoise.audits._individual.moves import checked_input, cost_words, moves_of
+from equipoise._validate import modest, real, whole
+from equipoise.audits._individual.moves import Costs, checked_input, cost_words, costs_of
 from equipoise.audits._individual.nearest import nearest
 from equipoise.audits._individual.people import People
+from equipoise.audits.comparable import Chosen, as_inferred
 from equipoise.claims import Metric
 from equipoise.errors import OptionError
 from equipoise.findings.verdict import Verdict
 from equipoise.methods import transport
 from equipoise.methods.arrays import FloatArray
-from equipoise.methods.transport import Method
-
-#: Names of the methods, as the option takes them.
-METHODS = {
-    "auto": Method.AUTO,
-    "exact": Method.EXACT,
-    "beta": Method.BETA,
-    "normal": Method.NORMAL,
-    "directional": Method.DIRECTIONAL,
-    "bootstrap": Method.BOOTSTRAP,
-    "m-out-of-n": Method.M_OUT_OF_N,
-    "numerical": Method.NUMERICAL,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +26,7 @@ class Terms:
     budget: float
     bounds: tuple[float, float]
     tolerance: float | None
-    method: Method
+    method: Chosen
     resamples: int
 
 
@@ -53,7 +41,7 @@ def terms_of(
         budget=budget if budget == np.inf else real("budget", budget),
         bounds=_pair(bounds),
         tolerance=None if tolerance is None else float(tolerance),
-        method=METHODS[known_name("method", method, METHODS)],
+        method=as_inferred(method),
         resamples=whole("resamples", resamples, least=100),
     )
 
@@ -68,9 +56,14 @@ def _pair(bounds: Any) -> tuple[float, float]:
 class Inquiry:
     """Who may be moved where, and how uncertainty is to be found."""
 
-    people: People
+    costs: Costs
     moves: transport.Moves
     terms: Terms
+
+    @property
+    def people(self) -> People:
+        """Those who are audited."""
+        return self.costs.people
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -87,17 +80,36 @@ class Inquiry:
         """Who is compared with whom, in words."""
         return cost_words(self.terms.cost, " and ".join(self.vary))
 
-    def problem(self, losses: FloatArray) -> transport.Problem:
-        """The auditor's problem for given losses."""
+    def problem(
+        self, losses: FloatArray, moves: transport.Moves | None = None
+    ) -> transport.Problem:
+        """The auditor's problem for given losses, and for other moves than usual if given."""
         with checked_input():
             return transport.prepare(
-                self.moves, losses, budget=self.terms.budget, bounds=self.terms.bounds
+                self.moves if moves is None else moves,
+                losses,
+                budget=self.terms.budget,
+                bounds=self.terms.bounds,
             )
+
+    def easier(self, problem: transport.Problem, off: float = 0.0) -> transport.Problem:
+        """A problem no harder than the true one: cheap moves, and those left out cheaper still."""
+        moves = self.costs.at(-off) if off else self.moves
+        if isinstance(moves, transport.Neighbours):
+            moves = transport.relaxed(moves, problem.losses)
+        return self.problem(problem.losses, moves)
+
+    def lost(self, problem: transport.Problem) -> float:
+        """The most by which moves left out could raise the value."""
+        if isinstance(self.moves, transport.Classes) or self.moves.left_out is None:
+            return 0.0
+        share = self.people.sample.share
+        return float(self.easier(problem).values(share) - problem.values(share))
 
     def solve(self, problem: transport.Problem) -> transport.Solution:
         """The worst comparable population; of equally bad ones, one that is easy to read."""
         with checked_input():
-            solution = transport.solve(problem, self.people.counts)
+            solution = transport.solve(problem, self.people.sample)
         free = self.terms.cost is None
         return nearest(self.people, problem.losses, solution) if free else solution
 
@@ -105,20 +117,63 @@ class Inquiry:
         self, problem: transport.Problem, sequence: np.random.SeedSequence
     ) -> transport.Inference:
         """The audit value and its sampling error; none where losses are themselves estimated."""
+        found = self._known(problem, sequence)
+        if self.people.mixed:
+            return _without_answer(found, self.people)
+        learnt = self.costs.errors is not None
+        if not learnt and self.lost(problem) == 0:
+            return found
+        found = transport.between(
+            found,
+            lambda alpha: self._end(problem, sequence, self.costs.off(alpha), hard=True),
+            lambda alpha: self._end(problem, sequence, self.costs.off(alpha), hard=False),
+            ceiling=float(self.easier(problem).gradient(0.0).max()),
+            learnt=learnt,
+        )
+        if not learnt or found.limit is None:
+            return found
+        # the value may vary with the metric where it does not with the shares
+        reason = f"{found.reason}; the error of the learnt metric is allowed for"
+        return dataclasses.replace(found, outcome=transport.Outcome.ESTIMATED, reason=reason)
+
+    def _known(
+        self, problem: transport.Problem, sequence: np.random.SeedSequence
+    ) -> transport.Inference:
+        """The answer if this were the true problem."""
+        chosen = self.terms.method
         with checked_input():
-            found = transport.infer(
+            return transport.infer(
                 problem,
-                self.people.counts,
+                self.people.sample,
                 rng=np.random.default_rng(sequence),
-                method=self.terms.method,
+                method=chosen.method,
                 resamples=self.terms.resamples,
+                units=chosen.units,
+                step=chosen.step,
+                tries=chosen.tries,
+                kappa=chosen.kappa,
             )
-        return found if not self.people.mixed else _without_answer(found, self.people)
+
+    def _end(
+        self,
+        problem: transport.Problem,
+        sequence: np.random.SeedSequence,
+        off: float,
+        *,
+        hard: bool,
+    ) -> transport.Limit | None:
+        """What is known of the value where moves cost the most, or the least, that they may."""
+        if hard:
+            moves = self.costs.at(off) if off else self.moves
+            return self._known(self.problem(problem.losses, moves), sequence).limit
+        return self._known(self.easier(problem, off), sequence).limit
 
 
-def make_inquiry(people: People, terms: Terms) -> Inquiry:
+def make_inquiry(people: People, terms: Terms, sequence: np.random.SeedSequence) -> Inquiry:
     """Find the moves that the terms allow between these people."""
-    return Inquiry(people=people, moves=moves_of(people, terms.cost), terms=terms)
+    costs = costs_of(people, terms.cost, np.random.default_rng(sequence))
+    with checked_input():
+        return Inquiry(costs=costs, moves=costs.at(0.0), terms=terms)
 
 
 def _without_answer(found: transport.Inference, people: People) -> transport.Inference:

@@ -6,32 +6,44 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
 from equipoise._validate import known_name, listing
-from equipoise.audits._trail_checks import rows_alone
 from equipoise.cells import Cells, gather
 from equipoise.cells.cells import Axis
 from equipoise.cells.merge import merge
+from equipoise.cells.rows import cell_numbers, pull_rows
 from equipoise.cells.views import level_where
 from equipoise.cells.words import level_text
 from equipoise.claims import Metric, overall
 from equipoise.claims.claim import Gap
 from equipoise.claims.dimension import Dimension, Levels, as_dimension
 from equipoise.claims.groups import Intersections
+from equipoise.claims.metric import error_rate
 from equipoise.errors import ClaimError, OptionError
+from equipoise.methods import transport
 from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
 from equipoise.trail import Trail
+from equipoise.trail.engine import fetch
+from equipoise.trail.trail import expect_trail
 
 #: More cells than this are refused, those without rows included.
 MAX_PEOPLE = 200_000
 #: Up to this many, a model is asked about every combination of levels there could be.
 MAX_CROSS = 20_000
-#: A feature with more levels than this is more likely a measurement than a kind of people.
+#: A feature or label with more levels is more likely a measurement than a kind of people.
 MAX_LEVELS = 200
 
 _LABEL = Metric(
     name="label", value="label", binary=("label",), by_role=True, zero_one=True, low=0.0, high=1.0
+)
+#: The same where labels are any finite set: rows that have one.
+_LABELLED = Metric(
+    name="label", value="label == label", by_role=True, zero_one=True, low=0.0, high=1.0
+)
+_DIFFERS = Metric(
+    name="error_rate", value="label != prediction", by_role=True, zero_one=True, low=0.0, high=1.0
 )
 
 
@@ -43,10 +55,14 @@ class People:
     """The features, the varied ones included."""
     varied: tuple[int, ...]
     """Positions of the varied features."""
+    labels: tuple[Any, ...]
+    """What the label can be: 0 and 1, or any finite set."""
     index: IntArray
-    """Level of each cell along each feature, and last its label, 0 or 1."""
+    """Level of each cell along each feature, and last the position of its label."""
     counts: IntArray
     """Rows of each cell."""
+    sample: transport.Sample
+    """The independent units that the rows make up, and the shares of the cells."""
     losses: FloatArray | None
     """Mean loss of the rows of each cell; None if the trail was not asked for it."""
     mixed: int
@@ -61,8 +77,18 @@ class People:
 
     @property
     def label(self) -> IntArray:
-        """The label of each cell."""
+        """Position of each cell's label."""
         return self.index[:, -1]
+
+    def label_of(self, cell: int) -> Any:
+        """The label of a cell as data."""
+        return self.labels[int(self.label[cell])]
+
+    def only(self, sample: transport.Sample) -> "People":
+        """The same kinds of people, with some of the rows."""
+        before = np.maximum(self.sample.share * self.sample.total, 1e-300)
+        counts = np.rint(self.counts * (sample.share * sample.total / before)).astype(np.int64)
+        return dataclasses.replace(self, counts=counts, sample=sample)
 
     def classes(self) -> IntArray:
         """The class of each cell: label and every feature that is not varied."""
@@ -92,17 +118,32 @@ def find_people(
     trail: Trail, features: Any, vary: Any, loss: Metric | None, max_levels: int = MAX_LEVELS
 ) -> People:
     """Gather the cells in one scan; ``loss`` is None when a model will be asked for losses."""
+    finite = _finite_label(expect_trail(trail))
     chosen = _features(trail, features)
     varied = _varied(vary, chosen)
     label = trail.roles.column("label")
     # Here alone the label is one more attribute: comparable people share it.
     trail = dataclasses.replace(trail, attributes=(*trail.attributes, label))
     across = Intersections(attributes=(*chosen, Levels(label)))
-    metrics = [_LABEL] if loss is None else [_LABEL, loss]
+    first = _LABELLED if finite else _LABEL
+    # Labels that are not 0 and 1 are compared with predictions as they are.
+    loss = _DIFFERS if finite and loss is error_rate else loss
+    metrics = [first] if loss is None else [first, loss]
     found = gather(trail, [Gap(metric=m, across=across, target=overall()) for m in metrics])
-    people = _from_cells(found, varied, loss)
+    people = _from_cells(trail, found, varied, loss, finite)
     _check_levels(people, max_levels)
     return people
+
+
+def _finite_label(trail: Trail) -> bool:
+    """Whether the label is a finite set of its own, and not read as 0 and 1."""
+    column = trail.roles.column("label")
+    if "label" in trail.positive or isinstance(trail.schema[column], nw.Boolean):
+        return False
+    if not trail.schema[column].is_numeric():
+        return True
+    seen = fetch(trail.frame.select(label=trail.key(column)).unique(), trail.source)["label"]
+    return any(value is not None and value not in (0, 1) for value in seen.tolist())
 
 
 def with_unseen(people: People) -> People:
@@ -112,13 +153,20 @@ def with_unseen(people: People) -> People:
     many, those that differ from people in the table only where varied.
     """
     sizes = [len(axis) for axis in people.features]
-    whole = 2 * math.prod(sizes) <= MAX_CROSS
-    index = _every(*sizes, 2) if whole else _varied_everywhere(people)
+    sizes.append(len(people.labels))
+    whole = math.prod(sizes) <= MAX_CROSS
+    index = _every(*sizes) if whole else _varied_everywhere(people)
     every, place = np.unique(np.concatenate([people.index, index]), axis=0, return_inverse=True)
-    counts = np.zeros(len(every), dtype=np.int64)
-    counts[place.reshape(-1)[: len(people)]] = people.counts
+    counts, old = np.zeros(len(every), dtype=np.int64), place.reshape(-1)[: len(people)]
+    counts[old] = people.counts
     return dataclasses.replace(
-        people, index=every, counts=counts, losses=None, mixed=0, complete=whole
+        people,
+        index=every,
+        counts=counts,
+        sample=people.sample.moved(old, len(every)),
+        losses=None,
+        mixed=0,
+        complete=whole,
     )
 
 
@@ -141,26 +189,68 @@ def _varied_everywhere(people: People) -> IntArray:
     return index
 
 
-def _from_cells(found: Sequence[Cells], varied: tuple[int, ...], loss: Metric | None) -> People:
+def _from_cells(
+    trail: Trail,
+    found: Sequence[Cells],
+    varied: tuple[int, ...],
+    loss: Metric | None,
+    finite: bool,
+) -> People:
     labels, cells = found[0], found[-1]
-    # A row counts if both the label and what the loss reads are known.
-    keep = (labels.rows > 0) & (cells.rows > 0)
-    raw = cells.index[keep].copy()
-    raw[:, -1] = np.rint(labels.total[keep] / labels.rows[keep]).astype(np.int64)
-    sums = {"rows": cells.rows[keep], "total": cells.total[keep], "square": cells.square[keep]}
+    # A row counts if both the label and what the loss reads are known, and it weighs anything.
+    keep = (labels.rows > 0) & (cells.weight > 0)
+    raw = cells.index.copy()
+    if not finite:
+        mean = labels.total[keep] / labels.weight[keep]
+        raw[keep, -1] = np.rint(mean).astype(np.int64)
+    names = ("rows", "weight", "total", "square")
     # Several values of the label may stand for 0.
-    index, merged = merge(raw, sums)
-    rows = merged["rows"]
-    mean = merged["total"] / rows
-    mixed = _spread(mean, merged["square"] / rows)
+    index, merged = merge(raw[keep], {name: getattr(cells, name)[keep] for name in names})
+    mean = merged["total"] / merged["weight"]
+    mixed = _spread(mean, merged["square"] / merged["weight"])
+    counts = np.rint(merged["rows"]).astype(np.int64)
+    place = np.full(len(cells), -1, dtype=np.int64)
+    place[keep] = cell_numbers(raw[keep], index)
     return People(
         features=cells.axes[:-1],
         varied=varied,
+        labels=_known(cells.axes[-1].levels) if finite else (0, 1),
         index=index,
-        counts=np.rint(rows).astype(np.int64),
+        counts=counts,
+        sample=_sample(trail, cells, place, counts),
         losses=None if loss is None else mean,
         mixed=0 if loss is None else int(np.count_nonzero(mixed)),
         cells=cells,
+    )
+
+
+def _known(levels: tuple[Any, ...]) -> tuple[Any, ...]:
+    # rows without a label count nowhere; the missing level comes last
+    return tuple(level for level in levels if level is not None)
+
+
+def _sample(trail: Trail, cells: Cells, place: IntArray, counts: IntArray) -> transport.Sample:
+    """The independent units: clusters, weighted rows or plain rows."""
+    table = cells.clusters
+    if table is None and not cells.weighted:
+        return transport.plain_sample(counts, counts.size)
+    rows = float(cells.weight.sum() ** 2 / cells.weight2.sum())
+    if table is not None:
+        there = place[table.cell] >= 0
+        unit = np.unique(table.cluster[there], return_inverse=True)[1]
+        at, weight = place[table.cell[there]], table.weight[there]
+        return transport.unit_sample(unit, at, weight, cells=counts.size, rows=rows)
+    # Rows of one cell and weight are alike, so they are listed once.
+    pulled = pull_rows(trail, cells.metric, cells)
+    at = place[pulled.cell]
+    number = np.ones(at.size, dtype=np.int64) if pulled.count is None else pulled.count
+    weights = np.ones(at.size) if pulled.weight is None else pulled.weight
+    pairs = np.stack([at, weights], axis=1)[at >= 0]
+    kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
+    times = np.bincount(kind.reshape(-1), number[at >= 0]).astype(np.int64)
+    cell, weight = kinds[:, 0].astype(np.int64), kinds[:, 1]
+    return transport.unit_sample(
+        np.arange(len(kinds)), cell, weight, cells=counts.size, times=times, rows=rows
     )
 
 
@@ -208,6 +298,11 @@ def _check_levels(people: People, most: int) -> None:
                 f"would be comparable. Cut it into ranges with binned({axis.name!r}, cuts=…), or "
                 "leave it out with features=…."
             )
+    if len(people.labels) > most:
+        raise ClaimError(
+            f"The label has {len(people.labels):,} values, more than {most:,}: hardly anybody "
+            "would be comparable. Comparable people share the label; cut it into few kinds first."
+        )
     sizes = [np.unique(people.index[:, i]).size for i in people.varied]
     if math.prod(sizes) < 2:
         names = listing(people.features[i].name for i in people.varied)
@@ -224,8 +319,3 @@ def _shared_texts(axes: Sequence[Axis]) -> frozenset[Any]:
         shared |= seen & texts
         seen |= texts
     return frozenset(shared)
-
-
-def check_trail(trail: Any) -> Trail:
-    """Individual fairness counts people: no sampling weights and no clusters."""
-    return rows_alone(trail, "An audit of individual fairness counts independent people")

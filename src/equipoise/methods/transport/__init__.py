@@ -5,6 +5,7 @@ its plan and price, and ``infer`` its sampling error.
 """
 
 from equipoise.methods.transport.answers import Method, Outcome
+from equipoise.methods.transport.between import BetweenLimit, End, between
 from equipoise.methods.transport.draws import (
     NumericalDraws,
     default_rows,
@@ -22,29 +23,43 @@ from equipoise.methods.transport.limits import (
     MixedLimit,
     NormalLimit,
     PointLimit,
+    StudentLimit,
     UnseenLimit,
 )
-from equipoise.methods.transport.metric import fair_costs, sensitive_directions
+from equipoise.methods.transport.metric import (
+    LearntMetric,
+    fair_costs,
+    learn_metric,
+    metric_errors,
+)
 from equipoise.methods.transport.moves import (
     Classes,
+    LeftOut,
     Moves,
     Neighbours,
     from_matrix,
     from_neighbours,
+    relaxed,
     within_classes,
 )
 from equipoise.methods.transport.prices import Prices, Window, near_optimal, optimal_prices
 from equipoise.methods.transport.problem import Problem, prepare
+from equipoise.methods.transport.robustness import Robustness, robustness
+from equipoise.methods.transport.sample import Sample, plain_sample, unit_sample
 from equipoise.methods.transport.selection import Selection, select_model
 from equipoise.methods.transport.solution import Plan, Solution, solve
 
 __all__ = [
     "BetaLimit",
+    "BetweenLimit",
     "BinomialLimit",
     "Classes",
     "DrawnLimit",
+    "End",
     "Hulls",
     "Inference",
+    "LearntMetric",
+    "LeftOut",
     "Limit",
     "Method",
     "MixedLimit",
@@ -57,10 +72,14 @@ __all__ = [
     "PointLimit",
     "Prices",
     "Problem",
+    "Robustness",
+    "Sample",
     "Selection",
     "Solution",
+    "StudentLimit",
     "UnseenLimit",
     "Window",
+    "between",
     "build_hulls",
     "default_rows",
     "directional_draws",
@@ -68,13 +87,18 @@ __all__ = [
     "from_matrix",
     "from_neighbours",
     "infer",
+    "learn_metric",
+    "metric_errors",
     "near_optimal",
     "numerical_draws",
     "optimal_prices",
+    "plain_sample",
     "prepare",
+    "relaxed",
     "resampled_draws",
+    "robustness",
     "select_model",
-    "sensitive_directions",
     "solve",
+    "unit_sample",
     "within_classes",
 ]

@@ -1,14 +1,13 @@
 """The methods behind ``infer``: which one applies, and what each says of the sampling error."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
 
-from equipoise.methods.arrays import FloatArray, IntArray
-from equipoise.methods.transport.checks import counts_within
+from equipoise.methods.arrays import FloatArray
 from equipoise.methods.transport.draws import (
     default_rows,
     directional_draws,
@@ -23,6 +22,7 @@ from equipoise.methods.transport.limits import (
     MixedLimit,
     NormalLimit,
     PointLimit,
+    StudentLimit,
     UnseenLimit,
 )
 from equipoise.methods.transport.prices import (
@@ -33,12 +33,16 @@ from equipoise.methods.transport.prices import (
     optimal_prices,
 )
 from equipoise.methods.transport.problem import Problem
+from equipoise.methods.transport.sample import Sample, plain_sample
 
 FEWEST_DRAWS = 100
 """Below this many kept draws the tails of a distribution are not reported."""
 
 FEWEST_ROWS = 30
 """Below this many rows only the exact methods answer."""
+
+FEWEST_UNITS = 10
+"""Below this many clusters, or rows of equal weight that weighted rows are worth, none does."""
 
 _MOST_PRICES = 64
 
@@ -64,6 +68,7 @@ class Outcome(StrEnum):
     UNSEEN = "the rows seen do not vary, cells without rows might"
     NO_DRAWS = "too few draws could be kept"
     FEW_ROWS = "too few rows for a method that holds in large samples"
+    FEW_UNITS = "too few clusters, or too much weight on too few rows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +76,7 @@ class Case:
     """One problem at one sample, as the methods see it."""
 
     problem: Problem
-    counts: IntArray
+    sample: Sample
     window: Window
     prices: Prices
     gradient: FloatArray
@@ -81,13 +86,13 @@ class Case:
 
     @property
     def n(self) -> int:
-        """Number of rows."""
-        return int(self.counts.sum())
+        """Number of independent units."""
+        return self.sample.n
 
     @property
     def seen(self) -> FloatArray:
         """Net gains of the cells that have rows."""
-        return self.gradient[self.counts > 0]
+        return self.gradient[self.sample.share > 0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +100,7 @@ class Answer:
     """What one method found: the limit if any, and the draws it took."""
 
     limit: Limit | None
-    rows: int | None = None
+    units: int | None = None
     draws: int = 0
     tries: int = 0
     outcome: Outcome = Outcome.ESTIMATED
@@ -103,29 +108,30 @@ class Answer:
 
 def make_case(
     problem: Problem,
-    counts: npt.ArrayLike,
+    rows: npt.ArrayLike | Sample,
     resamples: int,
     rng: np.random.Generator,
     kappa: float | None,
 ) -> Case:
     """Check the sample and find which prices may be optimal at it."""
-    whole = counts_within(counts, problem.cells)
+    sample = rows if isinstance(rows, Sample) else plain_sample(rows, problem.cells)
+    if sample.cells != problem.cells:
+        raise ValueError(f"expected a sample of {problem.cells} cells; got {sample.cells}")
     if resamples < FEWEST_DRAWS:
         raise ValueError(f"at least {FEWEST_DRAWS} resamples are needed; got {resamples}")
-    n = int(whole.sum())
     # √log n grows, so that no optimal price is missed, and slower than √n, so that others drop out.
-    near = math.sqrt(math.log(max(n, 20))) if kappa is None else kappa
+    near = math.sqrt(math.log(max(sample.n, 20))) if kappa is None else kappa
     if not (math.isfinite(near) and near >= 0):
         raise ValueError(f"kappa must be finite and not negative; got {near:g}")
-    prices = optimal_prices(problem, whole / n)
-    window = near_optimal(problem, whole / n, n, near)
+    prices = optimal_prices(problem, sample.share)
+    window = near_optimal(problem, sample, near)
     return Case(
         problem=problem,
-        counts=whole,
+        sample=sample,
         window=window,
         prices=prices,
         gradient=problem.gradient(math.inf if problem.budget == 0 else prices.lowest),
-        value=float(problem.values(whole / n)),
+        value=float(problem.values(sample.share)),
         resamples=resamples,
         rng=rng,
     )
@@ -133,7 +139,7 @@ def make_case(
 
 def choose(case: Case) -> tuple[Method, str]:
     """The method that suits the case, and why."""
-    if _two_valued(case):
+    if case.sample.plain and _two_valued(case):
         return Method.EXACT, "the budget never binds and a row gains one of two amounts"
     # Theorem 3.1 of Xue, Yurochkin and Sun: a single dual optimum makes the limit normal.
     if case.window.smooth:
@@ -153,10 +159,10 @@ def frozen_answer(case: Case) -> Answer | None:
     # one price only: cells without rows must not be able to change it
     if np.ptp(case.gradient) <= scale and _one_price(case.window):
         return Answer(limit=PointLimit(value=case.value), outcome=Outcome.DEGENERATE)
-    if _two_valued(case):
+    if case.sample.plain and _two_valued(case):
         return None
     excess = max(0.0, float(case.gradient.max() - case.seen[0]))
-    limit = UnseenLimit(value=case.value, n=case.n, excess=excess)
+    limit = UnseenLimit(value=case.value, n=case.sample.worth(case.gradient), excess=excess)
     return Answer(limit=limit, outcome=Outcome.UNSEEN)
 
 
@@ -165,11 +171,22 @@ def _one_price(window: Window) -> bool:
 
 
 def find_answer(
-    case: Case, method: Method, rows: int | None, step: float | None, tries: int | None
+    case: Case, method: Method, units: int | None, step: float | None, tries: int | None
 ) -> Answer:
     """What the given method says of the sampling error."""
-    if case.n < FEWEST_ROWS and method is not Method.EXACT:
+    if case.sample.rows < FEWEST_ROWS and method is not Method.EXACT:
         return Answer(limit=None, outcome=Outcome.FEW_ROWS)
+    if case.sample.degrees + 1 < FEWEST_UNITS:
+        return Answer(limit=None, outcome=Outcome.FEW_UNITS)
+    answer = _by_method(case, method, units, step, tries)
+    if case.sample.plain or answer.limit is None:
+        return answer
+    return replace(answer, limit=StudentLimit(limit=answer.limit, degrees=case.sample.degrees))
+
+
+def _by_method(
+    case: Case, method: Method, units: int | None, step: float | None, tries: int | None
+) -> Answer:
     match method:
         case Method.EXACT:
             return Answer(limit=_binomial(case))
@@ -182,7 +199,7 @@ def find_answer(
         case Method.BOOTSTRAP:
             return _resampled(case, case.n)
         case Method.M_OUT_OF_N:
-            return _resampled(case, default_rows(case.n) if rows is None else rows)
+            return _resampled(case, default_rows(case.n) if units is None else units)
         case Method.NUMERICAL:
             return _numerical(case, step, tries)
         case _:
@@ -190,25 +207,31 @@ def find_answer(
 
 
 def _binomial(case: Case) -> BinomialLimit:
+    if not case.sample.plain:
+        raise ValueError(
+            "the exact binomial needs rows of equal weight that are not clustered; use method "
+            "'auto'"
+        )
     if not _two_valued(case):
         raise ValueError(
             "the exact binomial needs a budget that never binds and two different gains; "
             f"here there are {np.unique(case.gradient).size}"
         )
     small, large = float(case.gradient.min()), float(case.gradient.max())
-    hits = int(case.counts[case.gradient == large].sum())
+    hits = round(case.n * float(case.sample.share[case.gradient == large].sum()))
     return BinomialLimit(hits=hits, n=case.n, small=small, large=large)
 
 
 def _beta(case: Case) -> BetaLimit:
-    weights = case.counts / case.n
+    weights = case.sample.share
     # ψ(f) = budget × price + f · gradient at an optimal price, and the first part does not vary.
     mean = float(weights @ case.gradient)
     return BetaLimit(
         offset=case.value - mean,
-        n=case.n,
+        # Korn and Graubard: as many plain rows as have the same standard error.
+        n=case.sample.worth(case.gradient),
         mean=mean,
-        variance=_spread(case.gradient, weights) ** 2,
+        variance=float(weights @ (case.gradient - mean) ** 2),
         low=float(case.gradient.min()),
         high=float(case.gradient.max()),
     )
@@ -216,22 +239,16 @@ def _beta(case: Case) -> BetaLimit:
 
 def _normal(case: Case) -> NormalLimit:
     """The normal limit at the price, of those that may be optimal, with the largest error."""
-    weights = case.counts / case.n
     # the error changes gradually from price to price, so a fixed number of them will do
     some = np.linspace(0, case.window.kinks.size - 1, _MOST_PRICES).round().astype(np.int64)
     prices = {*case.window.kinks[some].tolist(), case.prices.lowest, case.prices.highest}
-    error = max(_spread(case.problem.gradient(price), weights) for price in prices)
-    return NormalLimit(value=case.value, error=error / math.sqrt(case.n))
-
-
-def _spread(gradient: FloatArray, weights: FloatArray) -> float:
-    centred = gradient - weights @ gradient
-    return math.sqrt(float(weights @ centred**2))
+    error = max(case.sample.error(case.problem.gradient(price)) for price in prices)
+    return NormalLimit(value=case.value, error=error)
 
 
 def _directional(case: Case) -> Answer:
     draws = directional_draws(
-        case.problem, case.counts, case.window, resamples=case.resamples, rng=case.rng
+        case.problem, case.sample, case.window, resamples=case.resamples, rng=case.rng
     )
     drawn = DrawnLimit(value=case.value, n=case.n, draws=draws)
     return Answer(
@@ -239,20 +256,20 @@ def _directional(case: Case) -> Answer:
     )
 
 
-def _resampled(case: Case, rows: int) -> Answer:
-    if not 1 <= rows <= case.n:
-        raise ValueError(f"rows per resample must lie in 1 … {case.n}; got {rows}")
+def _resampled(case: Case, units: int) -> Answer:
+    if not 1 <= units <= case.n:
+        raise ValueError(f"rows or clusters per resample must lie in 1 … {case.n}; got {units}")
     draws = resampled_draws(
-        case.problem, case.counts, rows=rows, resamples=case.resamples, rng=case.rng
+        case.problem, case.sample, units=units, resamples=case.resamples, rng=case.rng
     )
     limit = DrawnLimit(value=case.value, n=case.n, draws=draws)
-    return Answer(limit=limit, rows=rows, draws=draws.size, tries=draws.size)
+    return Answer(limit=limit, units=units, draws=draws.size, tries=draws.size)
 
 
 def _numerical(case: Case, step: float | None, tries: int | None) -> Answer:
     found = numerical_draws(
         case.problem,
-        case.counts,
+        case.sample,
         resamples=case.resamples,
         rng=case.rng,
         step=step,

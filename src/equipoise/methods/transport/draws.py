@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.methods.arrays import FloatArray, IntArray
+from equipoise.methods.arrays import FloatArray
 from equipoise.methods.transport.prices import Window
 from equipoise.methods.transport.problem import BLOCK_NUMBERS, Problem
+from equipoise.methods.transport.sample import Sample
 
 CHUNK = 128
 """Draws made from one stream. Part of the definition of the results: never tune it."""
@@ -48,32 +49,29 @@ def default_rows(n: int) -> int:
 
 
 def resampled_draws(
-    problem: Problem, counts: IntArray, *, rows: int, resamples: int, rng: np.random.Generator
+    problem: Problem, sample: Sample, *, units: int, resamples: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Bootstrap of ``rows`` rows out of n: the plain bootstrap when ``rows`` is n.
+    """Bootstrap of so many units out of n: the plain bootstrap when it is n.
 
     Examples
     --------
-    >>> from equipoise.methods.transport import prepare, within_classes
-    >>> p = prepare(within_classes([0, 0]), [0, 1])
-    >>> d = resampled_draws(
-    ...     p, np.array([30, 70]), rows=20, resamples=500, rng=np.random.default_rng(1)
-    ... )
+    >>> from equipoise.methods.transport import plain_sample, prepare, within_classes
+    >>> p, sample = prepare(within_classes([0, 0]), [0, 1]), plain_sample([30, 70], 2)
+    >>> d = resampled_draws(p, sample, units=20, resamples=500, rng=np.random.default_rng(1))
     >>> d.shape, bool(abs(d.std() - 0.458) < 0.05)
     ((500,), True)
     """
-    weights = counts / counts.sum()
-    seen, whole = np.flatnonzero(counts), np.zeros((CHUNK, counts.size))
-    centre, parts = float(problem.values(weights)), []
-    for size, stream in _chunks(resamples, rng):
-        whole[:size, seen] = stream.multinomial(rows, weights[seen], size=size) / rows
-        parts.append(problem.values(whole[:size]))
-    return math.sqrt(rows) * _settled(np.concatenate(parts) - centre, problem.scale)
+    centre = float(problem.values(sample.share))
+    parts = [
+        problem.values(sample.resampled(units, size, stream))
+        for size, stream in _chunks(resamples, rng)
+    ]
+    return math.sqrt(units) * _settled(np.concatenate(parts) - centre, problem.scale)
 
 
 def numerical_draws(
     problem: Problem,
-    counts: IntArray,
+    sample: Sample,
     *,
     resamples: int,
     rng: np.random.Generator,
@@ -89,8 +87,8 @@ def numerical_draws(
     ----------
     problem
         The prepared problem.
-    counts
-        Rows per cell.
+    sample
+        The rows, weighted rows or clusters.
     resamples
         Draws wanted.
     rng
@@ -102,21 +100,19 @@ def numerical_draws(
 
     Examples
     --------
-    >>> from equipoise.methods.transport import prepare, within_classes
-    >>> p = prepare(within_classes([0, 0]), [0, 1])
-    >>> rng = np.random.default_rng(1)
-    >>> found = numerical_draws(p, np.array([300, 700]), resamples=200, rng=rng)
+    >>> from equipoise.methods.transport import plain_sample, prepare, within_classes
+    >>> p, sample = prepare(within_classes([0, 0]), [0, 1]), plain_sample([300, 700], 2)
+    >>> found = numerical_draws(p, sample, resamples=200, rng=np.random.default_rng(1))
     >>> found.draws.size, found.tries <= 4000
     (200, True)
     """
-    n = int(counts.sum())
     # Algorithm 2 of Xue, Yurochkin and Sun sets no limit, and with many cells would not end.
-    weights, limit = counts / n, 20 * resamples if tries is None else tries
+    weights, limit = sample.share, 20 * resamples if tries is None else tries
     # It must vanish more slowly than 1/√n for the quotient to find the derivative (Theorem 4.2).
-    length = n**-0.25 if step is None else step
+    length = sample.n**-0.25 if step is None else step
     centre, kept, tried, have = float(problem.values(weights)), [np.empty(0)], 0, 0
     for size, stream in _chunks(limit, rng):
-        moved = weights + length * _normals(weights, size, stream)
+        moved = weights + length * sample.normals(size, stream)
         inside = moved[np.all(moved >= 0, axis=1)]
         kept.append(_settled(problem.values(inside) - centre, problem.scale) / length)
         have, tried = have + len(inside), tried + size
@@ -127,7 +123,7 @@ def numerical_draws(
 
 def directional_draws(
     problem: Problem,
-    counts: IntArray,
+    sample: Sample,
     window: Window,
     *,
     resamples: int,
@@ -138,7 +134,6 @@ def directional_draws(
     Between two kinks the derivative is linear in the price, so the smallest is at a kink, and from
     one kink to the next it changes by their distance times the spending in between.
     """
-    weights = counts / counts.sum()
     h, begin, count = problem.hulls, window.first, window.kinks.size - 1
     top, before = problem.gradient(float(window.kinks[0])), problem.spending(begin)
     row, width = h.row[begin : begin + count], h.width[begin : begin + count]
@@ -146,7 +141,7 @@ def directional_draws(
     block = max(1, BLOCK_NUMBERS // max(1, count))
     parts = []
     for size, stream in _chunks(resamples, rng):
-        normals = _normals(weights, size, stream)
+        normals = sample.normals(size, stream)
         for start in range(0, size, block):
             z = normals[start : start + block]
             # Theorem 3.4 of Xue, Yurochkin and Sun: the infimum of (λ + l) · z over the dual
@@ -155,14 +150,6 @@ def directional_draws(
             change = np.cumsum(steps * falls, axis=1)
             parts.append(z @ top + np.minimum(change.min(axis=1, initial=0.0), 0.0))
     return np.concatenate(parts)
-
-
-def _normals(weights: FloatArray, size: int, stream: np.random.Generator) -> FloatArray:
-    """Normal vectors with the covariance of a multinomial draw of one row."""
-    # √f g − f Σ √f g has covariance diag(f) − f fᵀ, Σ(f) in Theorem 3.1 of Xue, Yurochkin and Sun.
-    root = np.sqrt(weights)
-    free = stream.standard_normal((size, weights.size)) * root
-    return np.asarray(free - free.sum(axis=1, keepdims=True) * weights)
 
 
 def _settled(differences: FloatArray, scale: float) -> FloatArray:

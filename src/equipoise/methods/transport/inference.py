@@ -9,6 +9,7 @@ import numpy.typing as npt
 from equipoise.methods.transport.answers import (
     FEWEST_DRAWS,
     FEWEST_ROWS,
+    FEWEST_UNITS,
     Answer,
     Method,
     Outcome,
@@ -21,6 +22,7 @@ from equipoise.methods.transport.checks import level_within
 from equipoise.methods.transport.limits import Limit
 from equipoise.methods.transport.prices import Prices
 from equipoise.methods.transport.problem import Problem
+from equipoise.methods.transport.sample import Sample
 
 _FROZEN = {
     Outcome.DEGENERATE: "every cell has the same net gain, so no sampling error is left",
@@ -37,7 +39,7 @@ class Inference:
     value
         The audit value of the sample.
     n
-        Number of rows.
+        Number of rows or other independent units.
     method
         The method used; never automatic.
     outcome
@@ -54,8 +56,8 @@ class Inference:
         Largest value any population could have.
     limit
         What is known of the sampling error; None when there is no answer.
-    rows
-        Rows per resample; None for methods that do not resample.
+    units
+        Rows or clusters per resample; None for methods that do not resample.
     draws
         Draws used; 0 for closed forms.
     tries
@@ -72,7 +74,7 @@ class Inference:
     smooth: bool
     ceiling: float
     limit: Limit | None
-    rows: int | None = None
+    units: int | None = None
     draws: int = 0
     tries: int = 0
 
@@ -111,12 +113,12 @@ class Inference:
 
 def infer(
     problem: Problem,
-    counts: npt.ArrayLike,
+    rows: npt.ArrayLike | Sample,
     *,
     rng: np.random.Generator,
     method: Method = Method.AUTO,
     resamples: int = 2000,
-    rows: int | None = None,
+    units: int | None = None,
     step: float | None = None,
     tries: int | None = None,
     kappa: float | None = None,
@@ -131,16 +133,16 @@ def infer(
     ----------
     problem
         The prepared problem.
-    counts
-        Rows per cell.
+    rows
+        Rows per cell; a sample where rows have weights or come in clusters.
     rng
         Source of randomness.
     method
         How to find the sampling error.
     resamples
         Number of draws, where there are draws.
-    rows
-        Rows per resample of the m-out-of-n bootstrap; 2√n by default.
+    units
+        Rows or clusters per resample of the m-out-of-n bootstrap; 2√n by default.
     step
         Step of the numerical derivative; n^(−1/4) by default.
     tries
@@ -159,9 +161,9 @@ def infer(
     >>> round(found.p_above(0.0365), 4)
     0.1593
     """
-    case = make_case(problem, counts, resamples, rng, kappa)
+    case = make_case(problem, rows, resamples, rng, kappa)
     chosen, reason = choose(case) if method is Method.AUTO else (method, "asked for by name")
-    answer = frozen_answer(case) or find_answer(case, chosen, rows, step, tries)
+    answer = frozen_answer(case) or find_answer(case, chosen, units, step, tries)
     kinks = case.window.kinks
     return Inference(
         value=case.value,
@@ -174,7 +176,7 @@ def infer(
         smooth=case.window.smooth,
         ceiling=problem.ceiling,
         limit=answer.limit,
-        rows=answer.rows,
+        units=answer.units,
         draws=answer.draws,
         tries=answer.tries,
     )
@@ -188,6 +190,8 @@ def _why(answer: Answer, reason: str) -> str:
         )
     if answer.outcome is Outcome.FEW_ROWS:
         return f"methods that hold in large samples need {FEWEST_ROWS} rows"
+    if answer.outcome is Outcome.FEW_UNITS:
+        return f"clusters, or weighted rows, must be worth at least {FEWEST_UNITS} of equal weight"
     return _FROZEN.get(answer.outcome, reason)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.special import bdtr, bdtrc, betainc, betaincinv, ndtr, ndtri
+from scipy.special import bdtr, bdtrc, betainc, betaincinv, ndtr, ndtri, stdtr, stdtrit
 
 from equipoise.methods.arrays import BoolArray, FloatArray
 from equipoise.methods.quantiles import quantile
@@ -75,13 +75,13 @@ class UnseenLimit:
     value
         The audit value.
     n
-        Number of rows.
+        Number of rows, or how many the units seen are worth.
     excess
         How much more than the rows seen the worst unseen cell gains; not negative.
     """
 
     value: float
-    n: int
+    n: float
     excess: float
 
     def lower(self, alpha: float) -> float:
@@ -163,7 +163,7 @@ class BetaLimit:
     offset
         What is added to the mean.
     n
-        Number of rows.
+        Number of rows, or how many weighted or clustered ones are worth.
     mean
         Mean net gain of the rows.
     variance
@@ -173,7 +173,7 @@ class BetaLimit:
     """
 
     offset: float
-    n: int
+    n: float
     mean: float
     variance: float
     low: float
@@ -262,6 +262,44 @@ class NormalLimit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StudentLimit:
+    """Another limit, with Student's tails: the standard error is itself estimated from few units.
+
+    Attributes
+    ----------
+    limit
+        What would be known if the standard error were.
+    degrees
+        Degrees of freedom of the standard error.
+    """
+
+    limit: Limit
+    degrees: float
+
+    def lower(self, alpha: float) -> float:
+        """The lower bound at the error rate whose normal quantile is Student's."""
+        return self.limit.lower(self._normal(alpha))
+
+    def upper(self, alpha: float) -> float:
+        """The upper bound at the same."""
+        return self.limit.upper(self._normal(alpha))
+
+    def p_above(self, delta: float) -> float | None:
+        """Student's tail at the normal score of the p-value."""
+        return self._student(self.limit.p_above(delta))
+
+    def p_below(self, delta: float) -> float | None:
+        """Student's tail at the normal score of the p-value."""
+        return self._student(self.limit.p_below(delta))
+
+    def _normal(self, alpha: float) -> float:
+        return float(ndtr(stdtrit(self.degrees, alpha)))
+
+    def _student(self, p: float | None) -> float | None:
+        return None if p is None else float(stdtr(self.degrees, float(ndtri(p))))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnLimit:
     """Draws of √n × (sample value − population value).
 
@@ -270,7 +308,7 @@ class DrawnLimit:
     value
         The audit value.
     n
-        Number of rows.
+        Number of rows or other units.
     draws
         The draws.
     """

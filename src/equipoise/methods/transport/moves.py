@@ -37,6 +37,22 @@ class Classes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """What is known of moves that are possible but not listed, because they lead too far.
+
+    Attributes
+    ----------
+    classes
+        Only moves within a class are possible.
+    cost
+        For each cell a cost that none of its moves left out undercuts; infinite if there is none.
+    """
+
+    classes: IntArray
+    cost: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbours:
     """The allowed moves between different cells, one entry each.
 
@@ -50,12 +66,15 @@ class Neighbours:
         The cell it leads to.
     cost
         What it costs per unit of mass; finite.
+    left_out
+        Moves that are not listed though they are possible; None if there are none.
     """
 
     cells: int
     source: IntArray
     target: IntArray
     cost: FloatArray
+    left_out: LeftOut | None = None
 
     @property
     def isolated(self) -> BoolArray:
@@ -64,6 +83,34 @@ class Neighbours:
 
 
 Moves = Classes | Neighbours
+
+
+def relaxed(moves: Neighbours, losses: FloatArray) -> Neighbours:
+    """The moves listed, and one from each cell to the worst of its class at the least cost left.
+
+    Every move that was left out leads to a loss that is no worse and costs no less. So the value
+    with all moves lies between the value with those listed and the value with these.
+
+    Examples
+    --------
+    >>> left = LeftOut(classes=np.zeros(3, dtype=np.int64), cost=np.array([2.0, np.inf, np.inf]))
+    >>> zero, one = np.array([0]), np.array([1])
+    >>> few = Neighbours(cells=3, source=zero, target=one, cost=np.ones(1), left_out=left)
+    >>> relaxed(few, np.array([0.0, 0.5, 1.0])).target.tolist()
+    [1, 2]
+    """
+    left = moves.left_out
+    if left is None:
+        return moves
+    order = np.lexsort((losses, left.classes))
+    worst = order[np.cumsum(np.bincount(left.classes)) - 1][left.classes]
+    more = np.flatnonzero(np.isfinite(left.cost) & (losses[worst] > losses))
+    return Neighbours(
+        cells=moves.cells,
+        source=np.concatenate((moves.source, more)),
+        target=np.concatenate((moves.target, worst[more])),
+        cost=np.concatenate((moves.cost, left.cost[more])),
+    )
 
 
 def within_classes(labels: npt.ArrayLike) -> Classes:

@@ -11,9 +11,12 @@ import numpy as np
 
 from equipoise.methods.arrays import BoolArray, FloatArray
 from equipoise.methods.transport.problem import Problem
+from equipoise.methods.transport.sample import Sample
 
 ROUNDING = 1e-12
 """Relative difference below which two sums of the same numbers count as equal."""
+
+_MOST_PLACES = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +86,7 @@ def optimal_prices(problem: Problem, weights: FloatArray) -> Prices:
     )
 
 
-def near_optimal(problem: Problem, weights: FloatArray, n: int, kappa: float) -> Window:
+def near_optimal(problem: Problem, sample: Sample, kappa: float) -> Window:
     """The prices within ``kappa`` standard errors of being optimal.
 
     A price is optimal when the budget lies between what dearer segments cost together and what
@@ -91,7 +94,7 @@ def near_optimal(problem: Problem, weights: FloatArray, n: int, kappa: float) ->
     """
     if problem.linear:
         return _whole(problem)
-    h = problem.hulls
+    h, weights, n = problem.hulls, sample.share, _worth(problem, sample)
     filled = _filled(problem, weights)
     # (spent + width)² − spent² = width (2 spent + width): running second moments of the spending.
     second = np.cumsum(weights[h.row] * h.width * (2 * h.spent + h.width))
@@ -109,6 +112,14 @@ def near_optimal(problem: Problem, weights: FloatArray, n: int, kappa: float) ->
     between = spreads[first:last]
     bends = (kinks[:-1] - kinks[1:]) * between > ROUNDING * problem.scale
     return Window(kinks=kinks, first=first, spreads=between, smooth=not np.any(bends))
+
+
+def _worth(problem: Problem, sample: Sample) -> float:
+    """How many plain rows know as much of what is spent, where the sample knows least of it."""
+    if sample.plain:
+        return float(sample.n)
+    some = np.linspace(1, problem.hulls.row.size, _MOST_PLACES).round().astype(np.int64)
+    return min(sample.worth(problem.spending(place)) for place in set(some.tolist()))
 
 
 def _whole(problem: Problem) -> Window:

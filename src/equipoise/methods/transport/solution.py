@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from equipoise.methods.arrays import FloatArray, IntArray
-from equipoise.methods.transport.checks import counts_within
 from equipoise.methods.transport.prices import Prices, optimal_prices
 from equipoise.methods.transport.problem import Problem, summed
+from equipoise.methods.transport.sample import Sample, plain_sample
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +53,6 @@ class Solution:
         How much worse the model does on the worst comparable population.
     risk
         Average loss of the sample as it is.
-    n
-        Number of rows.
-    counts
-        Rows per cell.
     spent
         Average cost of the plan.
     prices
@@ -73,8 +69,6 @@ class Solution:
 
     value: float
     risk: float
-    n: int
-    counts: IntArray
     spent: float
     prices: Prices
     plan: Plan
@@ -83,15 +77,15 @@ class Solution:
     isolated: int
 
 
-def solve(problem: Problem, counts: npt.ArrayLike) -> Solution:
+def solve(problem: Problem, rows: npt.ArrayLike | Sample) -> Solution:
     """Solve the auditor's problem for one sample of rows.
 
     Parameters
     ----------
     problem
         The prepared problem.
-    counts
-        Rows per cell.
+    rows
+        Rows per cell; a sample where rows have weights or come in clusters.
 
     Examples
     --------
@@ -101,16 +95,14 @@ def solve(problem: Problem, counts: npt.ArrayLike) -> Solution:
     >>> s.value, s.plan.moves().target.tolist(), s.plan.moves().mass.round(9).tolist()
     (0.25, [1], [0.25])
     """
-    whole = counts_within(counts, problem.cells)
-    weights = whole / whole.sum()
+    sample = rows if isinstance(rows, Sample) else plain_sample(rows, problem.cells)
+    weights = sample.share
     share = _shares_taken(problem, weights)
     plan = _plan(problem, weights, share)
     h = problem.hulls
     return Solution(
         value=float(problem.values(weights)),
         risk=float(weights @ problem.losses),
-        n=int(whole.sum()),
-        counts=whole,
         spent=float(np.sum(weights[h.row] * h.width * share)),
         prices=optimal_prices(problem, weights),
         plan=plan,

@@ -9,9 +9,9 @@ from equipoise.methods.transport import (
     from_matrix,
     from_neighbours,
     infer,
+    learn_metric,
     prepare,
     select_model,
-    sensitive_directions,
     solve,
     within_classes,
 )
@@ -114,7 +114,7 @@ def test_options_of_inference() -> None:
     with pytest.raises(ValueError, match="at least 100 resamples"):
         infer(problem, [3, 7], rng=rng, resamples=10)
     with pytest.raises(ValueError, match="1 … 100; got 101"):
-        infer(problem, [30, 70], rng=rng, method=Method.M_OUT_OF_N, rows=101)
+        infer(problem, [30, 70], rng=rng, method=Method.M_OUT_OF_N, units=101)
     with pytest.raises(ValueError, match="kappa"):
         infer(problem, [3, 7], rng=rng, kappa=-1)
     three = prepare(within_classes([0, 0, 0]), [0, 0.5, 1])
@@ -130,11 +130,11 @@ def test_weights_of_the_wrong_length() -> None:
 def test_fair_metric() -> None:
     x = [[0.0, 1.0], [1.0, 0.0]]
     with pytest.raises(ValueError, match="finite"):
-        sensitive_directions([[np.nan], [1.0]], [0, 1], [1, 1])
+        learn_metric([[np.nan], [1.0]], [0, 1], [1, 1])
     with pytest.raises(ValueError, match="one row per cell"):
-        sensitive_directions(x, [0, 1, 1], [1, 1])
+        learn_metric(x, [0, 1, 1], [1, 1])
     with pytest.raises(ValueError, match="not all zero"):
-        sensitive_directions(x, [0, 1], [0, 0])
+        learn_metric(x, [0, 1], [0, 0])
     with pytest.raises(ValueError, match=r"one row per feature \(2\); got 3"):
         fair_costs(x, np.ones((3, 1)))
     with pytest.raises(ValueError, match="power"):

@@ -8,6 +8,7 @@ from equipoise.methods.transport import (
     directional_draws,
     near_optimal,
     numerical_draws,
+    plain_sample,
     prepare,
     resampled_draws,
     within_classes,
@@ -21,13 +22,11 @@ from tests.unit.methods.transport import naive, world
 def test_directional_draws_equal_the_smallest_derivative_over_all_prices(
     case: world.Random,
 ) -> None:
-    problem, n = case.problem, int(case.counts.sum())
+    problem, sample = case.problem, plain_sample(case.counts, case.counts.size)
     if case.budget in (0.0, np.inf):
         return
-    window = near_optimal(problem, case.weights, n, 0.0)
-    found = directional_draws(
-        problem, case.counts, window, resamples=4, rng=np.random.default_rng(1)
-    )
+    window = near_optimal(problem, sample, 0.0)
+    found = directional_draws(problem, sample, window, resamples=4, rng=np.random.default_rng(1))
     stream = np.random.default_rng(1).spawn(1)[0]
     z = stream.standard_normal((4, case.weights.size)) * np.sqrt(case.weights)
     z -= z.sum(axis=1, keepdims=True) * case.weights
@@ -39,10 +38,10 @@ def test_directional_draws_equal_the_smallest_derivative_over_all_prices(
 
 def test_the_derivative_is_the_limit_of_difference_quotients() -> None:
     problem, weights = world.kinked()
-    counts = np.round(weights * 1000).astype(np.int64)
-    window = near_optimal(problem, weights, 1000, 0.0)
+    sample = plain_sample(np.round(weights * 1000), 5)
+    window = near_optimal(problem, sample, 0.0)
     assert not window.smooth
-    found = directional_draws(problem, counts, window, resamples=50, rng=np.random.default_rng(4))
+    found = directional_draws(problem, sample, window, resamples=50, rng=np.random.default_rng(4))
     stream = np.random.default_rng(4).spawn(1)[0]
     z = stream.standard_normal((50, 5)) * np.sqrt(weights)
     z -= z.sum(axis=1, keepdims=True) * weights
@@ -55,16 +54,17 @@ def test_the_derivative_is_the_limit_of_difference_quotients() -> None:
 
 def test_a_wide_tolerance_takes_in_every_price() -> None:
     problem, weights = world.tied()
-    assert near_optimal(problem, weights, 10_000, 1e9).kinks.tolist() == pytest.approx([1, 0.2, 0])
-    assert near_optimal(problem, weights, 10_000, 0.0).kinks.tolist() == pytest.approx([1, 0.2])
+    sample = plain_sample(np.round(weights * 10_000), weights.size)
+    assert near_optimal(problem, sample, 1e9).kinks.tolist() == pytest.approx([1, 0.2, 0])
+    assert near_optimal(problem, sample, 0.0).kinks.tolist() == pytest.approx([1, 0.2])
 
 
 def test_normal_vectors_have_the_multinomial_covariance() -> None:
     linear, weights = prepare(within_classes([0, 0, 0]), [0, 0.5, 1.0]), np.array([0.3, 0.4, 0.3])
-    window = near_optimal(linear, weights, 1000, 1.0)
-    counts = np.array([300, 400, 300])
+    sample = plain_sample([300, 400, 300], 3)
+    window = near_optimal(linear, sample, 1.0)
     found = directional_draws(
-        linear, counts, window, resamples=20_000, rng=np.random.default_rng(2)
+        linear, sample, window, resamples=20_000, rng=np.random.default_rng(2)
     )
     gain = np.array([1, 0.5, 0])
     assert found.var() == pytest.approx(weights @ gain**2 - (weights @ gain) ** 2, rel=0.05)
@@ -73,7 +73,9 @@ def test_normal_vectors_have_the_multinomial_covariance() -> None:
 def test_bootstrap_draws_equal_a_loop_over_rows_in_distribution() -> None:
     problem, _ = world.apart()
     counts = np.array([3, 9, 20, 1, 0, 14, 8, 5])
-    ours = resampled_draws(problem, counts, rows=15, resamples=4000, rng=np.random.default_rng(1))
+    ours = resampled_draws(
+        problem, plain_sample(counts, 8), units=15, resamples=4000, rng=np.random.default_rng(1)
+    )
     rng, people = np.random.default_rng(2), np.repeat(np.arange(8), counts)
     centre = float(problem.values(counts / 60))
     theirs = []
@@ -90,11 +92,12 @@ def test_bootstrap_draws_equal_a_loop_over_rows_in_distribution() -> None:
 def test_numerical_draws_are_bounded_and_say_so() -> None:
     rng = np.random.default_rng(3)
     many = prepare(within_classes(np.arange(30) % 3), rng.random(30))
-    found = numerical_draws(many, np.full(30, 20), resamples=200, rng=rng)
+    found = numerical_draws(many, plain_sample(np.full(30, 20), 30), resamples=200, rng=rng)
     assert found.tries == 4000
     assert found.draws.size < 5
     few = prepare(within_classes([0, 0]), [0, 1])
-    kept = numerical_draws(few, np.array([300, 700]), resamples=200, rng=rng, tries=1000)
+    sample = plain_sample([300, 700], 2)
+    kept = numerical_draws(few, sample, resamples=200, rng=rng, tries=1000)
     assert kept.draws.size == 200
     assert kept.tries <= 1000
     assert kept.step == pytest.approx(1000**-0.25)
@@ -104,9 +107,9 @@ def test_numerical_draws_are_bounded_and_say_so() -> None:
 
 def test_more_draws_begin_with_the_same_draws() -> None:
     problem, weights = world.apart()
-    counts = (weights * 400).astype(np.int64)
+    sample = plain_sample((weights * 400).astype(np.int64), weights.size)
     few, more = (
-        resampled_draws(problem, counts, rows=40, resamples=b, rng=np.random.default_rng(9))
+        resampled_draws(problem, sample, units=40, resamples=b, rng=np.random.default_rng(9))
         for b in (module.CHUNK, 3 * module.CHUNK - 5)
     )
     assert more.size == 3 * module.CHUNK - 5
@@ -115,14 +118,16 @@ def test_more_draws_begin_with_the_same_draws() -> None:
 
 def test_memory_blocks_do_not_change_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     problem, weights = world.kinked()
-    counts = (weights * 1000).round().astype(np.int64)
-    window = near_optimal(problem, weights, 1000, 3.0)
+    sample = plain_sample((weights * 1000).round(), weights.size)
+    window = near_optimal(problem, sample, 3.0)
 
     def both() -> list[float]:
         one = directional_draws(
-            problem, counts, window, resamples=300, rng=np.random.default_rng(5)
+            problem, sample, window, resamples=300, rng=np.random.default_rng(5)
         )
-        two = resampled_draws(problem, counts, rows=60, resamples=300, rng=np.random.default_rng(5))
+        two = resampled_draws(
+            problem, sample, units=60, resamples=300, rng=np.random.default_rng(5)
+        )
         return [*one, *two]
 
     whole = both()
