@@ -7,7 +7,7 @@ from validation import run
 
 
 def test_the_inference_core_is_examined_first() -> None:
-    names = {"adversarial", "defaults", "enumeration", "fdr", "named", "power"}
+    names = {"adversarial", "defaults", "enumeration", "fdr", "named", "power", "summaries"}
     first = run.scripts([])[: len(names)]
     assert {path.stem for path in first} == names
     assert first == run.scripts(["inference"])
