@@ -18,7 +18,7 @@ from equipoise.methods.spread.meta_analysis import (
 from equipoise.methods.spread.metrics import Meta, meta_metric
 from equipoise.methods.spread.recommended import Evidence, recommended_interval, weigh
 from equipoise.methods.spread.sample import GroupSample
-from equipoise.methods.spread.summary import check_level
+from equipoise.methods.spread.summary import check_level, within
 from equipoise.methods.spread.variance import (
     Interval,
     centred_interval,
@@ -44,7 +44,7 @@ class VarianceReport:
     corrected_raw
         Corrected variance with unbiased sampling variances, not cut off.
     corrected
-        The same, cut off at zero.
+        The same, cut off at zero and at the ends of its interval.
     bias
         Estimated upward bias of ``plugin``.
     interval
@@ -173,7 +173,7 @@ def report_variance(
         plugin=plugin,
         published=sample_variance(sample, unbiased=False),
         corrected_raw=raw,
-        corrected=max(raw, 0.0),
+        corrected=within(raw, ends, 0.0) or 0.0,
         bias=plugin - raw,
         interval=ends,
         p_zero=evidence.equality.p,

@@ -36,7 +36,8 @@ class Spread:
     bias
         Estimated upward bias of ``plugin``; None where it cannot be estimated.
     corrected
-        ``plugin`` less its bias, cut off at its value under equality; None likewise.
+        ``plugin`` less its bias, cut off at its value under equality and at the ends of its
+        interval; None likewise.
     corrected_raw
         The corrected value before it was cut off; None likewise.
     interval
@@ -119,7 +120,7 @@ def summarize_spread(
         kind=kind,
         plugin=plugin,
         bias=None if raw is None else plugin - raw,
-        corrected=None if raw is None else max(raw, no_spread(kind)),
+        corrected=within(raw, ends, no_spread(kind)),
         corrected_raw=raw,
         interval=ends,
         p_zero=None if ends is None else evidence.equality.p,
@@ -127,6 +128,22 @@ def summarize_spread(
         resamples=drawn.mean.shape[0],
         outcome=_outcome(sample, plugin, raw),
     )
+
+
+def within(raw: float | None, ends: Interval | None, least: float) -> float | None:
+    """A corrected value, no smaller than can be and not outside its own interval.
+
+    Where small groups are so noisy that their noise exceeds the whole spread, it would be; that
+    large groups differ is shown all the same.
+
+    >>> from equipoise.methods.spread.variance import interval
+    >>> within(-0.2, interval(0.1, 0.4), 0.0)
+    0.1
+    """
+    if raw is None:
+        return None
+    value = max(raw, least)
+    return value if ends is None else min(max(value, ends.lower), ends.upper)
 
 
 def check_level(level: float) -> None:
