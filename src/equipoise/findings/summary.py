@@ -23,7 +23,7 @@ class MeasuredSpread(AboutEveryone):
     bias: float | None
     """How much of it chance is estimated to have added."""
     corrected: float | None
-    """Value less bias, not below its value under equality."""
+    """Value less bias, not below its value under equality, nor outside its interval."""
     corrected_raw: float | None
     """The same before it was cut off there."""
     lower: float | None

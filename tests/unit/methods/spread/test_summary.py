@@ -100,9 +100,8 @@ def test_correction_removes_most_of_the_bias_when_nothing_differs(kind: Meta) ->
         plain.append(s.plugin - zero)
         fixed.append(s.plugin - s.bias - zero)
         assert s.interval is not None
-        assert s.corrected == np.clip(
-            max(s.corrected_raw, zero), s.interval.lower, s.interval.upper
-        )
+        ends = s.interval.lower, s.interval.upper
+        assert s.corrected == np.clip(max(s.corrected_raw, zero), *ends)
     assert abs(np.mean(fixed)) < 0.2 * np.mean(plain)
 
 
