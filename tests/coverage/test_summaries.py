@@ -16,6 +16,7 @@ from equipoise.methods.spread import (
     meta_metric,
     sample_from_sums,
     summarize_spread,
+    weigh,
 )
 
 WORLDS, RESAMPLES, SEED = 250, 300, 20_260_801
@@ -45,8 +46,9 @@ def _hits(size: np.ndarray, rate: np.ndarray, seed: int) -> dict[Meta, int]:
     for _ in range(WORLDS):
         sample = sample_from_sums(size, rng.binomial(size, rate).astype(float), binary=True)
         draws = bootstrap_draws(sample, RESAMPLES, rng)
+        evidence = weigh(sample, level=0.95, resamples=RESAMPLES, rng=rng)
         for kind in Meta:
-            ends = summarize_spread(sample, kind, rng=rng, draws=draws).interval
+            ends = summarize_spread(sample, kind, draws=draws, evidence=evidence).interval
             # No interval is no miss: nothing was claimed.
             hits[kind] += ends is None or (ends.lower - 1e-12 <= truth[kind] <= ends.upper + 1e-12)
     return hits

@@ -25,6 +25,7 @@ from equipoise.methods.spread import (
     meta_metric,
     sample_from_sums,
     summarize_spread,
+    weigh,
 )
 from equipoise.methods.spread.metrics import no_spread
 
@@ -87,8 +88,9 @@ def _world(name, size, rate, replicates, resamples, rng):  # type: ignore[no-unt
         draws = bootstrap_draws(sample, resamples, rng)
         low, high = np.quantile(meta_metric(Meta.DIFFERENCE, draws.mean), [0.025, 0.975])
         percentile += bool(low <= known[Meta.DIFFERENCE] <= high)
+        evidence = weigh(sample, level=0.95, resamples=resamples, rng=rng)
         for kind in Meta:
-            ends = summarize_spread(sample, kind, rng=rng, draws=draws).interval
+            ends = summarize_spread(sample, kind, draws=draws, evidence=evidence).interval
             slack = 1e-12
             hits[kind] += bool(
                 ends is not None and ends.lower - slack <= known[kind] <= ends.upper + slack
