@@ -33,7 +33,7 @@ from equipoise.methods.spread import (
     summarize_spread,
     weigh,
 )
-from equipoise.methods.spread.limits import range_z
+from equipoise.methods.spread.limits import highest_z
 from equipoise.methods.spread.metrics import no_spread
 
 Floats = npt.NDArray[np.float64]
@@ -94,6 +94,16 @@ def real(
     return Design(draw, tuple(1 + s for s in shift), binary=False)
 
 
+def unequal(sizes: list[int], spreads: list[float]) -> Design:
+    """Normal rows with the mean 1 and a spread for each group."""
+    group = np.repeat(np.arange(len(sizes)), sizes)
+
+    def draw(rng: np.random.Generator) -> Rows:
+        return Rows(group, 1 + rng.normal(size=group.size) * np.array(spreads)[group])
+
+    return Design(draw, (1.0,) * len(sizes), binary=False)
+
+
 def lognormal(rng: np.random.Generator, n: int) -> Floats:
     """Skewness 6, mean 1."""
     return np.asarray(rng.lognormal(-0.5, 1, n))
@@ -147,6 +157,12 @@ DESIGNS = {
     "exponential, twenty groups, apart": real(
         [30 + 10 * i for i in range(20)], [0.04 * i for i in range(20)], exponential
     ),
+    "exponential, 5 to 8 rows beside 900": real([5, 6, 8, 200, 900], [0.0] * 5, exponential),
+    "exponential, 5 to 8 rows beside 900, apart": real(
+        [5, 6, 8, 200, 900], [0.0, 0.3, 0.6, 0.0, 0.3], exponential
+    ),
+    "uniform, 3 and 4 rows": real([3, 3, 4, 4, 3], [0.0] * 5, lambda g, n: g.uniform(0.5, 1.5, n)),
+    "spreads 5, .2, 1, .1, from 3 rows": unequal([3, 4, 50, 300], [5.0, 0.2, 1.0, 0.1]),
     "spikes": real([100, 200, 400, 800], [0.0] * 4, spiky),
     "spikes, apart": real([400, 800, 1600, 3200], [0.0, 0.5, 1.5, 2.0], spiky),
     "clusters of a group": clustered(12, 20, [0.5] * 4, shared=False),
@@ -207,7 +223,7 @@ def one(task: tuple[str, int]) -> dict[str, Any]:
                 moments,
                 binary=design.binary,
                 clusters=clusters,
-                score=range_z((1 - LEVEL) / 2, groups),
+                score=highest_z((1 - LEVEL) / 2, groups),
             )
         except ValueError:
             continue

@@ -76,7 +76,7 @@ class VarianceDetails:
     """Corrected with unbiased sampling variances, cut off at zero."""
     corrected_raw: float
     """The same, not cut off."""
-    recommended: Ends
+    recommended: tuple[float, float | None]
     """The recommended interval."""
     p: float
     """p-value of "no spread" on which its lower end rests."""

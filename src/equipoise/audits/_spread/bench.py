@@ -24,7 +24,7 @@ from equipoise.methods import spread
 from equipoise.methods.arrays import BoolArray, FloatArray
 from equipoise.methods.inference.clusters import ClusterSums
 from equipoise.methods.inference.comparison import Moments
-from equipoise.methods.spread.limits import range_z
+from equipoise.methods.spread.limits import highest_z
 from equipoise.methods.targets import Constant
 from equipoise.trail import Trail
 
@@ -82,7 +82,7 @@ def sample_of(
             _group_moments(cells, partition, only),
             binary=cells.zero_one,
             clusters=_group_clusters(cells, partition, only),
-            score=range_z((1 - level) / 2, len(n)),
+            score=highest_z((1 - level) / 2, len(n)),
             least=least,
         )
     except ValueError as error:

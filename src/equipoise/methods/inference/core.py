@@ -151,10 +151,12 @@ def core_of(
     weighted: bool,
     clusters: ClusterSums | None = None,
     values: tuple[float, ...] = (),
+    least_rows: float = LEAST_ROWS,
 ) -> Core:
     """The core of a question, from cell sums.
 
-    ``values`` are all that the metric can be, where they are two or three equally spaced numbers.
+    ``values`` are all that the metric can be, where they are two or three equally spaced numbers;
+    real-valued groups, or targets, of fewer than ``least_rows`` rows are not answered.
 
     >>> from equipoise.methods.inference.comparison import plain_moments
     >>> from equipoise.methods.targets import Constant
@@ -191,7 +193,7 @@ def core_of(
     if left_out is not None:
         status = np.where(ok & (spread.degrees < LEAST_DEGREES), Status.FEW_CLUSTERS, status)
     if not counted:
-        status = _unsure(found, status, clustered=left_out is not None)
+        status = _unsure(found, status, 0.0 if left_out is not None else least_rows)
     draws: CellDraws = RowDraws(cells) if clusters is None else ClusterDraws(clusters)
     return Core(
         comparison=found,
@@ -275,7 +277,7 @@ def _typical(shrink: FloatArray, found: Comparison, spread: Spread) -> float:
     return float(np.exp((weight * np.log(np.maximum(shrink, 1e-9))).sum() / weight.sum()))
 
 
-def _unsure(found: Comparison, status: IntArray, *, clustered: bool) -> IntArray:
+def _unsure(found: Comparison, status: IntArray, least_rows: float) -> IntArray:
     """Groups about whose spread too little is known."""
     m = found.parts
     size = _worth(found, found.in_group)
@@ -289,8 +291,7 @@ def _unsure(found: Comparison, status: IntArray, *, clustered: bool) -> IntArray
     square = (g**2 * m.square2).sum(0)
     about = square - 2 * rates * (g**2 * m.total2).sum(0) + rates**2 * (g**2 * m.weight2).sum(0)
     out[ok & (about <= 2e-9 * np.maximum(square, 0.0))] = Status.CONSTANT
-    if not clustered:
-        out[ok & (np.minimum(size, other) < LEAST_ROWS)] = Status.FEW_ROWS
+    out[ok & (np.minimum(size, other) < least_rows)] = Status.FEW_ROWS
     out[ok & (found.rows <= 1)] = Status.SINGLE
     return out
 

@@ -109,9 +109,16 @@ def _deviation_errors(sample: GroupSample, z: float) -> tuple[FloatArray, FloatA
     share = 1 / sample.groups
     # Y_k − Ȳ puts 1 − 1/K on its own mean and −1/K on each other, whose opposite limit counts.
     own = (1 - share) ** 2
-    below = np.sqrt(own * down + share**2 * (up.sum() - up))
-    above = np.sqrt(own * up + share**2 * (down.sum() - down))
+    below = np.sqrt(own * down + share**2 * _others(up))
+    above = np.sqrt(own * up + share**2 * _others(down))
     return below, above
+
+
+def _others(x: FloatArray) -> FloatArray:
+    """The sum of all but each; infinite where any of the others is."""
+    infinite = np.isinf(x)
+    finite = np.where(infinite, 0.0, x)
+    return np.where(infinite.sum() - infinite > 0, np.inf, finite.sum() - finite)
 
 
 def _ratio_root(y: FloatArray, low: FloatArray, other: FloatArray, high: FloatArray) -> FloatArray:

@@ -66,6 +66,15 @@ def sidak_z(tail: float, count: int) -> float:
     return float(-ndtri(each / 2))
 
 
+def highest_z(tail: float, groups: int) -> float:
+    """The highest critical value that any summary of so many groups asks for.
+
+    >>> round(highest_z(0.025, 2), 2)
+    2.49
+    """
+    return max(range_z(tail, groups), sidak_z(tail, groups))
+
+
 @lru_cache(maxsize=256)
 def range_z(tail: float, groups: int) -> float:
     """Critical value for the differences of all pairs of groups at once.

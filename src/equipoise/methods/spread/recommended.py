@@ -19,6 +19,7 @@ from equipoise.methods.spread.extremes import (
 )
 from equipoise.methods.spread.furthest import furthest_means
 from equipoise.methods.spread.inversion import Inversion, invert_path
+from equipoise.methods.spread.limits import mean_limits, one_sided_z
 from equipoise.methods.spread.mean_deviation import mean_deviation_interval
 from equipoise.methods.spread.metrics import Meta, meta_metric, no_spread
 from equipoise.methods.spread.sample import GroupSample
@@ -55,6 +56,8 @@ class Evidence:
         The spreads that could have produced what was seen; None where no group varies.
     furthest
         With few groups, those means within reach that differ most.
+    unbounded
+        Whether some group is too skewed to have limits, so that no upper end holds.
     level
         Confidence level of each interval.
     """
@@ -63,6 +66,7 @@ class Evidence:
     apart: float
     path: Inversion | None
     furthest: FloatArray | None
+    unbounded: bool
     level: float
 
     @property
@@ -88,9 +92,10 @@ def weigh(
     first, second = rng.spawn(2)
     tail = (1 - level) / 2
     equality = equality_test(sample, tail=tail, resamples=resamples, rng=first)
-    apart = 0.0
-    if equality.p <= tail:
-        apart = max(equality.apart, difference_interval(sample, level).lower)
+    unbounded = not all(np.isfinite(x).all() for x in mean_limits(sample, one_sided_z(tail)))
+    apart = equality.apart
+    if equality.p <= tail and not unbounded:
+        apart = max(apart, difference_interval(sample, level).lower)
     factor = single_factor(sample.size, unbiased=True)
 
     def statistic(mean: FloatArray, spread: FloatArray) -> FloatArray:
@@ -99,12 +104,13 @@ def weigh(
     path = None
     if not sample.frozen:
         path = invert_path(sample, statistic, tail=tail, resamples=resamples, rng=second)
-    few = path is not None and sample.groups <= _FEW
+    few = path is not None and sample.groups <= _FEW and not unbounded
     return Evidence(
         equality=equality,
         apart=apart,
         path=path,
         furthest=furthest_means(sample, tail) if few else None,
+        unbounded=unbounded,
         level=level,
     )
 
@@ -125,7 +131,10 @@ def recommended_interval(
     >>> 0 < e.lower < 0.14 < e.upper
     True
     """
-    if kind in _EXTREMES:
+    least = no_spread(kind)
+    if evidence.unbounded:
+        ends = interval(least, np.inf, least=least)
+    elif kind in _EXTREMES:
         ends = _EXTREMES[kind](sample, evidence.level)
     elif kind is Meta.MEAN_DEVIATION:
         ends = _mean_deviation(sample, evidence, draws)
@@ -133,7 +142,6 @@ def recommended_interval(
         return None
     else:
         ends = _smooth(sample, kind, evidence, draws, alpha)
-    least = no_spread(kind)
     if evidence.equality.p > evidence.tail:
         return interval(min(ends.raw_lower, least), ends.raw_upper, least=least)
     implied = float(meta_metric(kind, _least_apart(sample, evidence.apart), alpha=alpha))

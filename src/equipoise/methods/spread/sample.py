@@ -11,8 +11,11 @@ from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
 from equipoise.methods.inference.clusters import ClusterSums
 from equipoise.methods.inference.comparison import Moments, Status, over, plain_moments
 from equipoise.methods.inference.core import Core, core_of, plain_worth
-from equipoise.methods.inference.student import LEAST_ROWS
 from equipoise.methods.targets import Constant, Overall, Target
+
+LEAST_ROWS = 3
+"""Real-valued groups of fewer rows take no part. One test of all groups asks less of each than a
+bound for every group does."""
 
 
 class Exclusion(StrEnum):
@@ -165,7 +168,8 @@ def sample_from_groups(
     """Build the sample from each group's sums, with weights and clusters where there are any.
 
     Weights are there if ``weight`` is another array than ``rows``.
-    Groups that the core cannot answer take no part, nor those too skewed to reach ``score``. The
+    Groups that the core cannot answer take no part, nor those too skewed to reach ``score``, unless
+    all are: then they have no limits, and no summary has an upper end. The
     worth of weighted or clustered rows is rounded down, so that what is drawn errs on the wide
     side. With ``least`` 1 every group with a row is kept, as published; only what is published may
     be asked of such a sample.
@@ -186,14 +190,31 @@ def sample_from_groups(
         core = _core(groups, Constant(value=0.0), clusters, binary, weighted)
         status = core.guarded(score).status
         worth = worth if plain else plain_worth(core, varies(groups, binary))
-    size, reasons = _usable(groups.rows, status, worth, least)
-    kept = np.flatnonzero([reason is None for reason in reasons])
-    if kept.size < 2:
-        raise ValueError(_too_few(groups.rows, reasons))
-    some = groups.some(kept)
-    place = np.full(groups.rows.size, -1)
-    place[kept] = np.arange(kept.size)
-    theirs = None if clusters is None else clusters.moved(place, kept.size)
+    size, reasons = _usable(groups.rows, np.asarray(status), worth, least)
+    while True:
+        kept = np.flatnonzero([reason is None for reason in reasons])
+        skewed = [i for i, reason in enumerate(reasons) if reason is Exclusion.SKEWED]
+        if kept.size < 2 and kept.size + len(skewed) >= 2:
+            # there would be nothing left to speak of: all are kept, without limits
+            score = -np.inf
+            for i in skewed:
+                reasons[i] = None
+            continue
+        if kept.size < 2:
+            raise ValueError(_too_few(groups.rows, reasons))
+        some = groups.some(kept)
+        place = np.full(groups.rows.size, -1)
+        place[kept] = np.arange(kept.size)
+        theirs = None if clusters is None else clusters.moved(place, kept.size)
+        if (binary and plain) or least < 2:
+            break
+        # what all rows show of skewness has changed with the groups that were left out
+        core = _core(some, Constant(value=0.0), theirs, binary, weighted)
+        status = core.guarded(score).status
+        if not status.any():
+            break
+        for at in np.flatnonzero(status).tolist():
+            reasons[kept[at]] = _REASONS[Status(status[at])]
     return GroupSample(
         size=size[kept],
         mean=some.total / some.weight,
@@ -218,6 +239,7 @@ def _core(
         zero_one=binary,
         weighted=weighted,
         clusters=clusters,
+        least_rows=LEAST_ROWS,
     )
 
 
