@@ -70,7 +70,7 @@ def highest_z(tail: float, groups: int) -> float:
     """The highest critical value that any summary of so many groups asks for.
 
     >>> round(highest_z(0.025, 2), 2)
-    2.49
+    2.5
     """
     return max(range_z(tail, groups), sidak_z(tail, groups))
 
