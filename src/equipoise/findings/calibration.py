@@ -243,7 +243,18 @@ class Calibration(Finding):
             None if self.model is None else (self.model, sum(part.share for part in self.parts)),
             unit=_UNITS[self.scale],
             title=f"Control chart: is the model off by more than {self._limit()} somewhere?",
-            subtitle=f"above the dashed line, p is below {1 - self.level:.2g} (p = {self.p:.2g})",
+            subtitle=self._chart_words(),
+        )
+
+    def _chart_words(self) -> str:
+        """What the dashed line means, and where the p-value comes from if not from these paths."""
+        error = f"{1 - self.level:.2g}"
+        if self.component in (None, "learnt"):
+            return f"above the dashed line, p is below {error} (p = {self.p:.2g})"
+        words = next(x.words for x in self.components if x.name == self.component)
+        return (
+            f"learnt subgroups alone: above the dashed line, p is below {error}; "
+            f"p = {self.p:.2g} comes from {words}"
         )
 
     def plot_importance(self) -> Any:
