@@ -114,7 +114,7 @@ def exactness(bench: Bench, *, many: bool) -> str:
     drawn = ""
     if isinstance(bench.target, Overall):
         # enumerated too, with the group's size drawn: a ratio at rates of 0.99 and 0.33 is worst
-        drawn = " (1.2 points if the groups' shares are drawn as well)"
+        drawn = " (0.4 points if the groups' shares are drawn as well)"
     return (
         "near exact in each group: over all tables of up to 40 rows a part the error exceeds the "
         f"nominal one by less than half a point{drawn}{joint}"
