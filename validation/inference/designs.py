@@ -70,7 +70,9 @@ class Design:
         if world.size is not None and world.ones is not None:
             moments = plain_moments(world.size, world.ones, world.ones, world.ones)
         else:
-            moments, clusters = self._sums(world)
+            moments, clusters = sums_of(
+                world.cell, world.value, world.weight, world.cluster, self.cells
+            )
         return core_of(
             moments,
             self.target,
@@ -81,42 +83,47 @@ class Design:
             clusters=clusters,
         )
 
-    def _sums(self, world: Rows) -> tuple[Moments, ClusterSums | None]:
-        assert world.cell is not None
-        assert world.value is not None
-        cell, x, w = world.cell, world.value, world.weight
 
-        def total(values: Floats) -> Floats:
-            return np.bincount(cell, weights=values, minlength=self.cells)
+def sums_of(
+    cell: npt.NDArray[np.int64],
+    x: Floats,
+    w: Floats | None,
+    cluster: npt.NDArray[np.int64] | None,
+    cells: int,
+) -> tuple[Moments, ClusterSums | None]:
+    """What audits are made from: the sums of rows by cell, and by cluster where there are any."""
 
-        one = np.ones_like(x)
-        if w is None:
-            moments = plain_moments(*(total(v) for v in (one, x, x**2, x**3)))
-        else:
-            moments = Moments(
-                rows=total(one),
-                weight=total(w),
-                total=total(w * x),
-                weight2=total(w**2),
-                total2=total(w**2 * x),
-                square2=total(w**2 * x**2),
-                weight3=total(w**3),
-                total3=total(w**3 * x),
-                square3=total(w**3 * x**2),
-                cube3=total(w**3 * x**3),
-            )
-        if world.cluster is None:
-            return moments, None
-        key, place = np.unique(world.cluster * self.cells + cell, return_inverse=True)
-        _, number = np.unique(key // self.cells, return_inverse=True)
-        weight = one if w is None else w
-        return moments, ClusterSums(
-            cluster=number.astype(np.int64),
-            cell=(key % self.cells).astype(np.int64),
-            weight=np.bincount(place, weights=weight),
-            total=np.bincount(place, weights=weight * x),
-            cells=self.cells,
+    def total(values: Floats) -> Floats:
+        return np.bincount(cell, weights=values, minlength=cells)
+
+    one = np.ones_like(x)
+    if w is None:
+        moments = plain_moments(*(total(v) for v in (one, x, x**2, x**3)))
+    else:
+        moments = Moments(
+            rows=total(one),
+            weight=total(w),
+            total=total(w * x),
+            weight2=total(w**2),
+            total2=total(w**2 * x),
+            square2=total(w**2 * x**2),
+            weight3=total(w**3),
+            total3=total(w**3 * x),
+            square3=total(w**3 * x**2),
+            cube3=total(w**3 * x**3),
         )
+    if cluster is None:
+        return moments, None
+    key, place = np.unique(cluster * cells + cell, return_inverse=True)
+    _, number = np.unique(key // cells, return_inverse=True)
+    weight = one if w is None else w
+    return moments, ClusterSums(
+        cluster=number.astype(np.int64),
+        cell=(key % cells).astype(np.int64),
+        weight=np.bincount(place, weights=weight),
+        total=np.bincount(place, weights=weight * x),
+        cells=cells,
+    )
 
 
 def judge(design: Design, world: Rows, draws: int | None = None) -> dict[str, float]:

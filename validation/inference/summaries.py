@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
+from designs import sums_of
 from records import main, write
 
-from equipoise.methods.inference.clusters import ClusterSums
-from equipoise.methods.inference.comparison import Moments
 from equipoise.methods.spread import (
     Meta,
     bootstrap_draws,
@@ -172,40 +172,6 @@ DESIGNS = {
 }
 
 
-def sums(rows: Rows, groups: int) -> tuple[Moments, ClusterSums | None]:
-    """What a summary is made from."""
-    w = np.ones(rows.value.size) if rows.weight is None else rows.weight
-
-    def add(x: Floats) -> Floats:
-        return np.bincount(rows.group, weights=x, minlength=groups)
-
-    v = rows.value
-    count = add(np.ones_like(v))
-    moments = Moments(
-        rows=count,
-        weight=count if rows.weight is None else add(w),
-        total=add(w * v),
-        weight2=add(w**2),
-        total2=add(w**2 * v),
-        square2=add(w**2 * v**2),
-        weight3=add(w**3),
-        total3=add(w**3 * v),
-        square3=add(w**3 * v**2),
-        cube3=add(w**3 * v**3),
-    )
-    if rows.cluster is None:
-        return moments, None
-    pair, at = np.unique(rows.cluster * groups + rows.group, return_inverse=True)
-    _, cluster = np.unique(pair // groups, return_inverse=True)
-    return moments, ClusterSums(
-        cluster=cluster,
-        cell=pair % groups,
-        weight=np.bincount(at, weights=w),
-        total=np.bincount(at, weights=w * v),
-        cells=groups,
-    )
-
-
 def one(task: tuple[str, int]) -> dict[str, Any]:
     """One design in all its worlds."""
     name, worlds = task
@@ -217,7 +183,7 @@ def one(task: tuple[str, int]) -> dict[str, Any]:
     for world in range(worlds):
         rng = np.random.default_rng([SEED, list(DESIGNS).index(name), world])
         rows = design.draw(rng)
-        moments, clusters = sums(rows, groups)
+        moments, clusters = sums_of(rows.group, rows.value, rows.weight, rows.cluster, groups)
         try:
             sample = sample_from_groups(
                 moments,

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from equipoise.methods.arrays import FloatArray
+from equipoise.methods.inference.comparison import Moments
 
 
 def variance(means: list[float]) -> float:
@@ -42,3 +43,24 @@ def row_bootstrap(rows: list[FloatArray], resamples: int, rng: np.random.Generat
         for k, values in enumerate(rows):
             out[b, k] = rng.choice(values, size=values.size).mean()
     return out
+
+
+def group_sums(rows: list[FloatArray], weight: list[FloatArray]) -> Moments:
+    """Sums of weighted rows, a group at a time."""
+    pairs = list(zip(rows, weight, strict=True))
+
+    def sums(power: int, moment: int) -> FloatArray:
+        return np.array([float((w**power * x**moment).sum()) for x, w in pairs])
+
+    return Moments(
+        rows=np.array([float(x.size) for x in rows]),
+        weight=sums(1, 0),
+        total=sums(1, 1),
+        weight2=sums(2, 0),
+        total2=sums(2, 1),
+        square2=sums(2, 2),
+        weight3=sums(3, 0),
+        total3=sums(3, 1),
+        square3=sums(3, 2),
+        cube3=sums(3, 3),
+    )

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from equipoise.methods.inference.comparison import Moments
 from equipoise.methods.spread import cell_covariance, unit_covariance
+from tests.unit.methods.spread.naive import group_sums
 
 RNG = np.random.default_rng(7)
 ROWS, CLUSTERS = 1200, 150
@@ -50,21 +50,8 @@ def test_clusters_move_means_as_drawing_whole_clusters_does() -> None:
 def test_cells_move_means_as_drawing_rows_does() -> None:
     cell = FIRST * 2 + SECOND - 3
 
-    def add(power: int, moment: int) -> np.ndarray:
-        return np.bincount(cell, weights=WEIGHT**power * VALUE**moment, minlength=6)
-
-    cells = Moments(
-        rows=np.bincount(cell, minlength=6).astype(float),
-        weight=add(1, 0),
-        total=add(1, 1),
-        weight2=add(2, 0),
-        total2=add(2, 1),
-        square2=add(2, 2),
-        weight3=add(3, 0),
-        total3=add(3, 1),
-        square3=add(3, 2),
-        cube3=add(3, 3),
-    )
+    parts = [cell == c for c in range(6)]
+    cells = group_sums([VALUE[part] for part in parts], [WEIGHT[part] for part in parts])
     at = np.arange(6)
     found = cell_covariance(cells, (at // 2, 3 + at % 2), 5)
     _close(found, _bootstrap(np.arange(ROWS), ROWS))

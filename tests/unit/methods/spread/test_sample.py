@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from equipoise.methods.arrays import FloatArray
-from equipoise.methods.inference.comparison import Moments
 from equipoise.methods.spread import Exclusion, sample_from_groups, sample_from_sums
+from tests.unit.methods.spread.naive import group_sums
 
 
 def test_groups_of_no_and_one_row_are_left_out_by_position_with_a_reason() -> None:
@@ -13,27 +12,6 @@ def test_groups_of_no_and_one_row_are_left_out_by_position_with_a_reason() -> No
     assert s.kept.tolist() == [1, 3]
     assert s.excluded.tolist() == [0, 2]
     assert s.reasons == (Exclusion.EMPTY, Exclusion.SINGLE)
-
-
-def _weighted(rows: list[FloatArray], weight: list[FloatArray]) -> Moments:
-    """Group sums, a group at a time."""
-    pairs = list(zip(rows, weight, strict=True))
-
-    def sums(power: int, moment: int) -> FloatArray:
-        return np.array([float((w**power * x**moment).sum()) for x, w in pairs])
-
-    return Moments(
-        rows=np.array([float(x.size) for x in rows]),
-        weight=sums(1, 0),
-        total=sums(1, 1),
-        weight2=sums(2, 0),
-        total2=sums(2, 1),
-        square2=sums(2, 2),
-        weight3=sums(3, 0),
-        total3=sums(3, 1),
-        square3=sums(3, 2),
-        cube3=sums(3, 3),
-    )
 
 
 def test_real_metric_takes_its_variance_and_shape_from_the_sums() -> None:
@@ -59,7 +37,7 @@ def test_real_groups_that_the_core_does_not_answer_are_left_out() -> None:
 def test_a_metric_too_skewed_for_its_rows_is_left_out() -> None:
     rng = np.random.default_rng(3)
     rows = [rng.exponential(size=n) for n in (2000, 3000, 25)]
-    groups = _weighted(rows, [np.ones(r.size) for r in rows])
+    groups = group_sums(rows, [np.ones(r.size) for r in rows])
     s = sample_from_groups(groups, binary=False, score=2.5)
     assert s.reasons == (Exclusion.SKEWED,)
 
@@ -68,7 +46,7 @@ def test_equal_weights_are_repeated_rows() -> None:
     ones = [np.repeat([1.0, 0.0], [12, 18]), np.repeat([1.0, 0.0], [5, 15])]
     plain = sample_from_sums(np.array([30, 20]), np.array([12.0, 5.0]), binary=True)
     for w in (0.1, 1 / 3, 7.0):
-        groups = _weighted(ones, [np.full(x.size, w) for x in ones])
+        groups = group_sums(ones, [np.full(x.size, w) for x in ones])
         weighted = sample_from_groups(groups, binary=True)
         assert weighted.size.tolist() == plain.size.tolist()
         assert weighted.mean == pytest.approx(plain.mean)
@@ -79,7 +57,7 @@ def test_weights_related_to_the_outcome_are_worth_less_than_kish_says() -> None:
     rng = np.random.default_rng(4)
     ones = [(rng.random(200) < 0.3).astype(float) for _ in range(2)]
     weight = [np.where(x == 1, 5 * rng.exponential(size=200), 0.5) for x in ones]
-    found = sample_from_groups(_weighted(ones, weight), binary=True)
+    found = sample_from_groups(group_sums(ones, weight), binary=True)
     kish = np.array([w.sum() ** 2 / (w**2).sum() for w in weight])
     assert np.all(found.size < kish)
 
