@@ -1,5 +1,6 @@
 """The one test of equality: never too small where nothing differs, and all measures obey it."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from scipy.special import comb
 
 from equipoise.methods.spread import (
+    Equality,
     Meta,
     bootstrap_draws,
     equality_test,
@@ -92,3 +94,16 @@ def test_a_constant_rate_shows_nothing() -> None:
     sample = sample_from_sums(np.array([30, 40]), np.array([30.0, 40.0]), binary=True)
     found = equality_test(sample, tail=0.025, resamples=99, rng=np.random.default_rng(1))
     assert (found.p, found.apart) == (1.0, 0.0)
+
+
+def test_no_lower_end_leaves_equality_unless_the_test_rejects() -> None:
+    sample = sample_from_sums(np.array([50, 50, 60]), np.array([10.0, 25, 50]), binary=True)
+    rng = np.random.default_rng(6)
+    found = weigh(sample, level=0.95, resamples=200, rng=rng)
+    unsure = dataclasses.replace(found, equality=Equality(p=0.03, apart=0.0), apart=0.0)
+    draws = bootstrap_draws(sample, 200, rng)
+    for kind in Meta:
+        shown, held = (recommended_interval(sample, kind, e, draws) for e in (found, unsure))
+        assert shown is not None
+        assert held is not None
+        assert held.lower == no_spread(kind) < shown.lower
