@@ -94,14 +94,14 @@ _AUTHORS = """
     x = np.column_stack([table["score"], *(table[name] for name in features)])
     p, y = table["score"].to_numpy(), table["y"].to_numpy()
     fold = cusum.stratified_folds(y, 4, np.random.default_rng(1))
-    for test, side in product(("cusum", "simple"), ("under", "over")):
+    for test, side in product(("cusum", "simple"), ("upper", "lower")):
         guess = np.zeros((4, len(y)))
         for m, (width, depth) in enumerate(product((5, 10), (4, 8))):
             for k in range(4):
                 forest = RandomForestRegressor(100, max_features=width, max_depth=depth, random_state=0)
                 forest.fit(x[fold != k], (y - p)[fold != k])
                 guess[m, fold == k] = forest.predict(x[fold == k])
-        sign = 1 if side == "under" else -1
+        sign = 1 if side == "upper" else -1
         best = 0.0
         for b in range(400):
             q = np.clip(p + 0.05 * sign, 0, 1)

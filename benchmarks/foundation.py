@@ -108,7 +108,7 @@ _INTERVALS = """
 """
 _MASKS = """
     import numpy as np
-    from equipoise.cells.operators import sparse_sums
+    from equipoise.cells.groups import sparse_sums
     rng = np.random.default_rng(0)
     group = np.repeat(np.arange(100_000), 10)
     operator = sparse_sums(group, rng.integers(0, 10_000, len(group)), 100_000, 10_000)

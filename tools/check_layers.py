@@ -2,7 +2,7 @@
 
     python tools/check_layers.py [PACKAGE_FOLDER]
 
-Two rules, read off the syntax tree, so nothing is imported:
+Three rules, read off the syntax tree, so nothing is imported:
 
 1. Order. A module imports only from its own layer and from the layers that `MAY_IMPORT`
    names. Imports inside functions and under `TYPE_CHECKING` count too: a type borrowed from
@@ -10,6 +10,8 @@ Two rules, read off the syntax tree, so nothing is imported:
 2. Weight. The packages in `HEAVY` are imported inside the function that uses them, so that
    `import equipoise` stays quick. Under `TYPE_CHECKING` they cost nothing and are allowed.
    `scipy.stats` is not imported at all; `scipy.special` has the distribution functions.
+3. No circles. No module imports itself by way of others, in whatever folder they are. Imports
+   inside functions and under `TYPE_CHECKING` do not count here: they run when all is loaded.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ MAY_IMPORT["top"] = {*MAY_IMPORT}
 
 # Files directly in the package that are not folders of their own.
 FILES = {
-    "base": {"errors", "_validate", "_rng", "_codec", "_files", "_lazy", "_version"},
+    "base": {"errors", "_validate", "_rng", "_codec", "_files", "_version"},
     "top": {"__init__", "__main__", "mlflow", "testing"},
 }
 
@@ -162,9 +164,45 @@ def faults_of(path: Path, root: Path) -> Iterator[str]:
                 yield f"{path}:{found.line}: {fault}"
 
 
+def graph(root: Path) -> dict[str, set[str]]:
+    """Return each module of the package with the modules it imports when it is loaded."""
+    paths = {dotted(path, root): path for path in sorted(root.rglob("*.py"))}
+    found: dict[str, set[str]] = {}
+    for name, path in paths.items():
+        package = (PACKAGE, *path.relative_to(root).parts[:-1])
+        tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+        eager = (one.name for one in imports_of(tree, package) if one.eager)
+        # the name of a thing in a module leads to the module
+        known = (n if n in paths else n.rpartition(".")[0] for n in eager)
+        found[name] = {other for other in known if other in paths and other != name}
+    return found
+
+
+def dotted(path: Path, root: Path) -> str:
+    """Return the name under which a file is imported."""
+    parts = path.relative_to(root).with_suffix("").parts
+    return ".".join((PACKAGE, *(part for part in parts if part != "__init__")))
+
+
+def circles(modules: dict[str, set[str]]) -> list[str]:
+    """Return modules that import themselves by way of others: what is left when leaves are cut."""
+    left = dict(modules)
+    while True:
+        leaves = {name for name, others in left.items() if not others & left.keys()}
+        # what nobody imports is no part of a circle either
+        imported = {other for others in left.values() for other in others}
+        leaves |= left.keys() - imported
+        if not leaves:
+            return sorted(left)
+        left = {name: others for name, others in left.items() if name not in leaves}
+
+
 def check(root: Path) -> list[str]:
     """Return the faults of a package folder, in order, each once."""
-    faults = (fault for path in sorted(root.rglob("*.py")) for fault in faults_of(path, root))
+    faults = [fault for path in sorted(root.rglob("*.py")) for fault in faults_of(path, root)]
+    round_about = circles(graph(root))
+    if round_about:
+        faults.append(f"{root}: these modules import each other in a circle: {round_about}")
     return list(dict.fromkeys(faults))
 
 

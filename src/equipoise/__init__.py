@@ -8,12 +8,12 @@
 81
 """
 
-# ruff: noqa: F405 (ruff does not look into `audits`; a test does)
-
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from equipoise import datasets
 from equipoise._version import __version__
+from equipoise.audits import VERBS
 from equipoise.claims import (
     Claim,
     Groups,
@@ -58,7 +58,6 @@ from equipoise.claims.metric import (
     true_positive_rate,
 )
 from equipoise.errors import ClaimError, EquipoiseError, OptionError, PlanError, TrailError
-from equipoise.findings import Evidence, Finding, Verdict
 from equipoise.report import Report, report
 from equipoise.trail import Trail, from_arrays, read
 
@@ -67,24 +66,38 @@ __all__ = [
     "Betting",
     "Bootstrap",
     "BootstrapCertificates",
+    "Bounds",
+    "Calibration",
+    "CertificateList",
     "Certificates",
     "Claim",
     "ClaimError",
+    "Comparison",
+    "Description",
     "Directional",
     "EquipoiseError",
     "Euclidean",
     "Evidence",
+    "FairChoice",
     "FairMetric",
     "Finding",
+    "Flags",
     "Groups",
+    "Individual",
+    "Joint",
+    "JointTest",
     "Likelihood",
     "MOutOfN",
     "Metric",
+    "MonotoneShift",
     "NumericalDerivative",
     "OptionError",
     "Pivotal",
     "PlanError",
+    "RangeCertificates",
     "Report",
+    "Shift",
+    "Summary",
     "Tallied",
     "Target",
     "Trail",
@@ -150,18 +163,76 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    # for type checkers alone; the list of the verbs is the one in audits
-    from equipoise.audits import *  # noqa: F403
+    from equipoise.audits.calibration import calibration
+    from equipoise.audits.certify import certify
+    from equipoise.audits.comparable import Directional, FairMetric, MOutOfN, NumericalDerivative
+    from equipoise.audits.compare import compare
+    from equipoise.audits.describe import describe
+    from equipoise.audits.discover import discover
+    from equipoise.audits.flag import flag
+    from equipoise.audits.individual import individual
+    from equipoise.audits.joint_test import joint_test
+    from equipoise.audits.kernels import gaussian, kernel, laplace, monotone
+    from equipoise.audits.methods import (
+        AllRanges,
+        Betting,
+        Bootstrap,
+        BootstrapCertificates,
+        Certificates,
+        Euclidean,
+        Likelihood,
+        Pivotal,
+    )
+    from equipoise.audits.select_fair import select_fair
+    from equipoise.audits.shift import shift
+    from equipoise.audits.summarize import summarize
+    from equipoise.cells.gather import tally
+    from equipoise.cells.tally import Tallied, merge
+    from equipoise.findings import (
+        Bounds,
+        Calibration,
+        CertificateList,
+        Comparison,
+        Description,
+        Evidence,
+        FairChoice,
+        Finding,
+        Flags,
+        Individual,
+        Joint,
+        JointTest,
+        MonotoneShift,
+        RangeCertificates,
+        Shift,
+        Summary,
+        Verdict,
+    )
 else:
+    # Where the names are that bring mathematics, findings or pages with them; each comes in when
+    # it is first used, so that `certify` does not wait for what `shift` needs.
+    _PLACES = {
+        "audits.methods": (
+            "AllRanges Betting Bootstrap BootstrapCertificates Certificates Euclidean Likelihood "
+            "Pivotal"
+        ),
+        "audits.comparable": "Directional FairMetric MOutOfN NumericalDerivative",
+        "audits.kernels": "gaussian kernel laplace monotone",
+        "cells.gather": "tally",
+        "cells.tally": "Tallied merge",
+        "findings": (
+            "Bounds Calibration CertificateList Comparison Description Evidence FairChoice Finding "
+            "Flags Individual Joint JointTest MonotoneShift RangeCertificates Shift Summary Verdict"
+        ),
+        **{f"audits.{verb}": verb for verb in VERBS},
+    }
+    _PLACE = {name: place for place, names in _PLACES.items() for name in names.split()}
 
     def __getattr__(name: str) -> Any:
-        # Asked only for what is not here yet: the verbs and their methods. They bring in the
-        # mathematics, and with it half a second of imports, when one of them is first used.
-        if name not in __all__:
+        if name not in _PLACE:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from equipoise import audits
-
-        return getattr(audits, name)
+        found = getattr(import_module(f"{__name__}.{_PLACE[name]}"), name)
+        globals()[name] = found  # asked for once
+        return found
 
 
 def __dir__() -> list[str]:

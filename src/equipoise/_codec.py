@@ -21,16 +21,19 @@ import numpy as np
 from equipoise._validate import known_name, listing, short
 from equipoise.errors import ClaimError
 
-T = TypeVar("T", bound=type)
+T = TypeVar("T")
+
+#: What a plan, a table or JSON has for one value.
+Scalar = None | bool | int | float | str
 
 _KINDS: dict[str, type] = {}
 _NAMES: dict[type, str] = {}
 
 
-def kind(name: str) -> Callable[[T], T]:
+def kind(name: str) -> Callable[[type[T]], type[T]]:
     """Class decorator: give a frozen dataclass its name in the plain format."""
 
-    def register(cls: T) -> T:
+    def register(cls: type[T]) -> type[T]:
         _KINDS[name] = cls
         _NAMES[cls] = name
         return cls
@@ -52,7 +55,7 @@ class Written:
         return to_plain(self, other=lambda value: f"a {type(value).__name__}")
 
 
-def canonical(value: Any) -> Any:
+def canonical(value: object) -> Any:
     """One form for equal values: plain Python, whole numbers as int, NaN as missing.
 
     >>> canonical(np.float64(3.0)), canonical(float("nan")), canonical(decimal.Decimal("1.50"))
@@ -75,7 +78,7 @@ def canonical(value: Any) -> Any:
     return str(value)
 
 
-def to_plain(value: Any, other: Callable[[Any], Any] | None = None) -> Any:
+def to_plain(value: object, other: Callable[[object], object] | None = None) -> Any:
     """A plain dictionary, list or scalar that `from_plain` turns back into ``value``.
 
     ``other`` says what to write for a value that has no plain form, which is otherwise an error.
@@ -92,24 +95,25 @@ def to_plain(value: Any, other: Callable[[Any], Any] | None = None) -> Any:
     return _plain_scalar(value, other)
 
 
-def _plain_fields(value: Any, again: Callable[[Any], Any]) -> dict[str, Any]:
+def _plain_fields(value: object, again: Callable[[object], object]) -> dict[str, object]:
     """The fields of a dataclass in plain form, those at their defaults left out."""
+    cls: type = type(value)
     return {
         field.name: again(getattr(value, field.name))
-        for field in dataclasses.fields(value)
+        for field in dataclasses.fields(cls)
         # An option added later leaves what was written before, and its hash, as they are.
         if not _at_default(field, getattr(value, field.name))
     }
 
 
-def _plain_mapping(mapping: dict[str, Any]) -> dict[str, Any]:
+def _plain_mapping(mapping: dict[str, object]) -> dict[str, object]:
     # A table may well have a column called "kind" or "number".
     if {"kind", "number", "mapping"} & mapping.keys():
         return {"mapping": [[key, item] for key, item in mapping.items()]}
     return mapping
 
 
-def from_plain(data: Any) -> Any:
+def from_plain(data: object) -> Any:
     """The value that `to_plain` wrote.
 
     >>> from_plain([1, {"number": "inf"}])
@@ -129,7 +133,7 @@ def from_plain(data: Any) -> Any:
     return data
 
 
-def _pairs(listed: Any) -> list[Any]:
+def _pairs(listed: object) -> list[tuple[object, object]]:
     if isinstance(listed, list | tuple) and all(
         isinstance(pair, list | tuple) and len(pair) == 2 for pair in listed
     ):
@@ -137,7 +141,7 @@ def _pairs(listed: Any) -> list[Any]:
     raise ClaimError(f"'mapping' must list pairs of a key and a value; got {listed!r:.80}.")
 
 
-def build(cls: type, data: Mapping[str, Any], called: str) -> Any:
+def build(cls: type, data: Mapping[str, object], called: str) -> object:
     """Make ``cls`` from plain fields; unknown or missing fields are named in the error."""
     if not isinstance(data, Mapping):
         raise ClaimError(f"{called} must be a mapping of its fields; got {data!r}.")
@@ -153,12 +157,17 @@ def build(cls: type, data: Mapping[str, Any], called: str) -> Any:
         raise ClaimError(f"{called} cannot be made from {dict(data)!r}: {error}.") from error
 
 
-def _decode_kind(data: Mapping[str, Any]) -> Any:
+def made_from(cls: Callable[..., T], /, *given: object, **fields: object) -> T:
+    """A value that converts and checks its own fields, from what a caller or a plan file gave."""
+    return cls(*given, **fields)
+
+
+def _decode_kind(data: Mapping[str, str]) -> object:
     name = known_name("Kind", data["kind"], _KINDS, ClaimError)
     return build(_KINDS[name], {key: v for key, v in data.items() if key != "kind"}, name)
 
 
-def _plain_scalar(value: Any, other: Callable[[Any], Any] | None) -> Any:
+def _plain_scalar(value: object, other: Callable[[object], object] | None) -> object:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
@@ -174,14 +183,14 @@ def _plain_scalar(value: Any, other: Callable[[Any], Any] | None) -> Any:
     )
 
 
-def _number(text: Any) -> float:
+def _number(text: str) -> float:
     try:
         return float(text)
     except (TypeError, ValueError, OverflowError) as error:
         raise ClaimError(f"Expected a number such as 'inf'; got {short(repr(text))}.") from error
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     # pandas has its own missing values, which are equal to nothing, themselves included.
     if type(value).__name__ in ("NAType", "NaTType"):
         return True
@@ -195,13 +204,13 @@ def _moment(value: datetime.datetime) -> str:
     return plain.date().isoformat() if whole_day else plain.isoformat()
 
 
-def _has_default(field: "dataclasses.Field[Any]") -> bool:
+def _has_default(field: "dataclasses.Field[object]") -> bool:
     return (
         field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
     )
 
 
-def _at_default(field: "dataclasses.Field[Any]", value: Any) -> bool:
+def _at_default(field: "dataclasses.Field[object]", value: object) -> bool:
     if field.default is not dataclasses.MISSING:
         # True == 1 == 1.0 to Python; in a file they are three different things.
         return type(value) is type(field.default) and bool(value == field.default)

@@ -6,7 +6,7 @@ import inspect
 import math
 import numbers
 from collections.abc import Callable, Iterable
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar, Unpack, get_args, get_origin
 
 from equipoise.errors import EquipoiseError, OptionError
 
@@ -121,13 +121,17 @@ def yes_or_no(what: str, value: object) -> bool:
 def known_keywords(function: Callable[P, R]) -> Callable[P, R]:
     """Decorator: a misspelt or missing argument becomes an `OptionError` that says what exists."""
     signature = inspect.signature(function)
-    kinds = [parameter.kind for parameter in signature.parameters.values()]
     names = [
         name
         for name, parameter in signature.parameters.items()
         if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
     ]
-    takes_any = inspect.Parameter.VAR_KEYWORD in kinds
+    further = next((p for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD), None)
+    # `**roles: Unpack[Roles]` names its keywords; any other `**` takes all there are
+    listed = further is not None and get_origin(further.annotation) is Unpack
+    if further is not None and listed:
+        names += get_args(further.annotation)[0].__annotations__
+    takes_any = further is not None and not listed
 
     @functools.wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -145,15 +149,16 @@ def known_keywords(function: Callable[P, R]) -> Callable[P, R]:
     return wrapper
 
 
-def columns_named(what: str, names: Iterable[Any]) -> tuple[str, ...]:
+def columns_named(what: str, names: Iterable[object]) -> tuple[str, ...]:
     """One or more non-empty, distinct column names."""
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise OptionError(f"{what} must be a list of column names; got {names!r}.")
-    chosen = tuple(names)
-    for name in chosen:
+    chosen: list[str] = []
+    for name in names:
         if not isinstance(name, str) or not name:
             raise OptionError(f"{what} must be column names; got {name!r}.")
+        chosen.append(name)
     repeated = sorted({name for name in chosen if chosen.count(name) > 1})
     if repeated:
         raise OptionError(f"{what} names {listing(repeated)} more than once.")
-    return chosen
+    return tuple(chosen)

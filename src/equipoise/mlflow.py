@@ -2,7 +2,7 @@
 
 import tempfile
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 from equipoise.errors import EquipoiseError
 from equipoise.findings import Evidence, Finding, Verdict
@@ -27,7 +27,7 @@ def log_evidence(
         mlflow.log_artifact(str(made.save(Path(place) / "evidence.json")), folder)
         mlflow.log_artifact(str(page.save(Path(place) / "report.html")), folder)
     said = [entry.finding.conclusion for entry in made.entries]
-    mlflow.log_metric("equipoise.violations", said.count(Verdict.SHOWN_NOT))
+    mlflow.log_metric("equipoise.violations", said.count(Verdict.EXCEEDED))
     mlflow.log_metric("equipoise.undetermined", said.count(Verdict.UNDETERMINED))
     mlflow.set_tag("equipoise.verdict", str(made.verdict))
     return made
@@ -39,7 +39,7 @@ def _evidence(results: tuple[Finding | Evidence, ...]) -> Evidence:
     return Evidence.of(*(found for found in results if isinstance(found, Finding)))
 
 
-def _mlflow() -> Any:
+def _mlflow() -> ModuleType:
     try:
         import mlflow
     except ImportError as error:

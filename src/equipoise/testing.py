@@ -30,7 +30,7 @@ def assert_shown(
         raise OptionError("assert_shown needs at least one finding.")
     for result in results:
         made = result if isinstance(result, Evidence) else Evidence.of(result)
-        allowed = {Verdict.SHOWN} | ({Verdict.UNDETERMINED} if undetermined == "pass" else set())
+        allowed = {Verdict.KEPT} | ({Verdict.UNDETERMINED} if undetermined == "pass" else set())
         if made.verdict not in allowed:
             raise AssertionError(_message(made))
 
@@ -39,7 +39,7 @@ def _message(made: Evidence) -> str:
     said = [made.sentences()[0]]
     for entry in made.entries:
         conclusion = entry.finding.conclusion
-        if conclusion is not Verdict.SHOWN:
-            said += [f"{entry.name}: {conclusion or 'no limit judged'}"]
+        if conclusion is not Verdict.KEPT:
+            said += [f"{entry.name}: {conclusion or 'no limit'}"]
             said += [f"  {sentence}" for sentence in entry.finding.sentences()[:4]]
     return "\n".join(said)

@@ -28,7 +28,7 @@ def battery() -> tuple[eq.Finding, ...]:
         eq.compare(trail, "accuracy", across=("race", "sex"), resamples=200, rng=1),
         eq.individual(trail, vary="race", features=("race", "sex"), budget=0.1, rng=1),
         eq.shift(trail, eq.gap("accuracy"), over=eq.gaussian("age", "sex"), rng=7),
-        eq.calibration(table(400), features=["age", "income"], draws=100, rng=7),
+        eq.calibration(table(400), features=["age", "income"], resamples=100, rng=7),
     ]
     return tuple(found)
 

@@ -134,7 +134,7 @@ def test_a_group_that_is_its_own_target_is_told_so(bounds: dict[str, Bounds], pa
         said = page.inner_text(f"{form} .answer")
         assert "Caucasian: the group is its own target." in said
         assert f"n = {row.n:,}; estimated +0.0 points." in said
-        assert "That it is" not in said
+        assert "that it is" not in said
 
 
 def test_small_disparities_have_no_sign_of_their_own(page: Any) -> None:

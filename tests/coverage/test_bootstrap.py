@@ -16,8 +16,6 @@ import equipoise as eq
 from equipoise.worlds import People, boundary_world, null_world, uneven_world
 
 # the verbs return one of several findings, which each test knows
-certify_: Any = eq.certify
-flag_: Any = eq.flag
 
 WORLDS, N, NOMINAL = 100, 2000, 0.05
 WORLD = {
@@ -47,11 +45,11 @@ def claim_of(world: People, target: float | None = None) -> eq.Claim:
 @pytest.mark.slow
 @pytest.mark.parametrize("side", ["lower", "upper", "both"])
 @pytest.mark.parametrize("name", ["null", "rare", "uneven"])
-def test_bounds_all_hold_as_often_as_stated(name: str, side: str) -> None:
+def test_bounds_all_hold_as_often_as_stated(name: str, side: Any) -> None:
     world = WORLD[name]
     claim, everyone, missed = claim_of(world), world.overall(), 0
     for seed, trail in enumerate(samples(name)):
-        found = certify_(trail, claim, level=0.95, side=side, resamples=300, rng=seed)
+        found = eq.certify(trail, claim, level=0.95, side=side, resamples=300, rng=seed)
         truth = [world.value(row.where) - everyone for row in found.rows]
         missed += any(
             (row.lower is not None and row.lower > t) or (row.upper is not None and row.upper < t)
@@ -73,11 +71,11 @@ def test_bounds_all_hold_as_often_as_stated(name: str, side: str) -> None:
         ("boundary", {"outside": (-0.05, 0.05)}),
     ],
 )
-def test_flags_fire_at_most_as_often_as_stated(name: str, limits: dict, control: str) -> None:
+def test_flags_fire_at_most_as_often_as_stated(name: str, limits: Any, control: Any) -> None:
     claim = claim_of(WORLD[name], 0.25 if name == "boundary" else None)
     trails = samples(name) if control == "bh" else samples(name)[:40]
     fired = sum(
-        bool(flag_(trail, claim, fdr=NOMINAL, control=control, rng=seed, **limits).flagged)
+        bool(eq.flag(trail, claim, fdr=NOMINAL, control=control, rng=seed, **limits).flagged)
         for seed, trail in enumerate(trails)
     )
     assert fired <= most(len(trails))
@@ -86,7 +84,7 @@ def test_flags_fire_at_most_as_often_as_stated(name: str, limits: dict, control:
 def test_the_published_p_values_would_be_caught() -> None:
     claim = claim_of(WORLD["rare"])
     fired = sum(
-        bool(flag_(t, claim, fdr=NOMINAL, method="bootstrap", resamples=200, rng=s).flagged)
+        bool(eq.flag(t, claim, fdr=NOMINAL, method="bootstrap", resamples=200, rng=s).flagged)
         for s, t in enumerate(samples("rare")[:40])
     )
     assert fired > most(40)
@@ -102,7 +100,7 @@ def test_one_tiny_group_beside_a_large_one_is_no_easy_flag(size: int) -> None:
             "y": [1] * ones + [0] * (size - ones) + [0, 1] * 500,
         }
         trail = eq.read(pl.DataFrame(table), prediction="y")
-        found = flag_(trail, eq.gap("selection_rate", across=eq.masks(tiny="g == 'b'")), fdr=0.1)
+        found = eq.flag(trail, eq.gap("selection_rate", across=eq.masks(tiny="g == 'b'")), fdr=0.1)
         ways = float(np.prod([(size - i) / (i + 1) for i in range(ones)]))
         chance += bool(found.flagged) * ways / 2**size
     # mid-p may exceed its level by a little, never by a multiple

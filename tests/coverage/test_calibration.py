@@ -34,13 +34,13 @@ def most(count: int, nominal: float) -> int:
 def trails(name: str, worlds: int, n: int) -> list[eq.Trail]:
     make = {"edge": boundary_risks, "segments": segment_risks, "corner": interaction_risks}[name]
     rng = np.random.default_rng(SEED)
-    tables = (make(n, rng=rng) for _ in range(worlds))  # type: ignore[operator]
+    tables = (make(n, rng=rng) for _ in range(worlds))
     frames = (pl.DataFrame(table).drop("risk") for table in tables)
     return [eq.read(frame, label="y", score="score") for frame in frames]
 
 
 def p_values(name: str, worlds: int, n: int, **options: object) -> np.ndarray:
-    given = {"models": MODELS, "draws": 99, "importance": 0, **options}
+    given = {"models": MODELS, "resamples": 99, "importance": 0, **options}
     found = (eq.calibration(t, rng=i, **given) for i, t in enumerate(trails(name, worlds, n)))  # type: ignore[arg-type]
     return np.array([finding.p for finding in found])
 

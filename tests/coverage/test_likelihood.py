@@ -91,7 +91,7 @@ def test_the_calibrated_joint_test_of_ten_skewed_groups() -> None:
     [(None, "likelihood", 30), (None, "euclidean", 60), (0.3, "euclidean", 60)],
 )
 def test_the_joint_test_of_forty_groups_down_to_three_people(
-    target: Any, method: str, worlds: int
+    target: Any, method: Any, worlds: int
 ) -> None:
     world, rng = null_world(smallest=3 / 600), np.random.default_rng([SEED, 40])
     claim = eq.gap("selection_rate", across=world.groups(), target=target)

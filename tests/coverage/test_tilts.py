@@ -15,8 +15,6 @@ from scipy.special import bdtrc
 import equipoise as eq
 
 # the verbs return one of several findings, which each test knows
-certify_: Any = eq.certify
-flag_: Any = eq.flag
 
 WORLDS, N, NOMINAL = 150, 300, 0.10
 GRID = np.arange(40) / 39
@@ -65,10 +63,10 @@ def truth(name: str) -> dict[str, float]:
 @pytest.mark.slow
 @pytest.mark.parametrize("side", ["lower", "upper", "both"])
 @pytest.mark.parametrize("name", ["rate", "rare", "uneven rate", "uneven amount"])
-def test_bounds_over_tilts_hold_as_often_as_stated(name: str, side: str) -> None:
+def test_bounds_over_tilts_hold_as_often_as_stated(name: str, side: Any) -> None:
     true, missed = truth(name), 0
     for seed, trail in enumerate(samples(name)):
-        found = certify_(trail, CLAIM, level=1 - NOMINAL, side=side, resamples=300, rng=seed)
+        found = eq.certify(trail, CLAIM, level=1 - NOMINAL, side=side, resamples=300, rng=seed)
         missed += any(
             (row.lower is not None and row.lower > true[row.group])
             or (row.upper is not None and row.upper < true[row.group])
@@ -80,10 +78,10 @@ def test_bounds_over_tilts_hold_as_often_as_stated(name: str, side: str) -> None
 @pytest.mark.slow
 @pytest.mark.parametrize("limits", [{}, {"above": 0.0}, {"below": 0.0}])
 @pytest.mark.parametrize("name", ["rate", "rare", "amount"])
-def test_tilts_are_flagged_at_most_as_often_as_stated(name: str, limits: dict[str, float]) -> None:
+def test_tilts_are_flagged_at_most_as_often_as_stated(name: str, limits: Any) -> None:
     more: dict[str, Any] = {"resamples": 400} if name == "amount" else {}
     fired = sum(
-        bool(flag_(trail, CLAIM, fdr=NOMINAL, rng=seed, **more, **limits).flagged)
+        bool(eq.flag(trail, CLAIM, fdr=NOMINAL, rng=seed, **more, **limits).flagged)
         for seed, trail in enumerate(samples(name))
     )
     assert fired <= most(WORLDS)

@@ -1,15 +1,14 @@
 """Methods that need rows, on engines: only so many leave them, and the same ones everywhere."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
 import equipoise as eq
-from equipoise.cells import sampling
-from equipoise.cells.query import Query
+from equipoise.cells import rows as sampling
+from equipoise.cells.rows import RowTable, pull_table
 from tests.conformance.sources import every_source, opened
 
 ROWS = 3000
@@ -48,23 +47,21 @@ def thin_early(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling, "THIN_ABOVE", 1000)
 
 
-def _thinned(trail: eq.Trail) -> Any:
-    columns = {
-        f"feature{i}": trail.key(name) for i, name in enumerate(("s", "age", "group", "member"))
-    }
-    query = Query(trail, (), (eq.log_loss,))
+def _thinned(trail: eq.Trail) -> RowTable:
+    names = ("s", "age", "group", "member")
+    columns = {f"feature{i}": trail.key(name) for i, name in enumerate(names)}
     seed = np.random.SeedSequence(7)
-    return sampling.fetch_rows(query, columns, sample=SAMPLE, seed=seed)
+    return pull_table(trail, eq.log_loss, columns, sample=SAMPLE, seed=seed)
 
 
 @pytest.mark.usefixtures("thin_early")
 def test_every_engine_gives_up_the_same_rows(trail: eq.Trail) -> None:
     here, there = _thinned(trail), _thinned(eq.read(TABLE, label="y", score="s"))
-    assert here.table["count"].sum() > SAMPLE
-    assert here.left == there.left == ROWS - here.table["count"].sum()
-    np.testing.assert_array_equal(here.table["count"], there.table["count"])
+    assert here.counts.sum() > SAMPLE
+    assert here.left == there.left == ROWS - here.counts.sum()
+    np.testing.assert_array_equal(here.counts, there.counts)
     for name in ("feature0", "feature1", "feature3"):
-        ours, theirs = here.table[name].astype(float), there.table[name].astype(float)
+        ours, theirs = here.columns[name].astype(float), there.columns[name].astype(float)
         np.testing.assert_array_equal(ours, theirs)
 
 

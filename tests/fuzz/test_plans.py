@@ -117,7 +117,7 @@ def findings() -> tuple[Any, ...]:
         eq.individual(trail, vary="g", features=["g"], tolerance=0.1, resamples=100, rng=1),
         eq.shift(trail, eq.gap("accuracy"), over="x", resamples=20, rng=1),
         eq.calibration(
-            trail, features=["x"], method="hosmer-lemeshow", draws=20, importance=0, rng=1
+            trail, features=["x"], method="hosmer-lemeshow", resamples=20, importance=0, rng=1
         ),
     )
 

@@ -235,7 +235,7 @@ def select_fair(rng: Rng) -> Ask:
     if chance(rng, 0.2):
         models = pick(rng, ({}, None, {"one": pick(rng, NO_MODELS)}, [MODELS[0]], {5: MODELS[0]}))
     more["tolerance"] = mostly(rng, (0.1, 0.0, 0.5), (-1, None))
-    more["bound"] = mostly(rng, ("lower", "upper"), ("middle", None))
+    more["side"] = mostly(rng, ("lower", "upper"), ("middle", None))
     return lambda trail: eq.select_fair(trail, models, **more)
 
 
@@ -281,11 +281,11 @@ def shift(rng: Rng) -> Ask:
 
 
 def calibration(rng: Rng) -> Ask:
-    more = seeded(rng, level=level(rng), draws=mostly(rng, (20, 50), (1, "x")), importance=0)
+    more = seeded(rng, level=level(rng), resamples=mostly(rng, (20, 50), (1, "x")), importance=0)
     more["method"] = mostly(rng, CALIBRATED, ("other", 5))
     more["features"] = mostly(rng, (["x"], ["x", "g"], ["g", "h"]), (None, [], ["nowhere"], "x"))
     more["tolerance"] = mostly(rng, (0.05, 0.0, 0.2), (1.5, -0.1, 1e300))
-    more["side"] = pick(rng, ("both", "under", "over"))
+    more["side"] = pick(rng, ("both", "upper", "lower"))
     more["folds"] = mostly(rng, (2, 3), (1, 50, "x"))
     if more["method"] not in ("platt", "hosmer-lemeshow") or chance(rng, 0.05):
         tree = DecisionTreeClassifier(max_depth=2, random_state=0)

@@ -1,7 +1,7 @@
 """Laws of the groups: every fast operator gives what going through the rows gives."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import equipoise as eq
-from equipoise.cells import Cells, Collection, form, form_groups, gather
+from equipoise.cells import Cells, Collection, form_groups, gather
+from equipoise.cells import groups as form
 from equipoise.claims.groups import Groups
 from tests.laws import oracle
 from tests.laws.oracle import METRICS, Row
@@ -42,7 +43,7 @@ def assert_brute_force(table: list[Row], metric: str, across: Groups, member: Me
     return len(collection)
 
 
-def by_level(row: Row, where: dict[str, Any]) -> bool:
+def by_level(row: Row, where: Mapping[str, Any]) -> bool:
     return all(oracle.level(row[name]) == value for name, value in where.items())
 
 

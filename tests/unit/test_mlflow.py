@@ -25,5 +25,5 @@ def test_evidence_and_report_become_artifacts(
     assert set(kept) == {"evidence.json", "report.html"}
     assert Evidence.load(kept["evidence.json"]).entries[0].finding == found
     logged = mlflow.get_run(run.info.run_id).data
-    assert logged.tags["equipoise.verdict"] == "shown not"
+    assert logged.tags["equipoise.verdict"] == "exceeded"
     assert logged.metrics == {"equipoise.violations": 1.0, "equipoise.undetermined": 0.0}

@@ -20,12 +20,12 @@ from scipy.special import betaincinv, ndtr
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from equipoise._rng import seed_of
-from equipoise.audits._groups.scores import answerable
+from equipoise.audits._groups.problem import answerable
+from equipoise.methods.hypotheses import benjamini_hochberg
 from equipoise.methods.inference.clusters import ClusterSums
 from equipoise.methods.inference.comparison import Moments, plain_moments
 from equipoise.methods.inference.core import Core, core_of
 from equipoise.methods.inference.joint import independent_score
-from equipoise.methods.multiplicity import benjamini_hochberg
 from equipoise.methods.targets import Complement, Constant, Overall, Reference, Target
 
 Floats = npt.NDArray[np.float64]

@@ -20,13 +20,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from records import main, standard_error, write
 
-from equipoise.methods.inference.comparison import plain_moments
-from equipoise.methods.inference.core import core_of
-from equipoise.methods.multiplicity import (
+from equipoise.methods.hypotheses import (
     benjamini_hochberg,
     benjamini_yekutieli,
     e_benjamini_hochberg,
 )
+from equipoise.methods.inference.comparison import plain_moments
+from equipoise.methods.inference.core import core_of
 from equipoise.methods.targets import Overall
 
 Floats = npt.NDArray[np.float64]

@@ -21,7 +21,7 @@ from named import counts, first
 from records import main, write
 
 from equipoise._rng import seed_of
-from equipoise.audits._groups.scores import critical_scores
+from equipoise.audits._groups.problem import critical_scores
 from equipoise.methods.inference.clusters import ClusterSums
 from equipoise.methods.inference.comparison import plain_moments
 from equipoise.methods.inference.core import core_of

@@ -33,8 +33,7 @@ from equipoise.methods.spread import (
     summarize_spread,
     weigh,
 )
-from equipoise.methods.spread.limits import highest_z
-from equipoise.methods.spread.metrics import no_spread
+from equipoise.methods.spread.sample import highest_z, no_spread
 
 Floats = npt.NDArray[np.float64]
 LEVEL, RESAMPLES, SEED = 0.95, 400, 20_261_116

@@ -11,14 +11,13 @@ from quantile_forest import RandomForestQuantileRegressor
 
 import equipoise as eq
 from equipoise._rng import Seed
-from equipoise.audits._groups.bench import Bench, assemble
 from equipoise.audits._groups.bounds import limits_of
+from equipoise.audits._groups.problem import Problem, answerable, assemble
 from equipoise.audits._groups.published import make_engine
-from equipoise.audits._groups.scores import answerable
 from equipoise.audits.methods import Bootstrap, Pivotal
 from equipoise.cells import Axis, Cells
-from equipoise.claims.dimension import Dimension
-from equipoise.methods.arrays import FloatArray, IntArray
+from equipoise.claims.groups import Dimension
+from equipoise.methods.numerics import FloatArray, IntArray
 from equipoise.methods.published import bootstrap
 from equipoise.worlds import ConformalWorld, conformal_world, coverage, linear_world
 
@@ -41,8 +40,8 @@ def bench_of(
     cell: IntArray | None = None,
     value: FloatArray | None = None,
     counts: tuple[IntArray, IntArray] | None = None,
-) -> Bench:
-    """A bench from rows (their cell and metric), or from rows and ones per cell."""
+) -> Problem:
+    """A problem from rows (their cell and metric), or from rows and ones per cell."""
     axes = tuple(_axis(d, found) for d, found in zip(claim.dimensions(), levels, strict=True))
     if counts is not None:
         rows, total = (x.astype(np.float64) for x in counts)
@@ -80,7 +79,7 @@ def bench_of(
 
 def _rows(cell: IntArray | None, value: FloatArray | None) -> bootstrap.RowData:
     if cell is None or value is None:
-        raise ValueError("a bench made from counts has no rows")
+        raise ValueError("a problem made from counts has no rows")
     return bootstrap.canonical_rows(cell, value)
 
 
@@ -88,21 +87,21 @@ def _axis(dimension: Dimension, levels: tuple[Any, ...]) -> Axis:
     return Axis(dimension=dimension, levels=levels, asked=dimension)
 
 
-def bench_of_intervals(claim: eq.Claim, edges: FloatArray, **data: Any) -> Bench:
-    """A bench whose cells are the ranges between neighbouring edges."""
+def bench_of_intervals(claim: eq.Claim, edges: FloatArray, **data: Any) -> Problem:
+    """A problem whose cells are the ranges between neighbouring edges."""
     pairs = tuple(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
     return bench_of(claim, [pairs], np.arange(len(pairs))[:, None], **data)
 
 
-def line_sample(n: int, rng: np.random.Generator, *, uneven: bool) -> tuple[Bench, FloatArray]:
+def line_sample(n: int, rng: np.random.Generator, *, uneven: bool) -> tuple[Problem, FloatArray]:
     """A fitted line of model (11) or (12): ranges with ends in {0, 0.1, …, 1}, and their truth."""
     world = linear_world(rng, heteroskedastic=uneven)
     edges = np.linspace(0, 1, 11)
     claim = eq.gap(SQUARED, across=eq.intervals("x", edges=edges), target=0.0)
     x, loss = world.draw(n, rng)
     cell = np.minimum((x * 10).astype(np.int64), 9)
-    bench = bench_of_intervals(claim, edges, cell=cell, value=loss)
-    return bench, world.value(*ends_of(bench))
+    problem = bench_of_intervals(claim, edges, cell=cell, value=loss)
+    return problem, world.value(*ends_of(problem))
 
 
 @lru_cache
@@ -129,39 +128,39 @@ def forest_band(number: int) -> ConformalWorld:
     return ConformalWorld(rate=coverage(at, low - wider, high + wider).reshape(50, 40).mean(axis=1))
 
 
-def forest_sample(n: int, trial: int, rng: np.random.Generator) -> tuple[Bench, FloatArray]:
+def forest_sample(n: int, trial: int, rng: np.random.Generator) -> tuple[Problem, FloatArray]:
     """A sample of one of the conformalized forests."""
     return band_sample(n, rng, forest_band(trial % FORESTS))
 
 
 def band_sample(
     n: int, rng: np.random.Generator, band: ConformalWorld = BAND
-) -> tuple[Bench, FloatArray]:
+) -> tuple[Problem, FloatArray]:
     """A band of known coverage: 1,275 ranges of [0, 5], and their true coverage less 90 %."""
     edges = np.linspace(0, 5, 51)
     claim = eq.gap(COVERED, across=eq.intervals("x", edges=edges), target=LEVEL)
-    bench = bench_of_intervals(claim, edges, counts=band.draw(n, rng))
-    start, stop = (np.rint(end * 10).astype(np.int64) for end in ends_of(bench))
+    problem = bench_of_intervals(claim, edges, counts=band.draw(n, rng))
+    start, stop = (np.rint(end * 10).astype(np.int64) for end in ends_of(problem))
     total = np.concatenate([[0.0], np.cumsum(band.rate)])
-    return bench, (total[stop] - total[start]) / (stop - start) - LEVEL
+    return problem, (total[stop] - total[start]) / (stop - start) - LEVEL
 
 
-def ends_of(bench: Bench) -> tuple[FloatArray, FloatArray]:
+def ends_of(problem: Problem) -> tuple[FloatArray, FloatArray]:
     """Both ends of every range."""
-    found = [where["x"] for where in bench.collection.wheres()]
+    found = [where["x"] for where in problem.collection.wheres()]
     return (
         np.array([end["from"] for end in found]),
         np.array([end.get("below", end.get("to")) for end in found]),
     )
 
 
-def audit_of(bench: Bench, seed: int) -> bootstrap.Audit:
-    """An exact bootstrap of a bench."""
+def audit_of(problem: Problem, seed: int) -> bootstrap.Audit:
+    """An exact bootstrap of a problem."""
     return bootstrap.Audit(
-        engine=make_engine(bench, "exact", RESAMPLES),
-        groups=bench.estimates,
-        target=bench.target,
-        sums=bench.collection.sums,
+        engine=make_engine(problem, "exact", RESAMPLES),
+        groups=problem.estimates,
+        target=problem.target,
+        sums=problem.collection.sums,
         resamples=RESAMPLES,
         seed=np.random.SeedSequence((SEED, seed)),
     )
@@ -173,20 +172,20 @@ def seed_of_trial(trial: int) -> Seed:
 
 
 def bounds_of(
-    bench: Bench, method: Bootstrap | Pivotal, trial: int, side: bootstrap.Side
+    problem: Problem, method: Bootstrap | Pivotal, trial: int, side: bootstrap.Side
 ) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper bounds of a bench as arrays, by the mathematics behind `certify`.
+    """Lower and upper bounds of a problem as arrays, by the mathematics behind `certify`.
 
     Bounds of a side that was not asked for mean nothing; groups without an answer have NaN.
     """
     if isinstance(method, Bootstrap):
         scaling = method.scaling(power=1.5)
-        extremes = bootstrap.bound_extremes(audit_of(bench, trial), scaling)
+        extremes = bootstrap.bound_extremes(audit_of(problem, trial), scaling)
         found = bootstrap.simultaneous_bounds(
-            bench.estimates, extremes, scaling, level=LEVEL, side=side
+            problem.estimates, extremes, scaling, level=LEVEL, side=side
         )
         return found.lower, found.upper
     core, critical, _ = answerable(
-        bench.core, LEVEL, side.value, method.draws, seed_of_trial(trial), False
+        problem.core, LEVEL, side.value, method.resamples, seed_of_trial(trial), False
     )
-    return core.bounds(critical.value, limits_of(bench))
+    return core.bounds(critical.value, limits_of(problem))

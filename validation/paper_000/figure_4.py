@@ -23,9 +23,9 @@ from audit_worlds import BAND as STAND_IN
 from audit_worlds import LEVEL, SEED, SLOW, band_sample, bounds_of, ends_of, line_sample
 from records import agreed, main, write
 
-from equipoise.audits._groups.bench import Bench
+from equipoise.audits._groups.problem import Problem
 from equipoise.audits.methods import Bootstrap, Pivotal
-from equipoise.methods.arrays import BoolArray, FloatArray
+from equipoise.methods.numerics import BoolArray, FloatArray
 from equipoise.methods.published.bootstrap import Side
 
 ROWS = 400
@@ -49,10 +49,10 @@ def run(full: bool = False) -> dict[str, Any]:
 def _line(method: str, sets: int, rng: np.random.Generator) -> list[dict[str, Any]]:
     found, misses = [], 0
     for trial in range(sets):
-        bench, truth = line_sample(ROWS, rng, uneven=True)
-        upper = bounds_of(bench, METHODS[method], trial, Side.UPPER)[1]
+        problem, truth = line_sample(ROWS, rng, uneven=True)
+        upper = bounds_of(problem, METHODS[method], trial, Side.UPPER)[1]
         misses += bool(np.any(upper < truth))
-        found.append(_ranges(bench, upper, 10))
+        found.append(_ranges(problem, upper, 10))
     start, stop = np.indices((11, 11))
     rows = []
     for middle, published in LINE.items():
@@ -65,10 +65,10 @@ def _line(method: str, sets: int, rng: np.random.Generator) -> list[dict[str, An
 def _band(method: str, sets: int, rng: np.random.Generator) -> list[dict[str, Any]]:
     found, misses = [], 0
     for trial in range(sets):
-        bench, truth = band_sample(ROWS, rng)
-        lower = bounds_of(bench, METHODS[method], trial, Side.LOWER)[0]
+        problem, truth = band_sample(ROWS, rng)
+        lower = bounds_of(problem, METHODS[method], trial, Side.LOWER)[0]
         misses += bool(np.any(lower > truth))
-        found.append(LEVEL + _ranges(bench, lower, 50))
+        found.append(LEVEL + _ranges(problem, lower, 50))
     start, stop = np.indices((51, 51))
     total = np.concatenate([[0.0], np.cumsum(STAND_IN.rate)])
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -84,9 +84,9 @@ def _band(method: str, sets: int, rng: np.random.Generator) -> list[dict[str, An
     return rows
 
 
-def _ranges(bench: Bench, bound: FloatArray, cells: int) -> FloatArray:
+def _ranges(problem: Problem, bound: FloatArray, cells: int) -> FloatArray:
     """Bounds by first and last tenth; ranges without rows have none."""
-    start, stop = (np.rint(end * 10).astype(np.int64) for end in ends_of(bench))
+    start, stop = (np.rint(end * 10).astype(np.int64) for end in ends_of(problem))
     out = np.full((cells + 1, cells + 1), np.nan)
     out[start, stop] = bound
     return out

@@ -21,8 +21,8 @@ from audit_worlds import BAND, SEED, band_sample
 from records import agreed, main, write
 
 from equipoise._rng import Seed
-from equipoise.audits._groups.bounds import bound_bench
-from equipoise.audits._groups.options import CertifyOptions
+from equipoise.audits._groups.bounds import bound_groups
+from equipoise.audits._groups.problem import CertifyOptions
 from equipoise.audits.methods import Bootstrap, Pivotal
 
 PUBLISHED = {1.0: 0.802, 2.0: 0.830}
@@ -37,12 +37,12 @@ ROWS = 2000
 def run(full: bool = False) -> dict[str, Any]:
     """The bound at widths 1 and 2, and whether all bounds hold."""
     rng = np.random.default_rng(SEED)
-    bench, _ = band_sample(ROWS, rng)
+    problem, _ = band_sample(ROWS, rng)
     seed = Seed(np.random.SeedSequence(SEED), SEED)
     curves = {
         name: {
             round(point["width"], 1): point
-            for point in bound_bench(bench, _lower(form), seed, False).by_width()
+            for point in bound_groups(problem, _lower(form), seed, False).by_width()
         }
         for name, form in FORMS.items()
     }

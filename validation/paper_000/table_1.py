@@ -32,10 +32,9 @@ from audit_worlds import (
 )
 from records import agreed, main, not_above, standard_error, write
 
-from equipoise.audits._groups.bench import Bench
-from equipoise.audits._groups.scores import answerable, stepped_down
-from equipoise.methods.arrays import BoolArray
+from equipoise.audits._groups.problem import Problem, answerable, stepped_down
 from equipoise.methods.hypotheses import Above, Below
+from equipoise.methods.numerics import BoolArray
 from equipoise.methods.published import bootstrap
 from equipoise.methods.published.bootstrap import Scaling, Unscaled
 
@@ -87,23 +86,23 @@ def run(full: bool = False) -> dict[str, Any]:
 def _linear(
     n: int, trial: int, uneven: bool, limits: tuple[float, ...], rng: Any, found: Found
 ) -> None:
-    bench, truth = line_sample(n, rng, uneven=uneven)
+    problem, truth = line_sample(n, rng, uneven=uneven)
     for limit in limits:
         name = f"model ({12 if uneven else 11}), below {limit:g}"
-        _note(found, name, bench, trial, bootstrap.Aim.BELOW, limit, truth < limit)
+        _note(found, name, problem, trial, bootstrap.Aim.BELOW, limit, truth < limit)
 
 
 def _band(n: int, trial: int, rng: np.random.Generator, found: Found, slow: int) -> None:
     """One sample of a forest; the default has ``slow`` trials only."""
-    bench, truth = forest_sample(n, trial, rng)
+    problem, truth = forest_sample(n, trial, rng)
     forms = [form for form, scaling in FORMS.items() if scaling is not None or trial < slow]
-    _note(found, "band, above 0.9", bench, trial, bootstrap.Aim.ABOVE, 0.0, truth > 0, forms)
+    _note(found, "band, above 0.9", problem, trial, bootstrap.Aim.ABOVE, 0.0, truth > 0, forms)
 
 
 def _note(
     found: Found,
     name: str,
-    bench: Bench,
+    problem: Problem,
     trial: int,
     aim: bootstrap.Aim,
     limit: float,
@@ -113,19 +112,19 @@ def _note(
     for form in FORMS if forms is None else forms:
         scaling = FORMS[form]
         if scaling is None:
-            certified = _by_default(bench, trial, aim, limit)
+            certified = _by_default(problem, trial, aim, limit)
         else:
             made = bootstrap.certify(
-                audit_of(bench, trial), scaling, aim=aim, limit=limit, step_down=False
+                audit_of(problem, trial), scaling, aim=aim, limit=limit, step_down=False
             )
             certified = bootstrap.combine(made, LEVEL)
         power = float(np.mean(certified[good])) if good.any() else None
         found.setdefault((name, form), []).append((bool((certified & ~good).any()), power))
 
 
-def _by_default(bench: Bench, trial: int, aim: bootstrap.Aim, limit: float) -> BoolArray:
+def _by_default(problem: Problem, trial: int, aim: bootstrap.Aim, limit: float) -> BoolArray:
     """What `certify` with method="certificates" does, as an array."""
-    core, _, _ = answerable(bench.core, LEVEL, "lower", None, seed_of_trial(trial), False)
+    core, _, _ = answerable(problem.core, LEVEL, "lower", None, seed_of_trial(trial), False)
     null = Above(limit=limit) if aim is bootstrap.Aim.ABOVE else Below(limit=limit)
     adjusted = stepped_down(core, null.p_value(core.tails), null, None, seed_of_trial(trial))
     return np.nan_to_num(adjusted, nan=1.0) <= (1 - LEVEL) * (1 + 1e-9)

@@ -68,10 +68,10 @@ def run(full: bool = False) -> dict[str, Any]:
 
 
 def _linear(n: int, trial: int, rng: np.random.Generator, found: Found) -> None:
-    bench, truth = line_sample(n, rng, uneven=True)
+    problem, truth = line_sample(n, rng, uneven=True)
     for name in ("model (12)", "model (12), rescaled"):
         for kind, method in METHODS[name].items():
-            upper = bounds_of(bench, method, trial, Side.UPPER)[1]
+            upper = bounds_of(problem, method, trial, Side.UPPER)[1]
             covered = bool(np.all(np.nan_to_num(upper, nan=np.inf) >= truth))
             power = [float(np.mean(upper[truth < limit] < limit)) for limit in (0.5, 0.4)]
             found.setdefault((name, kind), []).append((covered, *power))
@@ -79,11 +79,11 @@ def _linear(n: int, trial: int, rng: np.random.Generator, found: Found) -> None:
 
 def _band(n: int, trial: int, rng: np.random.Generator, found: Found, slow: int) -> None:
     """One sample of a forest; the default has ``slow`` trials only."""
-    bench, truth = forest_sample(n, trial, rng)
+    problem, truth = forest_sample(n, trial, rng)
     for kind, method in METHODS["band, rescaled"].items():
         if kind == "default" and trial >= slow:
             continue
-        lower = bounds_of(bench, method, trial, Side.LOWER)[0]
+        lower = bounds_of(problem, method, trial, Side.LOWER)[0]
         covered = bool(np.all(np.nan_to_num(lower, nan=-np.inf) <= truth))
         found.setdefault(("band, rescaled", kind), []).append(
             (covered, float(np.mean(lower[truth > 0] > 0)))

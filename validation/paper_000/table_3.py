@@ -24,9 +24,9 @@ from type_i import options
 
 import equipoise as eq
 from equipoise._rng import Seed
-from equipoise.audits._groups.flags import flag_bench
+from equipoise.audits._groups.flags import flag_groups
 from equipoise.worlds import uneven_world
-from equipoise.worlds.people import LEVELS
+from equipoise.worlds.worlds import LEVELS
 
 PUBLISHED = {
     "1: error rate above 0.5": (0.045, 0.038, 0.032, 0.025, 0.021, 0.014),
@@ -72,11 +72,11 @@ def _one(task: str, n: int, rng: np.random.Generator, trial: int, extra: dict[st
         cell = rng.choice(len(WORLD.share), size=n, p=WORLD.share)
         # An exponential squared error whose mean is twice the cell's rate.
         value = rng.exponential(2 * WORLD.rate[cell])
-        bench = bench_of(claim, levels, WORLD.index, cell=cell, value=value)
+        problem = bench_of(claim, levels, WORLD.index, cell=cell, value=value)
     else:
-        bench = bench_of(claim, levels, WORLD.index, counts=WORLD.draw(n, rng))
+        problem = bench_of(claim, levels, WORLD.index, counts=WORLD.draw(n, rng))
     seed = Seed(np.random.SeedSequence([SEED, trial]), trial)
-    found = flag_bench(bench, options(above=0.0, **{**extra, "fdr": RATE}), seed, False)
+    found = flag_groups(problem, options(above=0.0, **{**extra, "fdr": RATE}), seed, False)
     bar = 0.5 if task[0] == "1" else WORLD.overall()
     false = sum(WORLD.value(row.where) <= bar for row in found.flagged)
     return false / max(len(found.flagged), 1)

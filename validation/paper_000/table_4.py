@@ -24,7 +24,7 @@ from records import agreed, main, not_above, standard_error, write
 
 from equipoise.audits.shift import FLOOR
 from equipoise.methods import tilts
-from equipoise.methods.arrays import FloatArray
+from equipoise.methods.numerics import FloatArray
 from equipoise.worlds import linear_world
 
 PUBLISHED = {

@@ -23,14 +23,13 @@ from records import agreed, main, not_above, standard_error, within_band, write
 
 import equipoise as eq
 from equipoise._rng import Seed
-from equipoise.audits._groups.bench import Bench
-from equipoise.audits._groups.bounds import bound_bench
-from equipoise.audits._groups.flags import flag_bench
-from equipoise.audits._groups.options import CertifyOptions, FlagOptions
+from equipoise.audits._groups.bounds import bound_groups
+from equipoise.audits._groups.flags import flag_groups
+from equipoise.audits._groups.problem import CertifyOptions, FlagOptions, Problem
 from equipoise.audits.methods import Pivotal
 from equipoise.findings.bounds import Bounds
 from equipoise.worlds import People, boundary_world, null_world, planted, uneven_world
-from equipoise.worlds.people import LEVELS
+from equipoise.worlds.worlds import LEVELS
 
 NOMINAL = 0.05
 SIZES = (2_000, 10_000, 100_000)
@@ -71,7 +70,7 @@ def one_trial(n: int, trial: int, rng: np.random.Generator, found: Counts) -> No
         ("null, rare", null_world(rate=0.05, smallest=small)),
         ("uneven", uneven_world(smallest=small)),
     ):
-        bench = people_bench(world, n, rng)
+        problem = people_bench(world, n, rng)
         for side in ("lower", "upper", "both"):
             bounding = CertifyOptions(
                 level=0.95,
@@ -79,17 +78,17 @@ def one_trial(n: int, trial: int, rng: np.random.Generator, found: Counts) -> No
                 tolerance=None,
                 method=Pivotal(),
             )
-            found_bounds = bound_bench(bench, bounding, seed, False)
+            found_bounds = bound_groups(problem, bounding, seed, False)
             note(name, f"bounds miss, {side}", misses(world, found_bounds))
         if name != "uneven":
             for what, options in FLAGS.items():
-                note(name, what, bool(flag_bench(bench, options, seed, False).flagged))
+                note(name, what, bool(flag_groups(problem, options, seed, False).flagged))
     edge = people_bench(boundary_world(smallest=small), n, rng, target=0.25)
     for what, options in EDGES.items():
-        note("boundary", what, bool(flag_bench(edge, options, seed, False).flagged))
+        note("boundary", what, bool(flag_groups(edge, options, seed, False).flagged))
     gap = people_bench(planted(null_world(smallest=small), PLANTED, 0.1), n, rng)
     for what in ("flags, two-sided", "flags, above", "flags, max-T", "Algorithm 4, two-sided"):
-        row = flag_bench(gap, FLAGS[what], seed, False).ask(PLANTED)
+        row = flag_groups(gap, FLAGS[what], seed, False).ask(PLANTED)
         note("10 points planted in race C (power)", what, row.flagged)
 
 
@@ -118,8 +117,8 @@ EDGES = {
 
 def people_bench(
     world: People, n: int, rng: np.random.Generator, target: float | None = None
-) -> Bench:
-    """A sample of people as a bench, against everybody or a known number."""
+) -> Problem:
+    """A sample of people as a problem, against everybody or a known number."""
     claim = eq.gap(METRIC, across=world.groups(), target=target)
     return bench_of(claim, list(LEVELS.values()), world.index, counts=world.draw(n, rng))
 

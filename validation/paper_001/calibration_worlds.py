@@ -10,7 +10,7 @@ import numpy as np
 from equipoise.audits._calibration.named_tests import TESTS
 from equipoise.audits._calibration.residual_models import Candidate, Part, default_pool, fit_models
 from equipoise.methods import cusum
-from equipoise.methods.arrays import FloatArray
+from equipoise.methods.numerics import FloatArray
 from equipoise.worlds import RiskTable
 
 SEED = 20260106

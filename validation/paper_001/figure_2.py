@@ -26,7 +26,7 @@ from calibration_worlds import ERROR, SEED, World
 from records import main, write
 
 import equipoise as eq
-from equipoise.methods.arrays import FloatArray
+from equipoise.methods.numerics import FloatArray
 from equipoise.worlds import interaction_risks
 
 TOLERANCES = (0.025, 0.05, 0.075)
@@ -142,7 +142,7 @@ def _ranking(replicates: int) -> list[dict[str, Any]]:
             table = interaction_risks(1000, rng=np.random.default_rng([SEED, 9, i]), score=model)
             kept = {k: v for k, v in table.items() if k != "risk"}
             trail = eq.read(pl.DataFrame(kept), label="y", score="score")
-            found = eq.calibration(trail, tolerance=0.05, draws=20, importance=1, rng=i)
+            found = eq.calibration(trail, tolerance=0.05, resamples=20, importance=1, rng=i)
             drops.update({line.column: line.drop for line in found.importance})
         top = [column for column, _ in drops.most_common(4)]
         rows.append(

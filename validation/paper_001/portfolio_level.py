@@ -134,9 +134,9 @@ def _row(task: tuple[int, int, int]) -> dict[str, Any]:
         trail = eq.read(table, label="y", score="score", **design.roles)
         taken = ("y", "score", *design.roles.values())
         features = [name for name in table.columns if name not in taken]
-        options = {"draws": DRAWS, "importance": 0, "rng": i, **design.options}
+        options = {"resamples": DRAWS, "importance": 0, "rng": i, **design.options}
         found = eq.calibration(trail, features=features, **options)
-        alarms += found.verdict is eq.Verdict.SHOWN_NOT
+        alarms += found.verdict is eq.Verdict.EXCEEDED
     rate, slack = alarms / worlds, 3 * standard_error(design.error, worlds)
     print(f"{design.name}, {n} rows: {rate:.4f}", file=sys.stderr, flush=True)
     return {

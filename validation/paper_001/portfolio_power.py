@@ -71,7 +71,7 @@ def _row(task: tuple[str, int, int]) -> dict[str, Any]:
 
 def _p(table: pl.DataFrame, seed: int, **options: Any) -> float:
     trail = eq.read(table, label="y", score="score")
-    chosen = {"tolerance": 0.0, "draws": DRAWS, "importance": 0, "rng": seed, **options}
+    chosen = {"tolerance": 0.0, "resamples": DRAWS, "importance": 0, "rng": seed, **options}
     return eq.calibration(trail, features=list(INPUTS), **chosen).p
 
 

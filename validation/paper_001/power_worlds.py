@@ -10,7 +10,7 @@ import polars as pl
 from scipy.special import chdtrc, expit, logit, ndtr
 from sklearn.tree import DecisionTreeRegressor
 
-from equipoise.methods.arrays import FloatArray
+from equipoise.methods.numerics import FloatArray
 
 WORLDS: Mapping[str, str] = {
     "corner": "+0.30 where two inputs are both high, 6 % of rows",

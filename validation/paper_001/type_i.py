@@ -55,7 +55,7 @@ def run(full: bool = False) -> dict[str, Any]:
     rows += [
         _all(rows, method, side, how)
         for method in METHODS
-        for side in ("under", "both")
+        for side in ("upper", "both")
         for how in ("folds", "split")
     ]
     result = {
@@ -85,7 +85,7 @@ def _rows(world: str, n: int, replicates: int, default: bool, model: Any) -> lis
         table = boundary_risks(n, rng=rng, tolerance=tolerance, score=model)
         sample = World(table, [SEED, n, i], None if default else light_pool())
         for method in METHODS:
-            for side in ("under", "both"):
+            for side in ("upper", "both"):
                 for how in ("folds", "split"):
                     p = sample.p(method, tolerance, side, split=how == "split")
                     counts[method, side, how] = counts.get((method, side, how), 0) + (p <= ERROR)

@@ -19,7 +19,7 @@ sys.path.insert(1, str(Path(__file__).parents[1]))
 from records import main, write
 from transport_worlds import SEED, World, two_sided, unique
 
-from equipoise.methods.arrays import FloatArray
+from equipoise.methods.numerics import FloatArray
 from equipoise.methods.transport import (
     default_rows,
     directional_draws,

@@ -22,7 +22,7 @@ from recidivism import LEVELS, RACES, SEXES, Cells, fit, load, split
 from records import main, write
 from transport_worlds import SEED
 
-from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
+from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
 from equipoise.methods.transport import solve
 
 WHO = [(sex, race) for race in RACES for sex in SEXES]

@@ -24,7 +24,7 @@ from records import main, write
 from transport_worlds import SEED, miss_limit
 
 import equipoise as eq
-from equipoise.methods.arrays import FloatArray, IntArray
+from equipoise.methods.numerics import FloatArray, IntArray
 from equipoise.methods.transport import Problem, fair_costs, infer, learn_metric, prepare
 
 ROWS = 1000

@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from equipoise.methods.arrays import FloatArray, IntArray
+from equipoise.methods.numerics import FloatArray, IntArray
 from equipoise.methods.transport import Classes, Problem, prepare, within_classes
 
 SEXES, RACES = ("Male", "Female"), ("African-American", "Caucasian")

@@ -22,7 +22,7 @@ from recidivism import DELTA, Cells, fit, group_metrics, load, reweighing, split
 from records import main, write
 from transport_worlds import SEED
 
-from equipoise.methods.arrays import FloatArray, IntArray
+from equipoise.methods.numerics import FloatArray, IntArray
 from equipoise.methods.transport import Method, infer, select_model
 
 PENALTIES = np.geomspace(0.004, 1.0, 15)

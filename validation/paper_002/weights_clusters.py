@@ -21,7 +21,7 @@ sys.path.insert(1, str(Path(__file__).parents[1]))
 from records import main, write
 from transport_worlds import SEED, World, fair, free_moves, miss_limit, rare, two_sided, unique
 
-from equipoise.methods.arrays import FloatArray
+from equipoise.methods.numerics import FloatArray
 from equipoise.methods.transport import Sample, infer, plain_sample, unit_sample
 
 Draw = Callable[[FloatArray, np.random.Generator], Sample]

@@ -19,7 +19,7 @@ sys.path.insert(1, str(Path(__file__).parents[1]))
 from records import agreed, main, write
 
 import equipoise as eq
-from equipoise.methods.multiplicity import benjamini_hochberg
+from equipoise.methods.hypotheses import benjamini_hochberg
 
 GROUPS = eq.intersections("race", "sex", "age")
 FIGURES: dict[str, dict[str, Any]] = {

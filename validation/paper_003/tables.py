@@ -25,8 +25,7 @@ sys.path.insert(1, str(Path(__file__).parents[1]))
 from likelihood_worlds import SEED
 from records import agreed, main, standard_error, write
 
-from equipoise.methods.hypotheses import Above
-from equipoise.methods.multiplicity import benjamini_hochberg
+from equipoise.methods.hypotheses import Above, benjamini_hochberg
 from equipoise.methods.published.likelihood import (
     Segments,
     adjustment,

@@ -27,7 +27,7 @@ from equipoise.methods.spread import (
     summarize_spread,
     weigh,
 )
-from equipoise.methods.spread.metrics import no_spread
+from equipoise.methods.spread.sample import no_spread
 
 FEW = np.array([40, 60, 130, 400, 4000])
 ONE_TINY = np.array([20, 300, 300, 300, 400, 500, 600, 800, 900])

@@ -22,7 +22,7 @@ sys.path.insert(1, str(Path(__file__).parents[1]))
 from records import agreed, main, write
 from spread_worlds import SEED, scenarios
 
-from equipoise.methods.arrays import FloatArray, IntArray
+from equipoise.methods.numerics import FloatArray, IntArray
 from equipoise.methods.spread import (
     Meta,
     bootstrap_draws,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from equipoise.methods.arrays import FloatArray, IntArray
+from equipoise.methods.numerics import FloatArray, IntArray
 
 SEED = 20220621
 

@@ -25,7 +25,7 @@ from tilt_worlds import SEED, World, group_questions, questions
 
 import equipoise as eq
 from equipoise.methods import tilts
-from equipoise.methods.arrays import FloatArray
+from equipoise.methods.numerics import FloatArray
 
 LEVEL, RESAMPLES = 0.9, 300
 EARLIER_FLOOR = 1e-3

@@ -20,7 +20,7 @@ from records import agreed, main, standard_error, write
 from tilt_worlds import SEED, World
 
 import equipoise as eq
-from equipoise.methods.arrays import FloatArray
+from equipoise.methods.numerics import FloatArray
 
 LEVEL, GRID, RESAMPLES, ASKED = 0.9, 20, 1000, 30
 

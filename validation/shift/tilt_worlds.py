@@ -11,10 +11,9 @@ import numpy as np
 import polars as pl
 
 import equipoise as eq
-from equipoise.findings.shift_ask import group_question
-from equipoise.findings.shift_estimate import closest
+from equipoise.findings.shift_questions import closest, group_question
 from equipoise.methods import tilts
-from equipoise.methods.arrays import FloatArray
+from equipoise.methods.numerics import FloatArray
 
 SEED = 20260518
 PEOPLE = 4000

@@ -1,14 +1,15 @@
 """`calibration`: whether a model is reliable for everyone, in subgroups nobody named as well."""
 
-from collections.abc import Mapping
-from typing import Any, Literal
+import dataclasses
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Literal, Protocol, Unpack
 
+import narwhals as nw
 import numpy as np
 
 from equipoise._rng import Rng, Seed, seed_of
 from equipoise._validate import known_keywords
-from equipoise.audits._calibration.classes import class_family
-from equipoise.audits._calibration.finding import finding_of
+from equipoise.audits._calibration.finding import finding_of, verdict_of
 from equipoise.audits._calibration.named_tests import CalibrationTest, Options, options_of
 from equipoise.audits._calibration.residual_models import (
     Candidate,
@@ -18,37 +19,150 @@ from equipoise.audits._calibration.residual_models import (
     portfolio_pool,
 )
 from equipoise.audits._calibration.rows import AuditRows, pull_audit_rows
-from equipoise.audits._calibration.work import Steps, Work, streams
-from equipoise.audits._progress import Progress, progress_bar
-from equipoise.audits._trail_checks import rows_alone
+from equipoise.audits._calibration.run import Steps, Work, streams
+from equipoise.audits._common import (
+    Progress,
+    Roles,
+    TrailLike,
+    as_trail,
+    progress_bar,
+    rows_alone,
+)
 from equipoise.errors import ClaimError, OptionError
-from equipoise.findings.calibration import Calibration
+from equipoise.findings.calibration import Calibration, ClassTest
+from equipoise.findings.words import Side
 from equipoise.methods import cusum
-from equipoise.methods.arrays import BoolArray, FloatArray
+from equipoise.methods.numerics import BoolArray, FloatArray
 from equipoise.trail import Trail
+from equipoise.trail.trail import expect_trail, positive_values, truth_number
+
+# --- Labels of more than two classes: each against the rest, in one family ---
+
+Audit = Callable[[Trail, Options], Calibration]
+
+
+def class_family(
+    trail: Trail, classes: Mapping[Any, str], options: Options, audit: Audit
+) -> Calibration:
+    """The finding of the class with the smallest p-value, all classes allowed for.
+
+    Bonferroni's inequality holds whatever the classes have to do with each other, and theirs sum to
+    one; no draw of all of them at once would be at the edge of every tolerance.
+    """
+    checked = expect_trail(trail)
+    label = checked.roles.column("label")
+    if not isinstance(classes, Mapping) or len(classes) < 2:
+        raise OptionError(
+            "classes must map at least two values of the label to the columns with their scores, "
+            f"such as {{'a': 'score_a', 'b': 'score_b'}}; got {classes!r}."
+        )
+    narrower = dataclasses.replace(options, level=1 - (1 - options.level) / len(classes))
+    found = {}
+    for name, column in classes.items():
+        if not isinstance(column, str) or column not in checked.schema:
+            raise OptionError(
+                f"classes[{name!r}] must be the column with the scores of that class; "
+                f"got {column!r}. Columns: {', '.join(checked.schema)}."
+            )
+        found[name] = audit(_one_class(checked, label, name, column, classes.values()), narrower)
+    lines = tuple(
+        ClassTest(
+            label=str(name),
+            score=classes[name],
+            p=min(1.0, len(classes) * one.p),
+            verdict=verdict_of(one.p, narrower.level),
+        )
+        for name, one in found.items()
+    )
+    first = min(found.values(), key=lambda one: one.p)
+    claim = {**first.claim, "classes": {str(name): column for name, column in classes.items()}}
+    guarantee = first.guarantee.replace(
+        f"{100 * (1 - narrower.level):.10g} %", f"{100 * (1 - options.level):.10g} %"
+    )
+    return dataclasses.replace(
+        first,
+        claim=claim,
+        guarantee=guarantee,
+        level=options.level,
+        p=min(1.0, len(classes) * first.p),
+        classes=lines,
+    )
+
+
+def _one_class(
+    trail: Trail, label: str, name: object, column: str, scores: Collection[str]
+) -> Trail:
+    """The trail with "is this class" as the label, and the class's column as the score."""
+    if trail.schema[label].is_numeric() and isinstance(name, str):
+        # keys of a plan are text
+        name = float(name) if name.replace(".", "", 1).lstrip("-").isdigit() else name
+    roles = dataclasses.replace(trail.roles, score=column)
+    value = positive_values({"label": name}, roles, trail.schema)["label"]
+    own = f"{label} is {name:g}" if isinstance(name, float) else f"{label} is {name}"
+    here = truth_number(trail.key(label) == value).cast(nw.Float64)
+    frame = trail.frame.with_columns(nw.when(trail.present(label)).then(here).alias(own))
+    # neither the label nor the scores of the other classes describe anybody
+    kept = tuple(a for a in trail.attributes if a not in (label, *scores))
+    return dataclasses.replace(
+        trail,
+        frame=frame,
+        roles=dataclasses.replace(roles, label=own),
+        positive={role: v for role, v in trail.positive.items() if role != "label"},
+        schema=frame.collect_schema(),
+        attributes=kept,
+    )
+
+
+# --- `calibration`: whether a model is reliable for everyone, in subgroups nobody named as well
+# ---
+
+
+CalibrationMethod = Literal[
+    "portfolio",
+    "cusum",
+    "cusum-published",
+    "cusum-standardised",
+    "simple-score",
+    "multicalibration",
+    "chi-squared",
+    "platt",
+    "hosmer-lemeshow",
+]
+
+
+class Learner(Protocol):
+    """A regressor or classifier of scikit-learn, or one like it."""
+
+    def fit(self, x: FloatArray, y: FloatArray, /) -> object:
+        """Learn from rows."""
+
+
+#: Residual models of the caller's own, with or without names.
+Learners = Sequence[Learner] | Mapping[str, Learner]
 
 
 @known_keywords
 def calibration(
-    trail: Trail,
+    trail: TrailLike,
     *,
-    features: Any = None,
-    level: float = 0.90,
-    side: Literal["both", "under", "over"] = "both",
+    features: Sequence[str] | None = None,
+    level: float = 0.95,
+    side: Side = "both",
     tolerance: float = 0.05,
-    method: str = "portfolio",
-    models: Any = None,
+    method: CalibrationMethod = "portfolio",
+    models: Learners | None = None,
     folds: int = 4,
     split: float | None = None,
     min_prevalence: float | None = None,
     bins: int = 10,
-    draws: int = 1000,
+    resamples: int = 1000,
     importance: int = 2,
     sample: int | None = None,
     classes: Mapping[Any, str] | None = None,
     numeric: bool = False,
     rng: Rng = None,
     progress: Progress = None,
+    **roles: Unpack[Roles],
 ) -> Calibration:
     """Test whether any subgroup, known or unknown, is miscalibrated by more than a tolerance.
 
@@ -59,16 +173,17 @@ def calibration(
     Parameters
     ----------
     trail
-        The audit trail, with a label and a score. Labels 0 and 1 need scores between 0 and 1; with
-        other numbers as labels, the score is a prediction of their mean. Weights and clusters are
-        taken by the default method.
+        The audit trail, or a path or table as in `certify`, with a label and a score. Labels 0 and
+        1 need scores between 0 and 1; with other numbers as labels, the score is a prediction of
+        their mean. Weights and clusters are taken by the default method.
     features
         Columns by which subgroups may be described, numbers or text; the trail's attributes by
         default. The score is always used as well. Where a value is missing, that is a subgroup.
     level
         Confidence level: without any violation, one is declared with a chance of 1 - level at most.
     side
-        ``"under"`` looks for people whose outcome is under-estimated, ``"over"`` for the opposite.
+        ``"upper"`` looks for people whose outcomes lie above the score, which under-estimates them;
+        ``"lower"`` for the opposite.
     tolerance
         How far expected outcome and score may be apart.
     method
@@ -90,7 +205,7 @@ def calibration(
         published.
     bins
         Bins of the chi-squared tests.
-    draws
+    resamples
         Monte-Carlo draws.
     importance
         How often each column is permuted to see what the statistic owes to it, where residual
@@ -113,11 +228,11 @@ def calibration(
     >>> found = eq.calibration(
     ...     eq.read(pl.DataFrame(interaction_risks(800, rng=1)), label="y", score="score"),
     ...     features=["x0", "x1", "x2", "x3"],
-    ...     draws=200,
+    ...     resamples=200,
     ...     rng=7,
     ... )
     >>> str(found.verdict), found.p < 0.1
-    ('shown not', True)
+    ('exceeded', True)
     """
     options = options_of(
         level=level,
@@ -128,16 +243,16 @@ def calibration(
         split=split,
         least=min_prevalence,
         bins=bins,
-        draws=draws,
+        draws=resamples,
         importance=importance,
         sample=sample,
         numeric=numeric,
     )
-    seed = seed_of(rng)
+    seed, source = seed_of(rng), as_trail(trail, roles)
     if classes is None:
-        return _audit(trail, features, models, options, seed, progress)
+        return _audit(source, features, models, options, seed, progress)
     return class_family(
-        trail,
+        source,
         classes,
         options,
         lambda one, narrower: _audit(one, features, models, narrower, seed, progress),
@@ -145,7 +260,12 @@ def calibration(
 
 
 def _audit(
-    trail: Trail, features: Any, models: Any, options: Options, seed: Seed, progress: Progress
+    trail: Trail,
+    features: Sequence[str] | None,
+    models: Learners | None,
+    options: Options,
+    seed: Seed,
+    progress: Progress,
 ) -> Calibration:
     """The audit of one label and one score."""
     if not options.test.portfolio:
@@ -165,7 +285,7 @@ def _audit(
     return finding_of(rows, options, outcome, drops)
 
 
-def _pool(test: CalibrationTest, models: Any, rows: AuditRows) -> list[Candidate]:
+def _pool(test: CalibrationTest, models: Learners | None, rows: AuditRows) -> list[Candidate]:
     if not test.adaptive:
         if models is not None:
             raise OptionError("This method looks along the score alone and takes no models=….")

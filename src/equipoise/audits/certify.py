@@ -1,17 +1,13 @@
 """`certify`: bounds, or certificates, that hold for every group at once."""
 
 import dataclasses
-from typing import Any, Literal, TypedDict, Unpack, overload
+from typing import Literal, Unpack, overload
 
 from equipoise._rng import Rng, Seed, seed_of
 from equipoise._validate import known_keywords
-from equipoise.audits._groups.bench import check_method, set_up
-from equipoise.audits._groups.bounds import bound_bench
-from equipoise.audits._groups.certificates import certify_bench
-from equipoise.audits._groups.options import CertifyOptions
-from equipoise.audits._groups.ranges import certify_ranges
-from equipoise.audits._groups.together import jointly
-from equipoise.audits._progress import Progress
+from equipoise.audits._common import Progress, Roles, TrailLike, as_source
+from equipoise.audits._groups.bounds import bound_groups, certify_groups, certify_ranges
+from equipoise.audits._groups.problem import CertifyOptions, check_method, jointly, set_up
 from equipoise.audits.methods import (
     AllRanges,
     Betting,
@@ -20,24 +16,23 @@ from equipoise.audits.methods import (
     Certificates,
     Euclidean,
     Likelihood,
+    Method,
     Pivotal,
     as_method,
     with_resamples,
 )
-from equipoise.cells.tallied import Tallied
+from equipoise.cells.tally import Tallied
 from equipoise.claims import Claim, Together, as_claim
-from equipoise.findings.bounds import Bounds
-from equipoise.findings.certificates import CertificateList
-from equipoise.findings.joint import Joint
-from equipoise.findings.limits import Side
-from equipoise.findings.ranges import RangeCertificates
-from equipoise.findings.words import level_text
+from equipoise.findings.bounds import Bounds, RangeCertificates
+from equipoise.findings.flags import CertificateList
+from equipoise.findings.joint_test import Joint
+from equipoise.findings.words import Side, level_text
 from equipoise.trail import Trail
 
 #: What one claim gets, by the method.
 Certified = Bounds | CertificateList | RangeCertificates
 
-_ForBounds = (
+BoundsMethod = (
     Literal["pivotal", "bootstrap", "bootstrap-unscaled"]
     | Literal["likelihood", "likelihood-plugin", "euclidean", "betting"]
     | Pivotal
@@ -46,14 +41,17 @@ _ForBounds = (
     | Euclidean
     | Betting
 )
-_ForCertificates = (
+CertificateMethod = (
     Literal["certificates", "certificates-published", "certificates-unscaled"]
     | Certificates
     | BootstrapCertificates
 )
 
 
-class _Options(TypedDict, total=False):
+RangesMethod = AllRanges | Literal["all-ranges"]
+
+
+class _Options(Roles, total=False):
     """Options whose values do not change what kind of finding comes back."""
 
     level: float
@@ -66,59 +64,65 @@ class _Options(TypedDict, total=False):
 
 @overload
 def certify(
-    trail: Trail | Tallied,
+    trail: TrailLike | Tallied,
     claim: Claim,
     *,
-    method: _ForBounds | None = None,
+    method: BoundsMethod | None = None,
     **options: Unpack[_Options],
 ) -> Bounds: ...
 @overload
 def certify(
-    trail: Trail | Tallied,
+    trail: TrailLike | Tallied,
     claim: Claim,
     *,
-    method: _ForCertificates,
+    method: CertificateMethod,
     **options: Unpack[_Options],
 ) -> CertificateList: ...
 @overload
 def certify(
-    trail: Trail | Tallied,
+    trail: TrailLike | Tallied,
     claim: Claim,
     *,
-    method: AllRanges | Literal["all-ranges"],
+    method: RangesMethod,
     **options: Unpack[_Options],
 ) -> RangeCertificates: ...
 @overload
 def certify(
-    trail: Trail | Tallied, claim: Together, *, method: Any = None, **options: Unpack[_Options]
+    trail: TrailLike | Tallied,
+    claim: Together,
+    *,
+    method: BoundsMethod | CertificateMethod | RangesMethod | None = None,
+    **options: Unpack[_Options],
 ) -> Joint: ...
 @overload
 def certify(
-    trail: Trail | Tallied,
+    trail: TrailLike | Tallied,
     claim: Claim | Together,
     *,
-    method: Any = None,
+    method: BoundsMethod | CertificateMethod | RangesMethod | None = None,
     **options: Unpack[_Options],
 ) -> Certified | Joint: ...
 @known_keywords
 def certify(
-    trail: Trail | Tallied,
+    trail: TrailLike | Tallied,
     claim: Claim | Together,
     *,
-    level: float = 0.90,
+    level: float = 0.95,
     side: Side = "both",
     tolerance: float | None = None,
-    method: Any = None,
+    method: BoundsMethod | CertificateMethod | RangesMethod | None = None,
     resamples: int | None = None,
     rng: Rng = None,
     progress: Progress = None,
+    **roles: Unpack[Roles],
 ) -> Certified | Joint:
     """Bounds on every group's disparity that all hold at once, with the stated confidence.
 
     Parameters
     ----------
     trail, claim
-        The audit trail, or its counts from `tally`, and the question.
+        The audit trail, or its counts from `tally`, and the question. A path or a table will do as
+        well, with what its columns mean as further keywords: ``label="hired"``, as in `read`.
     level
         Confidence that not a single bound is wrong.
     side
@@ -126,7 +130,7 @@ def certify(
     tolerance
         A disparity that is tolerated. ``side="both"`` asks whether every group's disparity lies
         within it, ``"upper"`` whether it lies below, ``"lower"`` whether it lies above; each group
-        then gets a verdict: shown, shown not, or undetermined. For a ratio, ``"both"`` means
+        then gets a verdict: kept, exceeded, or undetermined. For a ratio, ``"both"`` means
         between the tolerance and its inverse.
     method
         As a value or by name: `Pivotal` (bounds; the default), `Certificates` (yes or no for each
@@ -155,11 +159,12 @@ def certify(
         method=None if method is None else _asked(method, resamples),
         resamples=resamples,
     )
+    source = as_source(trail, roles)
     if not isinstance(claim, Together):
-        return _certify(trail, as_claim(claim), options, seed_of(rng), progress)
+        return _certify(source, as_claim(claim), options, seed_of(rng), progress)
 
     def part(each: Claim, error: float, seed: Seed) -> Certified:
-        return _certify(trail, each, dataclasses.replace(options, level=1 - error), seed, progress)
+        return _certify(source, each, dataclasses.replace(options, level=1 - error), seed, progress)
 
     promise = f"With {level_text(level)} confidence everything shown holds at once, for all claims"
     return jointly(claim, part, 1 - level, rng, promise)
@@ -178,7 +183,7 @@ _METHODS = (
 _TILTABLE = {"pivotal": Pivotal, "certificates": Certificates}
 
 
-def _asked(method: Any, resamples: int | None) -> Any:
+def _asked(method: object, resamples: int | None) -> Method:
     return with_resamples(as_method(method, _METHODS, "certify"), resamples)
 
 
@@ -188,11 +193,11 @@ def _certify(
     options.check_claim(claim)
     if isinstance(options.method, AllRanges):
         return certify_ranges(trail, claim, options, seed, progress)
-    bench = set_up(trail, claim)
+    problem = set_up(trail, claim)
     if options.method is None:
         chosen = with_resamples(Pivotal(), options.resamples)
         options = dataclasses.replace(options, method=chosen)
-    check_method(bench, options.method, _TILTABLE)
+    check_method(problem, options.method, _TILTABLE)
     certificates = isinstance(options.method, Certificates | BootstrapCertificates)
-    answer = certify_bench if certificates else bound_bench
-    return answer(bench, options, seed, progress)
+    answer = certify_groups if certificates else bound_groups
+    return answer(problem, options, seed, progress)

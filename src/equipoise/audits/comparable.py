@@ -1,14 +1,25 @@
 """Values that `individual` and `select_fair` take: ways to a fair metric, and to its error."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy.typing as npt
 
 from equipoise._codec import from_plain, kind
-from equipoise._validate import fraction, known_name, listing, real, whole
+from equipoise._validate import (
+    fraction,
+    known_name,
+    listing,
+    real,
+    whole,
+)
 from equipoise.errors import OptionError
 from equipoise.methods import transport
 from equipoise.trail import Trail
+
+if TYPE_CHECKING:
+    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,14 +67,25 @@ class FairMetric:
             whole("neighbours", self.neighbours)
 
 
-def _directions(value: Any) -> tuple[Mapping[str, Any], ...]:
-    several = isinstance(value, list | tuple) and len(value) > 0
-    if not several or not all(isinstance(given, Mapping) and given for given in value):
+def _directions(value: object) -> tuple[Mapping[str, object], ...]:
+    listed = value if isinstance(value, list | tuple) else ()
+    if not listed or not all(isinstance(given, Mapping) and given for given in listed):
         raise OptionError(
             "directions must be a list of dictionaries from features to numbers, such as "
             f"[{{'income': 1.0}}]; got {value!r}."
         )
-    return tuple(value)
+    return tuple(listed)
+
+
+#: What moving people costs: nothing, a matrix over the cells, a function of two people, a metric.
+Cost = (
+    Literal["fair-metric"]
+    | FairMetric
+    | Sequence[Sequence[float]]
+    | npt.NDArray[Any]
+    | Callable[[dict[str, Any], dict[str, Any]], float]
+    | None
+)
 
 
 @kind("directional")
@@ -124,6 +146,11 @@ class NumericalDerivative:
 
 
 Inferred = Directional | MOutOfN | NumericalDerivative
+IndividualMethod = (
+    Inferred
+    | Literal["auto", "exact", "beta", "normal"]
+    | Literal["directional", "bootstrap", "m-out-of-n", "numerical"]
+)
 
 #: Names of the methods, as the option takes them.
 METHODS = {
@@ -149,7 +176,7 @@ class Chosen:
     tries: int | None = None
 
 
-def as_inferred(value: Any) -> Chosen:
+def as_inferred(value: object) -> Chosen:
     """A method given by name, as a value or as plain data."""
     given = from_plain(value) if isinstance(value, Mapping) else value
     match given:

@@ -2,52 +2,275 @@
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Unpack
 
+import narwhals as nw
 import numpy as np
 
 from equipoise._rng import Rng, seed_of
 from equipoise._validate import fraction, known_keywords, listing, modest, whole
-from equipoise.audits._fields import finite, independent, provenance_of, unit_of
-from equipoise.audits._groups.bench import cell_moments, cluster_sums
-from equipoise.audits._progress import Progress, progress_bar
-from equipoise.audits._spread.bench import quoted
-from equipoise.audits._spread.model_pairs import (
-    Contrasts,
-    Options,
-    checked,
-    joint_outcomes,
-    joint_rows,
-    model_role,
-    sizes,
-    with_model,
+from equipoise.audits._common import (
+    Progress,
+    Roles,
+    TrailLike,
+    as_source,
+    finite,
+    independent,
+    metric_and_groups,
+    progress_bar,
+    provenance_of,
+    unit_of,
 )
-from equipoise.audits._spread.partition import Partition, disjoint, find_partition, words_of
-from equipoise.audits._spread.rows import as_measures
+from equipoise.audits._groups.problem import cell_moments, cluster_sums
+from equipoise.audits._spread import (
+    Partition,
+    as_measures,
+    disjoint,
+    find_partition,
+    quoted,
+    sample_of,
+    words_of,
+)
 from equipoise.cells import Cells, gather
-from equipoise.cells.steady import steady_cells
-from equipoise.cells.tallied import Tallied, rows_behind
-from equipoise.claims import Metric, overall
+from equipoise.cells.cells import steady_cells
+from equipoise.cells.query import Query, all_of, condition_of, metric_columns, value_of
+from equipoise.cells.rows import RowTable, row_table
+from equipoise.cells.scan import by_size, numbers
+from equipoise.cells.tally import Tallied, rows_behind
+from equipoise.claims import Claim, Metric, overall
 from equipoise.claims.claim import Gap
-from equipoise.claims.groups import Groups
-from equipoise.claims.metric import as_metric
+from equipoise.claims.groups import Groups, GroupsLike, Intersections, Levels
 from equipoise.errors import ClaimError, OptionError
-from equipoise.findings.comparison import ComparedSide, ComparedSpread, Comparison
+from equipoise.findings.summary import ComparedSide, ComparedSpread, Comparison
 from equipoise.methods import spread
-from equipoise.methods.arrays import FloatArray
+from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
 from equipoise.methods.spread import Meta
-from equipoise.methods.spread.metrics import needs_positive
+from equipoise.methods.spread.sample import needs_positive
 from equipoise.methods.targets import Constant
 from equipoise.trail import Trail
+from equipoise.trail.engine import fetch
+from equipoise.trail.trail import check_roles, positive_values
+
+# --- Two or more models on the same rows: their joint outcomes, or their rows, pair by pair ---
+
+Contrasts = dict[tuple[int, int], spread.Contrast]
+#: Cells, groups, rows per group and model, and the contrast of each pair.
+Joint = tuple[Cells, Partition, list[list[int]], Contrasts]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Options:
+    """How to resample."""
+
+    level: float
+    resamples: int
+    rng: np.random.Generator
+
+
+def joint_outcomes(
+    trails: list[Trail], metric: Metric, groups: Groups, role: str, options: Options
+) -> Joint:
+    """Compare by the joint outcomes of all models, for metrics of label and prediction."""
+    columns = list(dict.fromkeys(trail.roles.column(role) for trail in trails))
+    others = [trails[0].roles.column(name) for name in metric.names() if name != role]
+    fixed = Intersections(attributes=tuple(Levels(column) for column in (*others, *columns)))
+    claims = [Gap(metric=metric, across=across, target=overall()) for across in (groups, fixed)]
+    cells = [gather(trail, claims)[0] for trail in trails]
+    partition = find_partition(groups, cells[0])
+    outcomes = find_partition(fixed, cells[0])
+    rows = [sizes(partition, c.rows) for c in cells]
+    for one in cells:
+        checked(one, partition, options.level)
+    count = np.zeros((len(partition), len(outcomes)), dtype=np.int64)
+    np.add.at(count, (partition.group, outcomes.group), np.rint(cells[0].present).astype(np.int64))
+    # A joint outcome fixes label and predictions, so it counts for a model either always or never.
+    eligible = np.stack([outcomes.sums(c.rows) > 0 for c in cells], axis=1)
+    values = np.stack([_means(outcomes, c, eligible[:, m]) for m, c in enumerate(cells)], axis=1)
+    contrasts = _usable(
+        lambda: spread.compare_models(
+            count,
+            values,
+            binary=cells[0].zero_one,
+            rng=options.rng,
+            eligible=eligible,
+            level=options.level,
+            resamples=options.resamples,
+        )
+    )
+    return cells[0], partition, rows, contrasts
+
+
+def joint_rows(
+    trails: list[Trail], metric: Metric, groups: Groups, role: str, options: Options
+) -> Joint:
+    """Compare on the rows themselves: other metrics, weights, clusters."""
+    cells = [gather(t, [Gap(metric=metric, across=groups, target=overall())])[0] for t in trails]
+    partition = find_partition(groups, cells[0])
+    rows, group = _paired_rows(trails, metric, cells[0], partition)
+    binary = all(c.zero_one for c in cells)
+    plain = rows.weight is None and rows.cluster is None and np.isfinite(rows.matrix).all()
+    if plain:
+        contrasts = _usable(
+            lambda: spread.compare_model_rows(
+                rows.matrix,
+                group,
+                len(partition),
+                binary=binary,
+                rng=options.rng,
+                level=options.level,
+                resamples=options.resamples,
+            )
+        )
+    else:
+        contrasts = _usable(lambda: _moved(cells, partition, rows, group, options))
+    size = [
+        np.bincount(group[np.isfinite(value)], minlength=len(partition)).tolist()
+        for value in rows.matrix.T
+    ]
+    return cells[0], partition, size, contrasts
+
+
+def _moved(
+    cells: list[Cells], partition: Partition, rows: RowTable, group: IntArray, options: Options
+) -> Contrasts:
+    """Contrasts from how the means of all models move together."""
+    samples = [sample_of(c, partition, options.level) for c in cells]
+    kept = np.ones(len(partition), dtype=bool)
+    for sample in samples:
+        kept &= np.isin(np.arange(len(partition)), sample.kept)
+    # all models are judged on the groups that are usable for every one of them
+    samples = [sample_of(c, partition, options.level, kept) for c in cells]
+    place = np.full(len(partition), -1)
+    place[kept] = np.arange(int(kept.sum()))
+    unit, at, weight, total = [], [], [], []
+    for model, value in enumerate(rows.matrix.T):
+        there = np.flatnonzero(np.isfinite(value) & (place[group] >= 0))
+        w = rows.weights[there]
+        unit.append(there if rows.cluster is None else rows.cluster[there])
+        at.append(place[group[there]] + model * int(kept.sum()))
+        weight.append(w)
+        total.append(w * value[there])
+    together = spread.unit_covariance(
+        np.concatenate(unit),
+        np.concatenate(at),
+        np.concatenate(weight),
+        np.concatenate(total),
+        len(cells) * int(kept.sum()),
+    )
+    return spread.compare_moved(
+        samples, together, rng=options.rng, level=options.level, resamples=options.resamples
+    )
+
+
+def _paired_rows(
+    trails: list[Trail], metric: Metric, cells: Cells, partition: Partition
+) -> tuple[RowTable, IntArray]:
+    """The metric of every model, NaN where it does not count, on rows where any of them does.
+
+    The matrix has a column for each model; beside it stands the group of each row.
+    """
+    trail = trails[0]
+    further = {f"model{m}": _value(one, metric) for m, one in enumerate(trails)}
+    if trail.roles.cluster is not None:
+        further["cluster"] = trail.key(trail.roles.cluster)
+    query = Query(trail, tuple(axis.dimension for axis in cells.axes), (_EVERY_ROW,))
+    rows = row_table(fetch(query.rows(further), trail.source), further, cells, by_size)
+    values = np.stack([numbers(rows.columns[f"model{m}"]) for m in range(len(trails))], axis=1)
+    group = partition.group[rows.cell]
+    known: BoolArray = np.isfinite(values)
+    used = (group >= 0) & known.any(axis=1)
+    if rows.cluster is not None:
+        used &= rows.cluster >= 0
+    if rows.weight is None and rows.cluster is None and not _selects(metric):
+        # paired rows must count for every model
+        used &= known.all(axis=1)
+    columns = [group, *values.T, rows.weight, rows.cluster]
+    at = rows.one_by_one(np.flatnonzero(used))
+    # Engines return rows in any order; the answer must not depend on it.
+    order = np.lexsort([column[at] for column in columns[::-1] if column is not None])
+    return dataclasses.replace(rows, matrix=values).part(at[order]), group[at[order]]
+
+
+_EVERY_ROW = Metric(name="every row", value="1")
+
+
+def _selects(metric: Metric) -> bool:
+    """Whether the rows on which a metric counts depend on the model."""
+    where = metric.where if isinstance(metric.where, str) else ""
+    return bool(re.search(r"\b(prediction|score)\b", where))
+
+
+def _value(trail: Trail, metric: Metric) -> nw.Expr:
+    present = all_of(trail.present(column) for column in metric_columns(trail, metric))
+    counts = present & condition_of(trail, metric.where, metric)
+    return nw.when(counts).then(value_of(trail, metric))
+
+
+def model_role(metric: Metric) -> str:
+    """The role that a model's column plays in a metric."""
+    roles = [role for role in ("prediction", "score") if role in metric.names()]
+    if len(roles) != 1:
+        raise ClaimError(
+            f"Models are compared by a metric that reads either the prediction or the score; "
+            f"{metric.name!r} reads {listing(metric.names())}."
+        )
+    return roles[0]
+
+
+def with_model(trail: Trail, role: str, column: str, models: dict[str, str]) -> Trail:
+    """The trail as it would be read with this model's column."""
+    roles = dataclasses.replace(trail.roles, **{role: column})
+    check_roles(roles, trail.schema)
+    extra = [name for _, name in trail.roles] + list(models.values())
+    return dataclasses.replace(
+        trail,
+        roles=roles,
+        attributes=tuple(dict.fromkeys([*trail.attributes, *extra])),
+        positive=positive_values(dict(trail.positive), roles, trail.schema),
+    )
+
+
+def checked(cells: Cells, partition: Partition, level: float) -> spread.GroupSample:
+    """The usable groups of a partition, which must cover every row."""
+    if np.any(partition.group < 0):
+        raise ClaimError("compare needs groups that cover every row; some rows belong to none.")
+    return sample_of(cells, partition, level)
+
+
+def _usable(compared: Callable[[], Contrasts]) -> Contrasts:
+    try:
+        found = compared()
+    except ValueError as error:
+        raise ClaimError(f"{str(error).capitalize()}. Choose a coarser attribute.") from error
+    if all(c.first_sample.frozen and c.second_sample.frozen for c in found.values()):
+        raise ClaimError("The metric does not vary for any model, so no spread can be compared.")
+    return found
+
+
+def sizes(partition: Partition, rows: FloatArray) -> list[int]:
+    """Rows per group."""
+    rounded: list[int] = np.rint(partition.sums(rows)).astype(int).tolist()
+    return rounded
+
+
+def _means(outcomes: Partition, cells: Cells, eligible: BoolArray) -> FloatArray:
+    rows = outcomes.sums(cells.rows)
+    mean = np.zeros_like(rows)
+    np.divide(outcomes.sums(cells.total), rows, out=mean, where=eligible)
+    return mean
+
+
+# --- `compare`: whether one spread between groups is larger than another ---
 
 
 @known_keywords
 def compare(
-    trail: Trail | Tallied,
-    metric: Metric | str,
+    trail: TrailLike | Tallied,
+    metric: Metric | str | Claim,
     *,
-    across: Any,
+    across: GroupsLike | Sequence[GroupsLike] | None = None,
     models: Mapping[str, str] | None = None,
     measures: Iterable[str] | str | None = "variance",
     alpha: float = 2.0,
@@ -55,6 +278,7 @@ def compare(
     resamples: int = 1000,
     rng: Rng = None,
     progress: Progress = None,
+    **roles: Unpack[Roles],
 ) -> Comparison:
     """Whether groups are further apart by one attribute than by another, or for one model.
 
@@ -64,7 +288,8 @@ def compare(
     Parameters
     ----------
     trail, metric
-        The audit trail, and what is measured on each row.
+        The audit trail, its counts, or a path or table as in `certify`; and what is measured on
+        each row. With ``models`` a claim will do, which says that and the groups.
     across
         Without ``models``: two or more attributes, as ``["race", "age"]``; an entry that is itself
         a list means the cells of a cross. With ``models``: the groups, as in `summarize`.
@@ -93,22 +318,26 @@ def compare(
     modest("alpha", alpha)
     whole("resamples", resamples, least=20)
     kinds = as_measures(measures)
-    measured = as_metric(metric)
-    seed = seed_of(rng)
-    if models is not None or not isinstance(trail, Tallied):
+    measured, between = metric_and_groups(metric, across)
+    if isinstance(metric, Claim) and models is None:
+        raise OptionError(
+            "Without models=, say which attributes to compare: across=['race', 'sex']."
+        )
+    seed, source = seed_of(rng), as_source(trail, roles)
+    if models is not None:
         # another model's column is not among the counts
-        trail = rows_behind(trail)
+        source = rows_behind(source)
     with progress_bar(progress, 1, "compare") as tell:
         stream, others = np.random.default_rng(seed.sequence).spawn(2)
         options = Options(level, resamples, stream)
         if models is None:
-            asked = _attributes(across)
-            made = _by_attribute(trail, measured, asked, options)
+            asked = _attributes(between)
+            made = _by_attribute(source, measured, asked, options)
             claim = quoted("comparison", measured, asked)
         else:
-            groups = disjoint(across)
+            groups = disjoint(between)
             columns = _models(models)
-            made = _by_model(rows_behind(trail), measured, groups, columns, options)
+            made = _by_model(rows_behind(source), measured, groups, columns, options)
             claim = {**quoted("comparison", measured, groups), "models": columns}
         rows = _rows(made, kinds, alpha, Options(level, resamples, others))
         tell(1)
@@ -200,10 +429,8 @@ def _together(
     """How the group means of all attributes move together."""
     places, number = [], 0
     for partition, sample in zip(partitions, samples, strict=True):
-        place = np.full(len(partition) + 1, -1)
-        place[sample.kept] = number + np.arange(sample.groups)
-        # cells in no group have the code -1, which points at the spare last entry
-        places.append(place[partition.group])
+        place = partition.places(sample.kept)
+        places.append(np.where(place >= 0, place + number, -1))
         number += sample.groups
     clusters = cluster_sums(cells, Constant(value=0.0))
     if clusters is None:
@@ -236,7 +463,7 @@ def _by_model(
     )
 
 
-def _attributes(across: Any) -> list[Groups]:
+def _attributes(across: object) -> list[Groups]:
     if not isinstance(across, list | tuple) or len(across) < 2:
         raise ClaimError(
             "compare takes two or more attributes, such as across=['race', 'age'], or one with "

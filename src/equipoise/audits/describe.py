@@ -2,43 +2,51 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Unpack
 
 import numpy as np
 from scipy.special import ndtri
 
 from equipoise._validate import fraction, known_keywords, known_name, whole
-from equipoise.audits._fields import finite, independent, provenance_of, unit_of
-from equipoise.audits._groups.bench import groups_only, make_core, notes_of
+from equipoise.audits._common import (
+    Roles,
+    TrailLike,
+    as_source,
+    finite,
+    independent,
+    provenance_of,
+    unit_of,
+)
+from equipoise.audits._groups.problem import groups_only, make_core, notes_of
 from equipoise.cells import Cells, Collection, form_groups, gather
-from equipoise.cells.steady import steady_cells
-from equipoise.cells.tallied import Tallied
+from equipoise.cells.cells import steady_cells
+from equipoise.cells.tally import Tallied
 from equipoise.cells.targets import group_means, overall_mean, target_values
 from equipoise.claims import Claim, Ratio, as_claim
 from equipoise.findings import DescribedGroup, Description
-from equipoise.methods.arrays import FloatArray
-from equipoise.methods.pointwise import clopper_pearson, wilson
+from equipoise.methods.inference.student import clopper_pearson, wilson
+from equipoise.methods.numerics import FloatArray
 from equipoise.methods.targets import Constant
-from equipoise.trail import Trail
 
 Interval = Literal["exact", "wilson"]
 
 
 @known_keywords
 def describe(
-    trail: Trail | Tallied,
+    trail: TrailLike | Tallied,
     claim: Claim,
     *,
     level: float = 0.95,
     interval: Interval = "exact",
     small: int = 30,
+    **roles: Unpack[Roles],
 ) -> Description:
     """Sizes, estimates and pointwise intervals of every group of a claim.
 
     Parameters
     ----------
     trail
-        The audit trail, from `equipoise.read`.
+        The audit trail, from `equipoise.read`, its counts, or a path or table as in `certify`.
     claim
         The question, from `equipoise.gap` or `equipoise.ratio`.
     level
@@ -60,7 +68,7 @@ def describe(
     known_name("interval", interval, ("exact", "wilson"))
     whole("small", small, least=0)
     asked = as_claim(claim)
-    cells = steady_cells(*gather(trail, [asked]))
+    cells = steady_cells(*gather(as_source(trail, roles), [asked]))
     collection = form_groups(asked.across, cells)
     groups_only(collection, "describe")
     found = _intervals(cells, collection, level, interval)

@@ -2,28 +2,27 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
 from equipoise._rng import Rng, seed_of
 from equipoise._validate import fraction, known_keywords, whole
-from equipoise.audits._groups.bench import Bench, assemble
-from equipoise.audits._groups.flags import flag_bench
-from equipoise.audits._groups.options import Control, FlagOptions
-from equipoise.audits._progress import Progress
+from equipoise.audits._common import Progress, Roles, TrailLike, as_trail
+from equipoise.audits._groups.flags import flag_groups
+from equipoise.audits._groups.problem import Control, FlagOptions, assemble
+from equipoise.audits.flag import FlagMethod
 from equipoise.cells import Axis, Cells, gather
-from equipoise.cells.features import Feature, FeatureRows, draw_sample, pull_features
-from equipoise.cells.steady import steady_cells
-from equipoise.claims.claim import Gap
-from equipoise.claims.dimension import Condition
-from equipoise.claims.groups import Masks
+from equipoise.cells.cells import steady_cells
+from equipoise.cells.rows import RowTable, leaf_rules, pull_features
+from equipoise.claims.claim import Claim, Gap
+from equipoise.claims.groups import Condition, Masks
 from equipoise.claims.metric import Metric, as_metric
-from equipoise.claims.target import Reference, Target, as_target, overall
+from equipoise.claims.target import Reference, Target, TargetLike, as_target, overall
 from equipoise.errors import ClaimError, OptionError
 from equipoise.findings.finding import Provenance
 from equipoise.findings.flags import Flags
-from equipoise.methods.arrays import FloatArray, IntArray
+from equipoise.methods.numerics import FloatArray, IntArray
 from equipoise.methods.published import bootstrap
 from equipoise.trail import Trail
 from equipoise.trail.trail import expect_trail
@@ -31,23 +30,24 @@ from equipoise.trail.trail import expect_trail
 
 @known_keywords
 def discover(
-    trail: Trail,
-    metric: Metric | str,
+    trail: TrailLike,
+    metric: Metric | str | Claim,
     *,
-    features: Sequence[str],
-    target: Any = None,
+    features: Sequence[str] | None = None,
+    target: TargetLike | None = None,
     above: float | None = None,
     below: float | None = None,
     outside: tuple[float, float] | None = None,
     fdr: float = 0.10,
     control: Control = "bh",
-    method: Any = None,
+    method: FlagMethod | None = None,
     depth: int = 3,
     leaf_rows: int = 50,
     share: float = 0.5,
     sample: int | None = None,
     rng: Rng = None,
     progress: Progress = None,
+    **roles: Unpack[Roles],
 ) -> Flags:
     """Find groups with unusual performance, and test them on rows that were not used to find them.
 
@@ -58,9 +58,10 @@ def discover(
     Parameters
     ----------
     trail, metric
-        The audit trail and what is measured.
+        The audit trail, or a path or table as in `certify`; and what is measured, or a claim that
+        says that and the target: ``gap("accuracy", target=0.9)``.
     features
-        Columns the rules may use: numbers and text.
+        Columns the rules may use, numbers and text; all attributes if not given.
     target, above, below, outside, fdr, control, method
         As in `gap` and `flag`.
     depth, leaf_rows
@@ -100,15 +101,20 @@ def discover(
         min_rows=None,
         resamples=None,
     )
-    measured, compared = as_metric(metric), _compared(target)
-    looked_at = _looked_at(trail, measured)
-    seed = seed_of(rng)
-    rows = pull_features(trail, measured, features, sample=sample, seed=seed.sequence)
-    rows = draw_sample(rows, sample, seed.sequence)
+    measured, compared = _asked(metric, target)
+    source, seed = as_trail(trail, roles), seed_of(rng)
+    looked_at = _looked_at(source, measured)
+    chosen = source.attributes if features is None else features
+    rows = pull_features(source, measured, chosen, sample=sample, seed=seed.sequence)
+    rows = rows.sampled(sample, seed.sequence)
     first = _split(rows, share, seed.sequence)
-    tree = _grow(rows, first, depth, leaf_rows, seed.sequence)
-    bench = _bench(trail, measured, compared, rows, rows.count - first, tree)
-    found = flag_bench(bench, options, seed, progress)
+    leaves, leaf = _grow(rows, first, depth, leaf_rows, seed.sequence)
+    claim = Gap(metric=measured, across=Masks(conditions=leaves), target=compared)
+    kept = rows.counts - first
+    # The rows that were kept back, with the leaves as groups that were fixed before them.
+    cells = steady_cells(_cells(source, claim, rows, kept, leaf))
+    problem = assemble(claim, cells, lambda: _row_data(rows, kept, leaf))
+    found = flag_groups(problem, options, seed, progress)
     return dataclasses.replace(
         found,
         guarantee=f"{found.guarantee}. {_how(rows, first)}",
@@ -116,7 +122,18 @@ def discover(
     )
 
 
-def _compared(target: Any) -> Target:
+def _asked(question: Metric | str | Claim, target: TargetLike | None) -> tuple[Metric, Target]:
+    """What is measured, and what it is compared with."""
+    if not isinstance(question, Claim):
+        return as_metric(question), _compared(target)
+    if target is not None:
+        raise OptionError("The claim names the target already; leave out target=.")
+    if not isinstance(question, Gap):
+        raise ClaimError("discover flags gaps; compare with a scaled target instead of a ratio.")
+    return question.metric, _compared(question.target)
+
+
+def _compared(target: TargetLike | None) -> Target:
     compared = overall() if target is None else as_target(target)
     if isinstance(compared, Reference):
         raise OptionError(
@@ -137,7 +154,7 @@ def _looked_at(trail: Trail, metric: Metric) -> Cells:
     return cells
 
 
-def _provenance(tested: Provenance, looked_at: Cells, rows: FeatureRows) -> Provenance:
+def _provenance(tested: Provenance, looked_at: Cells, rows: RowTable) -> Provenance:
     """Where the rows come from: the tested ones are counted, all of the table were looked at."""
     return dataclasses.replace(
         tested,
@@ -147,77 +164,42 @@ def _provenance(tested: Provenance, looked_at: Cells, rows: FeatureRows) -> Prov
     )
 
 
-def _split(rows: FeatureRows, share: float, seed: np.random.SeedSequence) -> IntArray:
+def _split(rows: RowTable, share: float, seed: np.random.SeedSequence) -> IntArray:
     """How many of the rows each row stands for are used to find groups."""
     # Sorted first, so that the order of the rows in the table does not matter.
     order = np.lexsort((rows.value, *rows.matrix.T))
-    drawn = np.empty_like(rows.count)
-    drawn[order] = np.random.default_rng(seed).binomial(rows.count[order], share)
-    if not 0 < drawn.sum() < rows.count.sum():
-        raise ClaimError(f"{int(rows.count.sum()):,} rows are too few to split into two parts.")
+    drawn = np.empty_like(rows.counts)
+    drawn[order] = np.random.default_rng(seed).binomial(rows.counts[order], share)
+    if not 0 < drawn.sum() < rows.counts.sum():
+        raise ClaimError(f"{int(rows.counts.sum()):,} rows are too few to split into two parts.")
     return drawn
 
 
 def _grow(
-    rows: FeatureRows, used: IntArray, depth: int, leaf_rows: int, seed: np.random.SeedSequence
-) -> Any:
+    rows: RowTable, used: IntArray, depth: int, leaf_rows: int, seed: np.random.SeedSequence
+) -> tuple[tuple[Condition, ...], IntArray]:
+    """The leaves of a tree as conditions, and the leaf of each row."""
     from sklearn.tree import DecisionTreeRegressor
 
     order = np.lexsort((rows.value, *rows.matrix.T))
-    times = used[order]
     # Repeating rows makes the smallest leaf count people, not lines of an aggregated table.
-    chosen = np.repeat(order, times)
+    chosen = np.repeat(order, used[order])
     tree = DecisionTreeRegressor(
         max_depth=depth, min_samples_leaf=leaf_rows, random_state=int(seed.generate_state(1)[0])
     )
-    return tree.fit(rows.matrix[chosen], rows.value[chosen], sample_weight=rows.weight[chosen])
+    tree.fit(rows.matrix[chosen], rows.value[chosen], sample_weight=rows.weights[chosen])
+    rules = leaf_rules(tree.tree_, rows.features)
+    leaf = np.searchsorted(list(rules), tree.apply(rows.matrix)).astype(np.int64)
+    return tuple(Condition(words, formula) for words, formula in rules.values()), leaf
 
 
-def _rules(tree: Any, features: tuple[Feature, ...]) -> list[tuple[int, str, str]]:
-    """Each leaf's number, its rule in words and as a formula, in the order of the numbers."""
-    found: list[tuple[int, str, str]] = []
-    _walk(tree.tree_, features, 0, {}, found)
-    return sorted(found)
-
-
-def _walk(
-    tree: Any,
-    features: tuple[Feature, ...],
-    node: int,
-    ranges: dict[int, tuple[float | None, float | None]],
-    found: list[tuple[int, str, str]],
-) -> None:
-    left, right = int(tree.children_left[node]), int(tree.children_right[node])
-    if left == right:
-        parts = [features[f].rule(low, high) for f, (low, high) in ranges.items()]
-        words = " and ".join(part[0] for part in parts) or "everyone"
-        found.append((node, words, " and ".join(part[1] for part in parts) or "1 == 1"))
-        return
-    feature, cut = int(tree.feature[node]), float(tree.threshold[node])
-    low, high = ranges.get(feature, (None, None))
-    _walk(tree, features, left, {**ranges, feature: (low, cut)}, found)
-    _walk(tree, features, right, {**ranges, feature: (cut, high)}, found)
-
-
-def _bench(
-    trail: Trail, metric: Metric, target: Target, rows: FeatureRows, kept: IntArray, tree: Any
-) -> Bench:
-    """The rows that were kept back, with the leaves as groups that were fixed before them."""
-    rules = _rules(tree, rows.features)
-    leaf = np.searchsorted([node for node, *_ in rules], tree.apply(rows.matrix)).astype(np.int64)
-    conditions = tuple(Condition(words, formula) for _, words, formula in rules)
-    claim = Gap(metric=metric, across=Masks(conditions=conditions), target=target)
-    cells = steady_cells(_cells(trail, claim, rows, kept, leaf))
-    return assemble(claim, cells, lambda: _row_data(rows, kept, leaf))
-
-
-def _how(rows: FeatureRows, first: IntArray) -> str:
-    found, every = int(first.sum()), int(rows.count.sum())
+def _how(rows: RowTable, first: IntArray) -> str:
+    found, every = int(first.sum()), int(rows.counts.sum())
     said = f"Groups were found on {found:,} rows and tested on {every - found:,} others"
     return said + (f", drawn from {every + rows.left:,}" if rows.left else "")
 
 
-def _cells(trail: Trail, claim: Gap, rows: FeatureRows, kept: IntArray, leaf: IntArray) -> Cells:
+def _cells(trail: Trail, claim: Gap, rows: RowTable, kept: IntArray, leaf: IntArray) -> Cells:
     """The second part of the rows as cells, one for each leaf."""
     size = len(claim.dimensions())
     weighted = trail.roles.weight is not None
@@ -225,7 +207,7 @@ def _cells(trail: Trail, claim: Gap, rows: FeatureRows, kept: IntArray, leaf: In
     def total(values: FloatArray) -> FloatArray:
         return np.bincount(leaf, weights=kept * values, minlength=size).astype(np.float64)
 
-    w, x = rows.weight, rows.value
+    w, x = rows.weights, rows.value
     return Cells(
         metric=claim.metric,
         axes=tuple(Axis(dimension=d, levels=(False, True), asked=d) for d in claim.dimensions()),
@@ -250,8 +232,8 @@ def _cells(trail: Trail, claim: Gap, rows: FeatureRows, kept: IntArray, leaf: In
     )
 
 
-def _row_data(rows: FeatureRows, kept: IntArray, leaf: IntArray) -> bootstrap.RowData:
+def _row_data(rows: RowTable, kept: IntArray, leaf: IntArray) -> bootstrap.RowData:
     used = kept > 0
     return bootstrap.canonical_rows(
-        cell=leaf[used], value=rows.value[used], weight=rows.weight[used], count=kept[used]
+        cell=leaf[used], value=rows.value[used], weight=rows.weights[used], count=kept[used]
     )

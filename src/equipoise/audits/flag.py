@@ -1,24 +1,31 @@
 """`flag`: which groups differ, with control over how many flags are false."""
 
 from dataclasses import replace
-from typing import Any, TypedDict, Unpack, overload
+from typing import Literal, Unpack, overload
 
 from equipoise._rng import Rng, Seed, seed_of
 from equipoise._validate import known_keywords
-from equipoise.audits._groups.bench import set_up
-from equipoise.audits._groups.flags import flag_bench
-from equipoise.audits._groups.options import Control, FlagOptions, Population
-from equipoise.audits._groups.together import jointly
-from equipoise.audits._progress import Progress
-from equipoise.cells.tallied import Tallied
+from equipoise.audits._common import Progress, Roles, TrailLike, as_source
+from equipoise.audits._groups.flags import flag_groups
+from equipoise.audits._groups.problem import Control, FlagOptions, Population, jointly, set_up
+from equipoise.audits.methods import Bootstrap, Euclidean, Likelihood, Pivotal
+from equipoise.cells.tally import Tallied
 from equipoise.claims import Claim, Together, as_claim
 from equipoise.findings.flags import Flags
-from equipoise.findings.joint import Joint
+from equipoise.findings.joint_test import Joint
 from equipoise.findings.words import level_text
-from equipoise.trail import Trail
+
+FlagMethod = (
+    Literal["pivotal", "bootstrap", "bootstrap-unscaled"]
+    | Literal["likelihood", "likelihood-plugin", "euclidean"]
+    | Pivotal
+    | Bootstrap
+    | Likelihood
+    | Euclidean
+)
 
 
-class _Options(TypedDict, total=False):
+class _Options(Roles, total=False):
     """All options: none of them changes what kind of finding comes back."""
 
     above: float | None
@@ -27,7 +34,7 @@ class _Options(TypedDict, total=False):
     fdr: float
     control: Control
     population: Population
-    method: Any
+    method: FlagMethod | None
     min_rows: int | None
     resamples: int | None
     rng: Rng
@@ -35,16 +42,16 @@ class _Options(TypedDict, total=False):
 
 
 @overload
-def flag(trail: Trail | Tallied, claim: Claim, **options: Unpack[_Options]) -> Flags: ...
+def flag(trail: TrailLike | Tallied, claim: Claim, **options: Unpack[_Options]) -> Flags: ...
 @overload
-def flag(trail: Trail | Tallied, claim: Together, **options: Unpack[_Options]) -> Joint: ...
+def flag(trail: TrailLike | Tallied, claim: Together, **options: Unpack[_Options]) -> Joint: ...
 @overload
 def flag(
-    trail: Trail | Tallied, claim: Claim | Together, **options: Unpack[_Options]
+    trail: TrailLike | Tallied, claim: Claim | Together, **options: Unpack[_Options]
 ) -> Flags | Joint: ...
 @known_keywords
 def flag(
-    trail: Trail | Tallied,
+    trail: TrailLike | Tallied,
     claim: Claim | Together,
     *,
     above: float | None = None,
@@ -53,18 +60,20 @@ def flag(
     fdr: float = 0.10,
     control: Control = "bh",
     population: Population = "people like these",
-    method: Any = None,
+    method: FlagMethod | None = None,
     min_rows: int | None = None,
     resamples: int | None = None,
     rng: Rng = None,
     progress: Progress = None,
+    **roles: Unpack[Roles],
 ) -> Flags | Joint:
     """Flag the groups whose disparity lies above, below or outside a limit.
 
     Parameters
     ----------
     trail, claim
-        The audit trail, or its counts from `tally`, and the question.
+        The audit trail, or its counts from `tally`, and the question. A path or a table will do as
+        well, with what its columns mean as further keywords: ``label="hired"``, as in `read`.
     above, below, outside
         What to flag: disparities above a limit, below one, or outside a range. ``outside=(0, 0)``
         flags any difference. With none given, that is what is asked. For a ratio claim limits are
@@ -105,11 +114,12 @@ def flag(
         min_rows=min_rows,
         resamples=resamples,
     )
+    source = as_source(trail, roles)
     if not isinstance(claim, Together):
-        return flag_bench(set_up(trail, as_claim(claim)), options, seed_of(rng), progress)
+        return flag_groups(set_up(source, as_claim(claim)), options, seed_of(rng), progress)
 
     def part(each: Claim, error: float, seed: Seed) -> Flags:
-        return flag_bench(set_up(trail, each), replace(options, fdr=error), seed, progress)
+        return flag_groups(set_up(source, each), replace(options, fdr=error), seed, progress)
 
     promise = f"The stated rate of false flags, {level_text(fdr)}, covers all claims together"
     return jointly(claim, part, fdr, rng, promise)

@@ -1,28 +1,45 @@
 """`individual`: how much worse a model could do on comparable people."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Unpack
 
 import numpy as np
 
 from equipoise._rng import Rng, seed_of
 from equipoise._validate import fraction, known_keywords
-from equipoise.audits._fields import finite, independent, provenance_of, unit_of
-from equipoise.audits._individual.ask_model import Loss, asked_losses, loss_metric
-from equipoise.audits._individual.inquiry import (
+from equipoise.audits._common import (
+    Model,
+    Progress,
+    Roles,
+    TrailLike,
+    as_trail,
+    finite,
+    independent,
+    progress_bar,
+    provenance_of,
+    unit_of,
+)
+from equipoise.audits._individual.people import (
+    Loss,
+    People,
+    asked_losses,
+    find_people,
+    loss_metric,
+    with_unseen,
+)
+from equipoise.audits._individual.questions import (
+    FAIR_METRIC,
     Inquiry,
     loss_words,
     make_inquiry,
     terms_of,
     verdict_of,
 )
-from equipoise.audits._individual.moves import FAIR_METRIC
-from equipoise.audits._individual.people import People, find_people, with_unseen
-from equipoise.audits._progress import Progress, progress_bar
-from equipoise.audits.comparable import FairMetric
+from equipoise.audits.comparable import Cost, FairMetric, IndividualMethod
+from equipoise.claims.groups import AttributeLike
 from equipoise.findings.individual import AuditedCell, CostRobustness, Individual, MovedPeople
 from equipoise.methods import transport
 from equipoise.methods.transport import Method
-from equipoise.trail import Trail
 
 #: The outcome when cells have no loss of their own.
 ESTIMATED_LOSSES = "the losses themselves are estimated"
@@ -30,21 +47,22 @@ ESTIMATED_LOSSES = "the losses themselves are estimated"
 
 @known_keywords
 def individual(
-    trail: Trail,
+    trail: TrailLike,
     *,
-    vary: Any,
-    model: Any = None,
+    vary: str | Sequence[str],
+    model: Model | None = None,
     loss: Loss = "zero-one",
-    features: Any = None,
-    cost: Any = None,
+    features: Sequence[AttributeLike] | None = None,
+    cost: Cost = None,
     budget: float = 0.0,
     bounds: tuple[float, float] = (0.0, 1.0),
     level: float = 0.95,
     tolerance: float | None = None,
-    method: Any = "auto",
+    method: IndividualMethod = "auto",
     resamples: int = 2000,
     rng: Rng = None,
     progress: Progress = None,
+    **roles: Unpack[Roles],
 ) -> Individual:
     """How much worse the model could do on comparable people.
 
@@ -55,8 +73,8 @@ def individual(
     Parameters
     ----------
     trail
-        The audit trail, with a label of two or more values; without ``model`` also with a
-        prediction. It may have sampling weights and clusters.
+        The audit trail, or a path or table as in `certify`, with a label of two or more values;
+        without ``model`` also with a prediction. It may have sampling weights and clusters.
     vary
         The features in which comparable people may differ, such as ``["race", "sex"]``.
     model
@@ -103,19 +121,20 @@ def individual(
     ...     rng=7,
     ... )
     >>> str(found.verdict), found.method, found.observed_only
-    ('shown not', 'exact binomial', False)
+    ('exceeded', 'exact binomial', False)
     """
     fraction("level", level)
     terms = terms_of(cost, budget, bounds, tolerance, method, resamples)
     metric, seed = loss_metric(loss, model), seed_of(rng)
     with progress_bar(progress, 3, "individual") as tell:
-        people = find_people(trail, features, vary, metric)
+        source = as_trail(trail, roles)
+        people = find_people(source, features, vary, metric)
         if model is not None:
             people = with_unseen(people)
         tell(1)
         losses = people.losses
         if losses is None:
-            losses = asked_losses(trail, people, model, loss)
+            losses = asked_losses(source, people, model, loss)
         inquiry = make_inquiry(people, terms, seed.sequence.spawn(1)[0])
         problem = inquiry.problem(losses)
         tell(2)
@@ -182,7 +201,7 @@ def _finding(
 
 
 def _rows(
-    people: People, problem: transport.Problem, solution: transport.Solution, cost: Any
+    people: People, problem: transport.Problem, solution: transport.Solution, cost: object
 ) -> tuple[MovedPeople, ...]:
     plan = solution.plan.moves()
     # Free moves change only what is varied, so the rest need not be said again.
@@ -228,7 +247,7 @@ def _cells(
     )
 
 
-def _claim(inquiry: Inquiry, loss: str) -> dict[str, Any]:
+def _claim(inquiry: Inquiry, loss: str) -> dict[str, object]:
     cost = inquiry.terms.cost
     if isinstance(cost, FairMetric):
         cost = FAIR_METRIC

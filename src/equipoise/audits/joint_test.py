@@ -2,69 +2,243 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Literal, Unpack
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import chdtri, ndtri
 
 from equipoise._codec import to_plain
 from equipoise._rng import Rng, Seed, seed_of
 from equipoise._validate import fraction, known_keywords, known_name, modest, yes_or_no
-from equipoise.audits._fields import finite, independent, provenance_of
-from equipoise.audits._groups.bench import (
-    Bench,
+from equipoise.audits._common import (
+    Roles,
+    TrailLike,
+    as_source,
+    finite,
+    independent,
+)
+from equipoise.audits._groups.bounds import limits_of
+from equipoise.audits._groups.likelihood import (
+    WRONG,
+    ends_at,
+    joint_scores,
+    likelihood_bounds,
+    membership,
+    rows_of,
+)
+from equipoise.audits._groups.problem import (
+    Problem,
+    about,
+    answerable,
+    critical_scores,
+    exactness,
     group_fields,
     groups_only,
     notes_of,
     set_up,
-)
-from equipoise.audits._groups.bounds import limits_of
-from equipoise.audits._groups.joint import (
-    LIMIT,
-    Outcome,
-    intervals_of,
-    region_of,
-    run_test,
-    scores_of,
-)
-from equipoise.audits._groups.likelihood import WRONG
-from equipoise.audits._groups.scores import (
-    answerable,
-    critical_scores,
-    exactness,
     stepped_down,
 )
 from equipoise.audits.methods import Euclidean, Likelihood, Pivotal, as_method
-from equipoise.cells.tallied import Tallied
+from equipoise.cells.tally import Tallied
 from equipoise.claims import Claim, Ratio, as_claim
 from equipoise.errors import OptionError
 from equipoise.findings.joint_test import JointlyTested, JointTest
 from equipoise.findings.words import level_text
-from equipoise.methods.arrays import FloatArray, IntArray
 from equipoise.methods.hypotheses import Outside
 from equipoise.methods.inference.comparison import Status
 from equipoise.methods.inference.core import Core
+from equipoise.methods.numerics import FloatArray, IntArray
+from equipoise.methods.published import likelihood
 from equipoise.methods.targets import Constant
-from equipoise.trail import Trail
+
+# --- The mathematics behind `joint_test`: scores, statistic, calibration, region and intervals
+# ---
+
+#: Rows × groups that a joint test writes out at most.
+LIMIT = 200_000_000
+#: Numbers that a finding keeps of its joint region at most.
+_KEPT = 300_000
+#: Newton steps of one joint empirical likelihood, for counting the cost.
+_SOLVES = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """A joint test with its cut-off."""
+
+    ratio: likelihood.JointRatio
+    p: float
+    critical: float
+    calibration: str
+    draws: int
+    scores: likelihood.Scores
+
+
+def scores_of(
+    problem: Problem, method: Likelihood | Euclidean, used: IntArray
+) -> likelihood.Scores:
+    """What the rows say about each of the groups tested."""
+    rows, member = rows_of(problem), membership(problem)[used]
+    if rows.value.size * used.size > LIMIT:
+        raise OptionError("Too many rows times groups for a joint test; audit fewer groups.")
+    plugged = isinstance(method, Likelihood) and method.target == "plug-in"
+    return joint_scores(problem, rows, member, used, plugged)
+
+
+def run_test(
+    scores: likelihood.Scores,
+    method: Likelihood | Euclidean,
+    values: FloatArray,
+    *,
+    least: float,
+    level: float,
+    seed: np.random.SeedSequence,
+) -> Outcome:
+    """Test that the disparities have given values; ``least`` are the rows of the smallest group."""
+    auto = method.calibration == "auto"
+    if isinstance(method, Euclidean):
+        every = np.arange(values.size)
+        ratio = likelihood.euclidean_at(likelihood.moments_of(scores), values, every)
+    else:
+        ratio = likelihood.likelihood_at(scores, values, adjusted=auto)
+    made = _calibrated(scores, method, values, seed) if auto and least < likelihood.SMALL else None
+    # The rank, not the number of groups: men's gap to everybody settles women's.
+    limit = float(chdtri(max(ratio.rank, 1), 1 - level))
+    # a resample that lost or gained a dependence is compared with another limit
+    usable = made is not None and made.rank == ratio.rank and ratio.rank > 0
+    if made is None or not usable:
+        said = _uncalibrated(auto, least)
+        return Outcome(
+            ratio=ratio, p=ratio.p, critical=limit, calibration=said, draws=0, scores=scores
+        )
+    return Outcome(
+        ratio=ratio,
+        p=made.p(ratio.statistic),
+        critical=made.critical(level),
+        calibration=f"{made.draws.size} resamples of the rows around the estimates",
+        draws=int(made.draws.size),
+        scores=scores,
+    )
+
+
+def _uncalibrated(auto: bool, least: float) -> str:
+    if not auto:
+        return "none: the χ² limit as it is"
+    if least >= likelihood.SMALL:
+        return f"none needed: every group has {likelihood.SMALL:,} rows or more"
+    return "the adjusted likelihood alone: resampling would take too long"
+
+
+def _calibrated(
+    scores: likelihood.Scores,
+    method: Likelihood | Euclidean,
+    values: FloatArray,
+    seed: np.random.SeedSequence,
+) -> likelihood.Calibration | None:
+    full = isinstance(method, Likelihood)
+    if scores.disjoint and full and not scores.support:
+        groups = likelihood.own_segments(scores, scores.estimate)
+        small = float(groups.rows[groups.rows < likelihood.SMALL].sum())
+        draws = likelihood.affordable(small, 1, solves=1)
+        adjust = likelihood.adjustment(groups)
+        return likelihood.disjoint_draws(groups, adjust, draws=draws, seed=seed) if draws else None
+    draws = likelihood.affordable(scores.count.size, values.size, solves=_SOLVES if full else 1)
+    if draws == 0 or values.size == 0:
+        return None
+    g, count = _null_rows(scores, values)
+    if full:
+        return likelihood.ratio_draws(g, count, draws=draws, seed=seed, support=scores.support)
+    return likelihood.euclidean_draws(g, count, draws=draws, seed=seed)
+
+
+def _null_rows(scores: likelihood.Scores, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Scores with mean zero, and how often each is expected, to draw rows from."""
+    g = scores.at(values)
+    if scores.support:
+        # the rows are all there could be; their chances are the most likely ones under the null
+        return g, likelihood.null_weights(g, scores.count) * scores.count.sum()
+    kept = scores.count > 0
+    # away from the null more disparities are free; those that are tested stay the same
+    basis = likelihood.independent_columns(g[kept], scores.count[kept])
+    return scores.at(scores.estimate)[kept][:, basis], scores.count[kept]
+
+
+def region_of(
+    scores: likelihood.Scores, method: Likelihood | Euclidean, counted: bool
+) -> Mapping[str, object] | None:
+    """What a finding keeps to tell later which values lie in the region; None if too much.
+
+    Empirical likelihood needs the scores themselves, which are few where the metric is 0/1. Rows of
+    real-valued metrics are never kept: their region is the Euclidean one, from second moments.
+    """
+    if isinstance(method, Likelihood) and counted and 2 * scores.zero.size <= _KEPT:
+        return {
+            "kind": "likelihood",
+            "zero": scores.zero.tolist(),
+            "slope": scores.slope.tolist(),
+            "count": scores.count.tolist(),
+        }
+    if 3 * scores.zero.shape[1] ** 2 > _KEPT:
+        return None
+    found = likelihood.moments_of(scores)
+    return {
+        "kind": "euclidean",
+        "rows": found.rows,
+        "estimate": found.estimate.tolist(),
+        "zero": found.zero.tolist(),
+        "cross": found.cross.tolist(),
+        "slope": found.slope.tolist(),
+    }
+
+
+Ends = tuple[FloatArray, FloatArray]
+
+
+def intervals_of(
+    problem: Problem, method: Likelihood | Euclidean, tested: Outcome, used: IntArray, level: float
+) -> tuple[Ends, Ends]:
+    """Intervals of every group: by its family, and as the shadow of the joint region."""
+    none = (np.full(len(problem.collection), np.nan), np.full(len(problem.collection), np.nan))
+    own = likelihood_bounds(problem, method, level, "both")
+    if isinstance(method, Euclidean):
+        found = likelihood.euclidean_ends(likelihood.moments_of(tested.scores), tested.critical)
+        low, high = none[0].copy(), none[1].copy()
+        low[used], high[used] = found
+        return (own.lower, own.upper), (low, high)
+    cut = float(np.sqrt(tested.critical)) if np.isfinite(tested.critical) else 1e6
+    return (own.lower, own.upper), ends_at(problem, method, cut)
+
+
+# --- `joint_test`: whether every group's disparity could be zero at once ---
+
+
+JointMethod = (
+    Literal["pivotal", "likelihood", "likelihood-plugin", "euclidean"]
+    | Pivotal
+    | Likelihood
+    | Euclidean
+)
 
 
 @known_keywords
 def joint_test(
-    trail: Trail | Tallied,
+    trail: TrailLike | Tallied,
     claim: Claim,
     *,
     at: Mapping[str, float] | None = None,
     level: float = 0.95,
-    method: Any = None,
+    method: JointMethod | None = None,
     intervals: bool = True,
     rng: Rng = None,
+    **roles: Unpack[Roles],
 ) -> JointTest:
     """Test whether every group's disparity is zero, all groups together.
 
     Parameters
     ----------
     trail, claim
-        The audit trail and the question.
+        The audit trail, its counts, or a path or table as in `certify`; and the question.
     at
         Disparities to test instead of zero, by the group's label; groups left out are free.
     level
@@ -86,8 +260,8 @@ def joint_test(
     >>> import equipoise as eq
     >>> claim = eq.gap(eq.false_positive_rate, across=eq.intersections("sex", "age"))
     >>> found = eq.joint_test(eq.datasets.compas(), claim, rng=7)
-    >>> found.verdict, found.tested
-    ('disparity shown', 11)
+    >>> str(found.verdict), found.tested
+    ('exceeded', 11)
     >>> published = eq.joint_test(eq.datasets.compas(), claim, method="likelihood", rng=7)
     >>> published.degrees, published.published_verdict
     (5, 'Model unfairness certified')
@@ -97,32 +271,33 @@ def joint_test(
     asked = as_claim(claim)
     kinds = (Pivotal, Likelihood, Euclidean)
     chosen = as_method(Pivotal() if method is None else method, kinds, "joint_test")
-    bench = set_up(trail, asked)
+    problem = set_up(as_source(trail, roles), asked)
     if isinstance(chosen, Pivotal):
-        return _by_scores(bench, chosen, at, level, intervals, seed_of(rng))
+        return _by_scores(problem, chosen, at, level, intervals, seed_of(rng))
     if isinstance(asked, Ratio):
         raise OptionError(
             "This joint test is for gaps; a ratio of one is a gap of zero, so pass gap(…)."
         )
-    groups_only(bench.collection, "joint_test")
-    used, values = _asked(bench, at)
-    if used.size * bench.cells.rows.size > LIMIT:
+    groups_only(problem.collection, "joint_test")
+    assert isinstance(chosen, Likelihood | Euclidean)
+    used, values = _asked(problem, at)
+    if used.size * problem.cells.rows.size > LIMIT:
         raise OptionError(f"A joint test of {used.size:,} groups is too large.")
     seed = seed_of(rng)
     tested = run_test(
-        scores_of(bench, chosen, used),
+        scores_of(problem, chosen, used),
         chosen,
         values,
-        least=float(bench.estimates.rows[used].min(initial=np.inf)),
+        least=float(problem.estimates.rows[used].min(initial=np.inf)),
         level=level,
         seed=seed.sequence,
     )
     number = seed.number if tested.draws else None
-    return _finding(bench, chosen, level, used, values, tested, intervals, number)
+    return _finding(problem, chosen, level, used, values, tested, intervals, number)
 
 
 def _by_scores(
-    bench: Bench,
+    problem: Problem,
     method: Pivotal,
     at: Mapping[str, float] | None,
     level: float,
@@ -130,41 +305,26 @@ def _by_scores(
     seed: Seed,
 ) -> JointTest:
     """Whether the largest of all groups' scores could be chance."""
-    core, _, score = answerable(bench.core, level, "both", method.draws, seed, False)
-    used, values = _asked(bench, at, core)
+    core, _, score = answerable(problem.core, level, "both", method.resamples, seed, False)
+    used, values = _asked(problem, at, core)
     tested = dataclasses.replace(core, status=_only(core.status, used))
     up, down = (np.full(core.status.shape, np.nan) for _ in range(2))
     if used.size:
         up[used], down[used] = tested.pivot.tails(values, used)
     p = np.minimum(2 * np.fmin(up, down), 1.0)
-    adjusted = stepped_down(tested, p, Outside(low=0.0, high=0.0), method.draws, seed)
-    critical = critical_scores(tested, level, "both", method.draws, seed, False)
+    adjusted = stepped_down(tested, p, Outside(low=0.0, high=0.0), method.resamples, seed)
+    critical = critical_scores(tested, level, "both", method.resamples, seed, False)
     p_joint = float(np.nanmin(adjusted, initial=1.0)) if used.size else 1.0
-    ends: Any = [[None, None]] * len(bench.collection)
+    ends = np.full((4, len(problem.collection)), np.nan)
     if intervals and used.size:
-        ends = np.stack(tested.bounds(critical.value, limits_of(bench)), axis=1).tolist()
-    chosen, notes = set(used.tolist()), notes_of(core, score, bench.claim.metric, bench.noun)
-    labels = bench.collection.labels()
+        ends[:2] = tested.bounds(critical.value, limits_of(problem))
+    labels = problem.collection.labels()
     smallest = float(np.nanmin(p, initial=1.0)) if used.size else 1.0
     return JointTest(
-        claim=bench.claim.quoted(),
-        question=bench.claim.words,
+        **about(problem, seed.number),
         guarantee=_promise(level, at is not None),
-        assumptions=(*bench.assumptions, f"error rate {exactness(bench, many=True)}"),
-        provenance=provenance_of(bench.cells, seed.number),
-        rows=tuple(
-            JointlyTested(
-                **fields,
-                lower=None if ends[i][0] is None else finite(ends[i][0]),
-                upper=None if ends[i][1] is None else finite(ends[i][1]),
-                region_lower=None,
-                region_upper=None,
-                note="" if i in chosen else notes[i] or "not part of the test",
-            )
-            for i, fields in enumerate(group_fields(bench))
-        ),
-        metric=bench.claim.metric.words,
-        against=bench.claim.target.words,
+        assumptions=(*problem.assumptions, f"error rate {exactness(problem, many=True)}"),
+        rows=_rows(problem, used, notes_of(core, score, problem.claim.metric, problem.noun), ends),
         level=level,
         statistic=float(-ndtri(max(smallest, 1e-300) / 2)),
         degrees=int(used.size),
@@ -188,18 +348,18 @@ def _only(status: IntArray, used: IntArray) -> IntArray:
 
 
 def _asked(
-    bench: Bench, at: Mapping[str, float] | None, core: Core | None = None
+    problem: Problem, at: Mapping[str, float] | None, core: Core | None = None
 ) -> tuple[IntArray, FloatArray]:
     """Groups that are tested, and the disparities they are tested for."""
     # one row says nothing about spread, however many groups of one row there are
     bad = (Status.EMPTY, Status.SINGLE, Status.NO_TARGET, Status.IDENTICAL)
     if core is None:
-        able = np.flatnonzero(~np.isin(bench.estimates.status, bad)).astype(np.int64)
+        able = np.flatnonzero(~np.isin(problem.estimates.status, bad)).astype(np.int64)
     else:
         able = core.answered
     if at is None:
-        return able, np.full(able.size, float(bench.relative))
-    labels = bench.collection.labels()
+        return able, np.full(able.size, float(problem.relative))
+    labels = problem.collection.labels()
     place = {labels[i]: int(i) for i in able}
     if not isinstance(at, Mapping):
         raise OptionError(f"at= takes a value for each group by its name; got {at!r}.")
@@ -212,7 +372,7 @@ def _asked(
 
 
 def _finding(
-    bench: Bench,
+    problem: Problem,
     method: Likelihood | Euclidean,
     level: float,
     used: IntArray,
@@ -221,21 +381,21 @@ def _finding(
     intervals: bool,
     seed: int | None,
 ) -> JointTest:
-    labels, found = bench.collection.labels(), tested.ratio
+    labels, found = problem.collection.labels(), tested.ratio
+    ends = np.full((4, len(labels)), np.nan)
+    if intervals and used.size:
+        own, shadow = intervals_of(problem, method, tested, used, level)
+        ends[:, used] = np.stack([*own, *shadow])[:, used]
     return JointTest(
-        claim=bench.claim.quoted(),
-        question=bench.claim.words,
-        guarantee=_guarantee(bench, method, level, bool(values.any())),
+        **about(problem, seed),
+        guarantee=_guarantee(problem, method, level, bool(values.any())),
         assumptions=(
             independent(),
             "the collection of groups was fixed before looking at the outcomes",
             "large-sample approximation of the likelihood ratio by "
             + ("resampling" if tested.draws else "χ²"),
         ),
-        provenance=provenance_of(bench.cells, seed),
-        rows=_rows(bench, method, level, used, tested, intervals),
-        metric=bench.claim.metric.words,
-        against=bench.claim.target.words,
+        rows=_rows(problem, used, notes_of(problem.core, 0.0, problem.claim.metric), ends),
         level=level,
         statistic=float(min(found.statistic, 1e300)),
         degrees=found.rank,
@@ -247,39 +407,26 @@ def _finding(
         critical=float(min(tested.critical, 1e300)),
         calibration=tested.calibration,
         family=method.family,
-        region=region_of(tested.scores, method, bench.moments.binary),
+        region=region_of(tested.scores, method, problem.moments.binary),
     )
 
 
 def _rows(
-    bench: Bench,
-    method: Likelihood | Euclidean,
-    level: float,
-    used: IntArray,
-    tested: Outcome,
-    intervals: bool,
+    problem: Problem, used: IntArray, notes: list[str], ends: FloatArray
 ) -> tuple[JointlyTested, ...]:
+    """The groups with both intervals of each; NaN where there is none."""
     chosen = set(used.tolist())
-    none = [[None] * 4 for _ in range(len(bench.collection))]
-    ends: Any = none
-    if intervals and used.size:
-        own, shadow = intervals_of(bench, method, tested, used, level)
-        ends = np.stack([*own, *shadow], axis=1).tolist()
-    made, notes = [], notes_of(bench.core, 0.0, bench.claim.metric)
-    for i, fields in enumerate(group_fields(bench)):
-        four = [None if x is None else finite(x) for x in (ends[i] if i in chosen else none[i])]
-        note = "" if i in chosen else notes[i] or "not part of the test"
-        made.append(
-            JointlyTested(
-                **fields,
-                lower=four[0],
-                upper=four[1],
-                region_lower=four[2],
-                region_upper=four[3],
-                note=note,
-            )
+    return tuple(
+        JointlyTested(
+            **fields,
+            lower=finite(ends[0, i]),
+            upper=finite(ends[1, i]),
+            region_lower=finite(ends[2, i]),
+            region_upper=finite(ends[3, i]),
+            note="" if i in chosen else notes[i] or "not part of the test",
         )
-    return tuple(made)
+        for i, fields in enumerate(group_fields(problem))
+    )
 
 
 def _promise(level: float, moved: bool) -> str:
@@ -287,9 +434,9 @@ def _promise(level: float, moved: bool) -> str:
     return f"If {null}, the test says otherwise with chance at most {level_text(1 - level)}"
 
 
-def _guarantee(bench: Bench, method: Likelihood | Euclidean, level: float, moved: bool) -> str:
+def _guarantee(problem: Problem, method: Likelihood | Euclidean, level: float, moved: bool) -> str:
     null = "the disparities are those tested" if moved else "every disparity is zero"
     said = f"If {null}, the test says otherwise with chance {level_text(1 - level)}"
-    known = isinstance(bench.target, Constant)
+    known = isinstance(problem.target, Constant)
     plugged = isinstance(method, Likelihood) and method.target == "plug-in" and not known
     return f"{said}; {WRONG}, and this does not hold" if plugged else said

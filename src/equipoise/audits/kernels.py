@@ -1,11 +1,11 @@
 """Classes of tilts as values: smooth in some covariates (kernels), or monotone in one."""
 
 import numbers
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from equipoise._codec import Written, kind, to_plain
+from equipoise._codec import Written, from_plain, kind, to_plain
 from equipoise._validate import (
     LARGEST,
     columns_named,
@@ -16,7 +16,10 @@ from equipoise._validate import (
 )
 from equipoise.errors import ClaimError, OptionError
 
-Bandwidth = float | tuple[float, ...] | None
+if TYPE_CHECKING:
+    from equipoise.findings.shift_space import KernelFunction
+
+Bandwidth = float | Sequence[float] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,10 +44,9 @@ class TiltKernel:
         """The kernels that are multiplied."""
         return (self,)
 
-    def to_plan(self) -> dict[str, Any]:
+    def to_plan(self) -> object:
         """Plain form; a function of your own is named, not written out."""
-        plain: dict[str, Any] = to_plain(self, other=lambda value: f"a {type(value).__name__}")
-        return plain
+        return to_plain(self, other=lambda value: f"a {type(value).__name__}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +89,7 @@ class LaplaceKernel(_Smooth):
 class OtherKernel(TiltKernel):
     """A pairwise kernel of scikit-learn by name, or a function of two matrices."""
 
-    function: str | Callable[..., Any]
+    function: "str | KernelFunction"
     """The name or the function."""
     options: Mapping[str, Any] | None = None
     """Options of a kernel given by name."""
@@ -116,7 +118,7 @@ class ProductKernel(TiltKernel):
 
 
 @known_keywords
-def gaussian(*columns: str, bandwidth: Any = None) -> GaussianKernel:
+def gaussian(*columns: str, bandwidth: Bandwidth = None) -> GaussianKernel:
     """Smooth tilts over covariates; categories among them are told apart entirely.
 
     ``bandwidth`` is the distance over which a tilt may change: one number, one for each covariate,
@@ -129,7 +131,7 @@ def gaussian(*columns: str, bandwidth: Any = None) -> GaussianKernel:
 
 
 @known_keywords
-def laplace(*columns: str, bandwidth: Any = None) -> LaplaceKernel:
+def laplace(*columns: str, bandwidth: Bandwidth = None) -> LaplaceKernel:
     """Rougher tilts than `gaussian` of the same bandwidth.
 
     >>> (laplace("age", bandwidth=5) * gaussian("priors")).columns
@@ -139,7 +141,7 @@ def laplace(*columns: str, bandwidth: Any = None) -> LaplaceKernel:
 
 
 @known_keywords
-def kernel(function: str | Callable[..., Any], *columns: str, **options: Any) -> OtherKernel:
+def kernel(function: "str | KernelFunction", *columns: str, **options: object) -> OtherKernel:
     """Any kernel: a pairwise kernel of scikit-learn by name, or a function of two matrices.
 
     A function takes two matrices with the covariates as columns and returns the matrix of its
@@ -182,10 +184,8 @@ def monotone(column: str, *, grid: int | None = 50) -> MonotoneTilts:
     return MonotoneTilts(column=column, grid=grid)
 
 
-def as_tilts(value: Any) -> TiltKernel | MonotoneTilts:
+def as_tilts(value: object) -> TiltKernel | MonotoneTilts:
     """A class of tilts given as a value, as plain data, or as covariate names (Gaussian)."""
-    from equipoise._codec import from_plain
-
     if isinstance(value, Mapping):
         value = from_plain(value)
     if isinstance(value, str):
@@ -209,7 +209,7 @@ def bandwidths_of(factor: TiltKernel) -> dict[str, float]:
     return {name: float(each) for name, each in zip(factor.columns, every, strict=True)}
 
 
-def _check_bandwidth(value: Any) -> None:
+def _check_bandwidth(value: float) -> None:
     good = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if good and value > LARGEST:
         raise OptionError(

@@ -4,12 +4,21 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from equipoise._codec import from_plain, kind
-from equipoise._validate import known_name, listing, real, whole, yes_or_no
+from equipoise._validate import (
+    known_name,
+    listing,
+    real,
+    whole,
+    yes_or_no,
+)
 from equipoise.errors import OptionError
 from equipoise.methods.published import bootstrap
+
+if TYPE_CHECKING:
+    pass
 
 Engine = Literal["auto", "exact", "moments"]
 Family = Literal["sidak", "bonferroni", "pointwise"]
@@ -67,16 +76,16 @@ class Pivotal:
     worth. All groups' scores are drawn together for the one critical value or adjustment they
     share.
 
-    >>> Pivotal().draws is None
+    >>> Pivotal().resamples is None
     True
     """
 
-    draws: int | None = None
+    resamples: int | None = None
     """Draws of all groups' scores; None is 10,000, fewer for very large collections."""
 
     def __post_init__(self) -> None:
-        if self.draws is not None:
-            whole("draws", self.draws, least=20)
+        if self.resamples is not None:
+            whole("resamples", self.resamples, least=20)
 
 
 @kind("bootstrap")
@@ -99,16 +108,16 @@ class Certificates:
     The scores of the bounds, stepped down: certified groups are dropped and the rest looked at
     again, at the same error rate.
 
-    >>> Certificates().draws is None
+    >>> Certificates().resamples is None
     True
     """
 
-    draws: int | None = None
+    resamples: int | None = None
     """Draws of all groups' scores; None is 10,000, fewer for very large collections."""
 
     def __post_init__(self) -> None:
-        if self.draws is not None:
-            whole("draws", self.draws, least=20)
+        if self.resamples is not None:
+            whole("resamples", self.resamples, least=20)
 
 
 @kind("certificate_bootstrap")
@@ -221,6 +230,7 @@ Method = (
     | AllRanges
 )
 
+M = TypeVar("M")
 NAMES: Mapping[str, Method] = {
     "pivotal": Pivotal(),
     "certificates": Certificates(),
@@ -236,7 +246,7 @@ NAMES: Mapping[str, Method] = {
 }
 
 
-def as_method(value: Any, allowed: tuple[type, ...], verb: str) -> Any:
+def as_method(value: object, allowed: tuple[type[Method], ...], verb: str) -> Method:
     """A method given as a value, by name or as plain data, if the verb can use it."""
     if isinstance(value, Mapping):
         value = from_plain(value)
@@ -249,19 +259,19 @@ def as_method(value: Any, allowed: tuple[type, ...], verb: str) -> Any:
     return value
 
 
-def with_resamples(method: Any, resamples: int | None) -> Any:
-    """The method with another number of resamples or draws, where it makes any.
+def with_resamples(method: M, resamples: int | None) -> M:
+    """The method with another number of resamples, where it makes any.
 
-    >>> with_resamples(Pivotal(), 200).draws
+    >>> with_resamples(Pivotal(), 200).resamples
     200
     """
     if resamples is None:
         return method
-    known = {field.name for field in dataclasses.fields(method)}
-    names = [name for name in ("resamples", "draws") if name in known]
-    if not names:
+    changed: Any = method
+    if "resamples" not in {field.name for field in dataclasses.fields(changed)}:
         raise OptionError(
             f"resamples= has no meaning here: {type(method).__name__} does not resample. Leave it "
             "out."
         )
-    return dataclasses.replace(method, **{names[0]: resamples})
+    made: M = dataclasses.replace(changed, resamples=resamples)
+    return made

@@ -1,46 +1,62 @@
 """`select_fair`: the model that errs least among those that treat comparable people alike."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Unpack
 
 from equipoise._rng import Rng, seed_of
 from equipoise._validate import fraction, known_keywords, known_name, real
-from equipoise.audits._fields import independent, provenance_of, unit_of
-from equipoise.audits._individual.ask_model import Loss, asked_losses, loss_metric
-from equipoise.audits._individual.inquiry import (
+from equipoise.audits._common import (
+    Model,
+    Progress,
+    Roles,
+    TrailLike,
+    as_trail,
+    independent,
+    progress_bar,
+    provenance_of,
+    unit_of,
+)
+from equipoise.audits._individual.people import (
+    Loss,
+    asked_losses,
+    find_people,
+    loss_metric,
+    with_unseen,
+)
+from equipoise.audits._individual.questions import (
     Inquiry,
     loss_words,
     make_inquiry,
     terms_of,
     verdict_of,
 )
-from equipoise.audits._individual.people import find_people, with_unseen
-from equipoise.audits._progress import Progress, progress_bar
+from equipoise.audits.comparable import Cost, IndividualMethod
+from equipoise.claims.groups import AttributeLike
 from equipoise.errors import OptionError
-from equipoise.findings.fair_choice import AuditedModel, Bound, FairChoice
+from equipoise.findings.individual import AuditedModel, Bound, FairChoice
 from equipoise.methods import transport
-from equipoise.trail import Trail
 
 
 @known_keywords
 def select_fair(
-    trail: Trail,
-    models: Mapping[str, Any],
+    trail: TrailLike,
+    models: Mapping[str, Model],
     *,
-    vary: Any,
+    vary: str | Sequence[str],
     tolerance: float,
-    bound: Bound = "lower",
+    side: Bound = "lower",
     loss: Loss = "zero-one",
-    features: Any = None,
-    cost: Any = None,
+    features: Sequence[AttributeLike] | None = None,
+    cost: Cost = None,
     budget: float = 0.0,
     bounds: tuple[float, float] = (0.0, 1.0),
     level: float = 0.95,
-    method: Any = "auto",
+    method: IndividualMethod = "auto",
     resamples: int = 2000,
     rng: Rng = None,
     progress: Progress = None,
+    **roles: Unpack[Roles],
 ) -> FairChoice:
     """The model with the lowest error among those that meet a tolerance on the audit value.
 
@@ -55,7 +71,7 @@ def select_fair(
         The features in which comparable people may differ, such as ``["race", "sex"]``.
     tolerance
         The audit value that is tolerated.
-    bound
+    side
         ``"lower"``: models that are not shown to exceed the tolerance may be chosen, each tested on
         its own. ``"upper"``: only models shown to keep to it, with confidence for all at once.
     loss, features, cost, budget, bounds, method, resamples
@@ -83,27 +99,27 @@ def select_fair(
     >>> found.chosen
     'priors'
     """
-    trail, models = _in_order(trail, models)
+    source = as_trail(trail, roles)
     fraction("level", level)
     terms = terms_of(cost, budget, bounds, tolerance, method, resamples)
     real("tolerance", tolerance)
-    known_name("bound", bound, ("lower", "upper"))
+    known_name("side", side, ("lower", "upper"))
     named, seed = _models(models), seed_of(rng)
     for model in named.values():
         loss_metric(loss, model)
-    every = with_unseen(find_people(trail, features, vary, None))
+    every = with_unseen(find_people(source, features, vary, None))
     audited: list[_Audited] = []
     streams = seed.sequence.spawn(len(named))
     inquiry = make_inquiry(every, terms, seed.sequence.spawn(1)[0])
     people = inquiry.people
     with progress_bar(progress, len(named), "select_fair") as tell:
         for (name, model), stream in zip(named.items(), streams, strict=True):
-            losses = asked_losses(trail, people, model, loss)
+            losses = asked_losses(source, people, model, loss)
             found = inquiry.infer(inquiry.problem(losses), stream)
             error = float(people.sample.share @ losses)
             audited.append(_Audited(name=name, error=error, found=found))
             tell(len(audited))
-    return _finding(inquiry, audited, bound, level, loss_words(loss, None), seed.number)
+    return _finding(inquiry, audited, side, level, loss_words(loss, None), seed.number)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,12 +131,7 @@ class _Audited:
     found: transport.Inference
 
 
-def _in_order(trail: Any, models: Any) -> tuple[Any, Any]:
-    """Trail and models, in either order: the models came first once."""
-    return (models, trail) if isinstance(trail, Mapping) else (trail, models)
-
-
-def _models(models: Any) -> dict[str, Any]:
+def _models(models: object) -> dict[str, object]:
     if not isinstance(models, Mapping) or not models:
         raise OptionError(
             "models takes a name and a fitted model for each, such as {'plain': estimator}; got "
@@ -203,7 +214,7 @@ def _row(
     )
 
 
-def _claim(inquiry: Inquiry, models: list[str], loss: str, bound: Bound) -> dict[str, Any]:
+def _claim(inquiry: Inquiry, models: list[str], loss: str, bound: Bound) -> dict[str, object]:
     return {
         "kind": "fair choice",
         "models": models,

@@ -1,27 +1,246 @@
 """`shift`: bounds on a metric under every tilt of the covariates, smooth up to a bandwidth."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict, Unpack, overload
+from dataclasses import dataclass
+from typing import Literal, Unpack, overload
 
 import numpy as np
 
 from equipoise._rng import Rng, Seed, seed_of
-from equipoise._validate import known_keywords
-from equipoise.audits._progress import Progress, progress_bar
-from equipoise.audits._shift.finding import finding_of
+from equipoise._validate import fraction, known_keywords, known_name, real, whole
+from equipoise.audits._common import (
+    Progress,
+    Roles,
+    TrailLike,
+    as_trail,
+    independent,
+    possible_range,
+    progress_bar,
+    provenance_of,
+)
 from equipoise.audits._shift.monotone import shift_monotone
-from equipoise.audits._shift.options import Engine, ShiftOptions
-from equipoise.audits._shift.rows import ShiftRows, pull_shift_rows
-from equipoise.audits._shift.span import Span, make_span
+from equipoise.audits._shift.rows import ShiftRows, Span, describe_point, make_span, pull_shift_rows
 from equipoise.audits.kernels import MonotoneTilts, TiltKernel, as_tilts
 from equipoise.claims import Claim, as_claim
 from equipoise.claims.claim import Gap
 from equipoise.errors import ClaimError, OptionError
-from equipoise.findings.limits import Side
+from equipoise.findings import Provenance
 from equipoise.findings.monotone import MonotoneShift
 from equipoise.findings.shift import Shift
+from equipoise.findings.shift_space import NON_NEGATIVE, ShiftBasis, ShiftSpace, Tilted
+from equipoise.findings.words import Side, level_text
 from equipoise.methods import tilts
-from equipoise.trail import Trail
+
+# --- What a caller of `shift` asks for, checked before any row is read ---
+
+Engine = Literal["auto", "exact", "moments"]
+
+
+ShiftMethod = Literal["rescaled", "unscaled", "signed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShiftOptions:
+    """Everything about a tilt audit but the data, the claim and the kernel."""
+
+    level: float
+    side: Side
+    method: ShiftMethod
+    engine: str
+    resamples: int
+    floor: float
+    residual: float
+    max_rank: int
+    sample: int | None
+
+    def __post_init__(self) -> None:
+        fraction("level", self.level)
+        known_name("side", self.side, ("lower", "upper", "both"))
+        known_name("shift method", self.method, [str(each) for each in tilts.Method])
+        known_name("engine", self.engine, ("auto", "exact", "moments"))
+        whole("resamples", self.resamples, least=20)
+        whole("max_rank", self.max_rank)
+        if self.sample is not None:
+            whole("sample", self.sample, least=2)
+        if not 0 < real("floor", self.floor) <= 1:
+            raise OptionError(f"floor must lie in (0, 1]; got {self.floor!r}.")
+        if not 0 <= real("residual", self.residual) < 1:
+            raise OptionError(f"residual must lie in [0, 1); got {self.residual!r}.")
+
+
+# --- From a bootstrapped tilt process to a finding: bounds, the tilts shown, and what to keep ---
+
+#: Tilts shown without being asked about.
+SHOWN = 24
+
+
+def finding_of(
+    claim: Gap,
+    rows: ShiftRows,
+    span: Span,
+    options: ShiftOptions,
+    seed: Seed,
+    sample: tilts.TiltSample,
+    found: tilts.TiltAudit,
+) -> Shift:
+    """The finding of an audited tilt process."""
+    reason = _reason(rows)
+    critical = tilts.critical_value(found.draws, options.level, options.side)
+    draft = Shift(
+        claim=claim.quoted(),
+        question=f"{claim.words}, under tilts of {', '.join(c.name for c in rows.covariates)}",
+        guarantee=_guarantee(options, reason),
+        assumptions=_assumptions(found.engine, span, rows.n),
+        provenance=_provenance(rows, seed),
+        rows=(),
+        n=rows.n,
+        metric=claim.metric.words,
+        against=claim.target.words,
+        share=rows.cells.zero_one,
+        target=rows.target,
+        mean=rows.mean,
+        spread=_spread(claim, rows),
+        level=options.level,
+        side=options.side,
+        limits=possible_range(claim),
+        method=options.method,
+        floor=found.floor,
+        engine=found.engine,
+        resamples=options.resamples,
+        critical=None if reason else critical,
+        rank=span.factor.rank,
+        residual=span.factor.residual,
+        kernel=span.parts,
+        covariates=rows.covariates,
+        reach=(found.reach[0] + rows.mean, found.reach[1] + rows.mean),
+        sampled=rows.sampled,
+        reason=reason,
+        draws=tuple((float(low), float(high)) for low, high in found.draws),
+        basis=_basis(rows, span, found.moments),
+        space=_space(rows, span, sample),
+    )
+    return dataclasses.replace(draft, rows=_shown(draft, rows, span))
+
+
+def _spread(claim: Gap, rows: ShiftRows) -> float:
+    """By how much the metric can differ between people: its range, or four standard deviations."""
+    if claim.metric.low is not None and claim.metric.high is not None:
+        return claim.metric.high - claim.metric.low
+    return 4 * float(np.sqrt(rows.counts @ (rows.values - rows.mean) ** 2 / rows.n))
+
+
+def _reason(rows: ShiftRows) -> str:
+    if rows.n == 1:
+        return "not enough data: n = 1"
+    if np.ptp(rows.values) == 0:
+        return "the metric is the same on every row, and resampling cannot show its error"
+    if rows.clusters is not None and rows.clusters.max() == 0:
+        return "not enough data: one cluster"
+    return ""
+
+
+def _basis(rows: ShiftRows, span: Span, moments: tilts.TiltMoments) -> ShiftBasis:
+    once = moments.second
+    if np.any(rows.weights != 1):
+        share = rows.counts * rows.weights / rows.n
+        once = span.factor.features.T @ (span.factor.features * share[:, None])
+    return ShiftBasis(
+        pivots=rows.points[span.factor.pivots],
+        corner=span.factor.corner,
+        mean=moments.mean,
+        cross=moments.cross,
+        second=moments.second,
+        centred=moments.centred,
+        once=once,
+    )
+
+
+def _space(rows: ShiftRows, span: Span, sample: tilts.TiltSample) -> ShiftSpace:
+    return ShiftSpace(
+        kernel=span.kernel,
+        points=rows.points,
+        features=span.factor.features,
+        left=span.factor.left,
+        weights=rows.weights,
+        counts=rows.counts,
+        values=sample.values,
+        influence=sample.influence,
+        paired=sample.paired,
+        apart=sample.apart,
+        clusters=sample.clusters,
+    )
+
+
+def _shown(draft: Shift, rows: ShiftRows, span: Span) -> tuple[Tilted, ...]:
+    """The first kernel sections as tilts: toward people like one of the rows."""
+    if len(span.constant) == len(rows.covariates):
+        row = draft.tilted(span.factor.corner[0], "everyone")
+        note = "every covariate is constant, so there is no other tilt"
+        return (dataclasses.replace(row, note=row.note or note),)
+    corner = span.factor.corner[:SHOWN]
+    if not all(part.form in NON_NEGATIVE for part in span.parts):
+        corner = corner[(span.factor.features @ corner.T).min(axis=0) >= 0]
+    points = rows.points[span.factor.pivots[:SHOWN]]
+    order = np.lexsort(points.T[::-1])
+    made = []
+    for i in order[order < len(corner)]:
+        where = describe_point(rows.covariates, points[i])
+        made.append(draft.tilted(corner[i], _words(where), where))
+    return tuple(made)
+
+
+def _words(where: Mapping[str, object]) -> str:
+    return ", ".join(
+        value
+        if isinstance(value, str)
+        else f"{name} missing"
+        if value is None
+        else f"{name} {value:.4g}"
+        if isinstance(value, float)
+        else f"{name} {value}"
+        for name, value in where.items()
+    )
+
+
+def _provenance(rows: ShiftRows, seed: Seed) -> Provenance:
+    plain = provenance_of(rows.cells, seed.number)
+    return dataclasses.replace(
+        plain,
+        counted=plain.counted - sum(rows.lost.values()),
+        excluded={**plain.excluded, **rows.lost},
+        cells=len(rows.values),
+        fingerprint=rows.fingerprint(),
+    )
+
+
+def _guarantee(options: ShiftOptions, reason: str) -> str:
+    if reason:
+        return f"None: {reason}"
+    kept = "" if options.side == "both" else f"{options.side} "
+    tilted = "tilts" if options.method == "signed" else "non-negative tilts"
+    return (
+        f"With {level_text(options.level)} confidence all {kept}bounds hold at once, for all "
+        f"{tilted} in the space of the kernel"
+    )
+
+
+#: Rows from which simulated bounds were wrong about as often as stated, for tilts of any width.
+_ENOUGH = 400
+
+
+def _assumptions(engine: str, span: Span, n: int) -> tuple[str, ...]:
+    few = "" if n >= _ENOUGH else f"; {n:,} rows are few for it, and up to twice the error was seen"
+    constant = (f"constant covariates: {', '.join(span.constant)}",) if span.constant else ()
+    return (
+        independent("clusters" if engine == "clusters" else "rows"),
+        f"large-sample approximation by the bootstrap{few}",
+        "the metric depends on the covariates in the tilted population as in the audited one",
+        *constant,
+    )
+
+
+# --- `shift`: bounds on a metric under every tilt of the covariates, smooth up to a bandwidth ---
 
 #: Rows × resamples up to which rows are resampled one by one.
 EXACT_LIMIT = 50_000_000
@@ -31,7 +250,7 @@ EXACT_LIMIT = 50_000_000
 #: decide the critical value of all; more widens tilts toward a few people at the edge.
 FLOOR = 0.02
 #: What a caller who asks about monotone tilts leaves as it is.
-_KERNEL_DEFAULTS: dict[str, Any] = {
+_KERNEL_DEFAULTS: dict[str, object] = {
     "method": "rescaled",
     "engine": "auto",
     "floor": FLOOR,
@@ -41,12 +260,12 @@ _KERNEL_DEFAULTS: dict[str, Any] = {
 }
 
 
-class _Options(TypedDict, total=False):
+class _Options(Roles, total=False):
     """Options whose values do not change what kind of finding comes back."""
 
     level: float
     side: Side
-    method: str
+    method: ShiftMethod
     engine: Engine
     resamples: int
     floor: float
@@ -59,11 +278,11 @@ class _Options(TypedDict, total=False):
 
 @overload
 def shift(
-    trail: Trail, claim: Claim, *, over: MonotoneTilts, **options: Unpack[_Options]
+    trail: TrailLike, claim: Claim, *, over: MonotoneTilts, **options: Unpack[_Options]
 ) -> MonotoneShift: ...
 @overload
 def shift(
-    trail: Trail,
+    trail: TrailLike,
     claim: Claim,
     *,
     over: TiltKernel | str | Sequence[str],
@@ -71,17 +290,17 @@ def shift(
 ) -> Shift: ...
 @overload
 def shift(
-    trail: Trail, claim: Claim, *, over: Mapping[str, Any], **options: Unpack[_Options]
+    trail: TrailLike, claim: Claim, *, over: Mapping[str, object], **options: Unpack[_Options]
 ) -> Shift | MonotoneShift: ...
 @known_keywords
 def shift(
-    trail: Trail,
+    trail: TrailLike,
     claim: Claim,
     *,
-    over: Any,
-    level: float = 0.90,
+    over: MonotoneTilts | TiltKernel | str | Sequence[str] | Mapping[str, object],
+    level: float = 0.95,
     side: Side = "both",
-    method: str = "rescaled",
+    method: ShiftMethod = "rescaled",
     engine: Engine = "auto",
     resamples: int = 1000,
     floor: float = FLOOR,
@@ -90,6 +309,7 @@ def shift(
     sample: int | None = None,
     rng: Rng = None,
     progress: Progress = None,
+    **roles: Unpack[Roles],
 ) -> Shift | MonotoneShift:
     """Bounds on the metric under every non-negative tilt of the covariates that is smooth enough.
 
@@ -100,7 +320,7 @@ def shift(
     Parameters
     ----------
     trail
-        The audit trail.
+        The audit trail, or a path or table as in `certify`.
     claim
         A gap such as ``gap(false_positive_rate)``; its groups, if any, play no part.
     over
@@ -157,11 +377,11 @@ def shift(
     asked = as_claim(claim)
     if not isinstance(asked, Gap):
         raise ClaimError("shift asks about a gap; compare with a scaled target instead of a ratio.")
-    chosen, seed = as_tilts(over), seed_of(rng)
+    chosen, seed, source = as_tilts(over), seed_of(rng), as_trail(trail, roles)
     if isinstance(chosen, MonotoneTilts):
         _only_for_kernels(options)
         return shift_monotone(
-            trail,
+            source,
             asked,
             chosen,
             level=level,
@@ -170,7 +390,7 @@ def shift(
             seed=seed,
             progress=progress,
         )
-    rows = pull_shift_rows(trail, asked, chosen.columns, sample, seed.sequence)
+    rows = pull_shift_rows(source, asked, chosen.columns, sample, seed.sequence)
     span = make_span(rows, chosen, residual, max_rank)
     sampled, found = _audit(rows, span, options, seed, progress)
     return finding_of(asked, rows, span, options, seed, sampled, found)

@@ -2,29 +2,39 @@
 
 import dataclasses
 from collections.abc import Iterable
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
 from equipoise._rng import Rng, seed_of
 from equipoise._validate import fraction, known_keywords, modest, whole
-from equipoise.audits._fields import provenance_of, unit_of
-from equipoise.audits._progress import Progress, progress_bar
-from equipoise.audits._spread.bench import Bench, quoted, set_up
-from equipoise.audits._spread.partition import disjoint, words_of
-from equipoise.audits._spread.rows import (
+from equipoise.audits._common import (
+    Progress,
+    Roles,
+    TrailLike,
+    as_source,
+    metric_and_groups,
+    progress_bar,
+    provenance_of,
+    unit_of,
+)
+from equipoise.audits._spread import (
+    SpreadProblem,
     as_measures,
+    disjoint,
     measured_row,
+    quoted,
     sd_row,
+    set_up,
     summarized_groups,
     variance_details,
+    words_of,
 )
-from equipoise.cells.tallied import Tallied
-from equipoise.claims import Metric
-from equipoise.claims.metric import as_metric
+from equipoise.cells.tally import Tallied
+from equipoise.claims import Claim, Metric
+from equipoise.claims.groups import GroupsLike
 from equipoise.findings.summary import Summary
 from equipoise.methods import spread
-from equipoise.trail import Trail
 
 #: Rows × resamples up to which rows of a real-valued metric are resampled one by one.
 ROW_WORK = 50_000_000
@@ -32,23 +42,25 @@ ROW_WORK = 50_000_000
 
 @known_keywords
 def summarize(
-    trail: Trail | Tallied,
-    metric: Metric | str,
+    trail: TrailLike | Tallied,
+    metric: Metric | str | Claim,
     *,
-    across: Any,
+    across: GroupsLike | None = None,
     measures: Iterable[str] | str | None = None,
     alpha: float = 2.0,
     level: float = 0.95,
     resamples: int = 1000,
     rng: Rng = None,
     progress: Progress = None,
+    **roles: Unpack[Roles],
 ) -> Summary:
     """How far apart the groups are, corrected for what chance adds, with honest intervals.
 
     Parameters
     ----------
     trail, metric
-        The audit trail, and what is measured on each row.
+        The audit trail, its counts, or a path or table as in `certify`; and what is measured on
+        each row, or a claim that says that and the groups: ``gap("accuracy", across="race")``.
     across
         One attribute, or several for the cells of their cross: ``"race"``, ``["race", "sex"]``. Any
         other collection must consist of groups that do not overlap.
@@ -76,46 +88,48 @@ def summarize(
     modest("alpha", alpha)
     whole("resamples", resamples, least=20)
     kinds = as_measures(measures)
-    groups, measured = disjoint(across), as_metric(metric)
-    seed = seed_of(rng)
-    bench = set_up(trail, measured, groups, level)
+    measured, asked = metric_and_groups(metric, across)
+    groups, seed = disjoint(asked), seed_of(rng)
+    problem = set_up(as_source(trail, roles), measured, groups, level)
     with progress_bar(progress, 2 + len(kinds), "summarize") as tell:
         first, second, third = np.random.default_rng(seed.sequence).spawn(3)
-        engine, draws = _draws(bench, resamples, first)
+        engine, draws = _draws(problem, resamples, first)
         tell(1)
-        evidence = spread.weigh(bench.sample, level=level, resamples=resamples, rng=second)
-        report = _report(bench, draws, evidence, third)
+        evidence = spread.weigh(problem.sample, level=level, resamples=resamples, rng=second)
+        report = _report(problem, draws, evidence, third)
         tell(2)
         rows = []
         for done, kind in enumerate(kinds, start=3):
-            rows.append(measured_row(bench.sample, kind, draws, report, evidence, alpha))
+            rows.append(measured_row(problem.sample, kind, draws, report, evidence, alpha))
             tell(done)
     return Summary(
         claim=quoted("summary", measured, groups),
         question=f"how far apart the {measured.words} is across {words_of(groups)}",
         guarantee=_guarantee(level),
-        assumptions=_assumptions(bench, engine),
-        provenance=provenance_of(bench.cells, seed.number),
+        assumptions=_assumptions(problem, engine),
+        provenance=provenance_of(problem.cells, seed.number),
         rows=tuple(rows),
         metric=measured.words,
         by=words_of(groups),
-        share=bench.cells.zero_one,
+        share=problem.cells.zero_one,
         level=level,
         alpha=float(alpha),
         resamples=resamples,
         engine=engine,
-        groups=summarized_groups(bench.cells, bench.partition, bench.sample, level),
-        absent=bench.partition.absent,
+        groups=summarized_groups(problem.cells, problem.partition, problem.sample, level),
+        absent=problem.partition.absent,
         sd=None if report is None else sd_row(report),
         variance=None if report is None else variance_details(report),
     )
 
 
-def _draws(bench: Bench, resamples: int, rng: np.random.Generator) -> tuple[str, spread.Draws]:
-    cells, sample = bench.cells, bench.sample
+def _draws(
+    problem: SpreadProblem, resamples: int, rng: np.random.Generator
+) -> tuple[str, spread.Draws]:
+    cells, sample = problem.cells, problem.sample
     plain = not cells.weighted and cells.clusters is None
     if not sample.binary and plain and cells.counted * resamples <= ROW_WORK:
-        values, group = bench.rows()
+        values, group = problem.rows()
         drawn = spread.row_draws(values, group.astype(np.int64), sample.groups, resamples, rng)
         return "rows", drawn
     engine = "binomial" if sample.binary else "moments"
@@ -123,9 +137,9 @@ def _draws(bench: Bench, resamples: int, rng: np.random.Generator) -> tuple[str,
 
 
 def _report(
-    bench: Bench, draws: spread.Draws, evidence: spread.Evidence, rng: np.random.Generator
+    problem: SpreadProblem, draws: spread.Draws, evidence: spread.Evidence, rng: np.random.Generator
 ) -> spread.VarianceReport | None:
-    sample, published = bench.sample, bench.published
+    sample, published = problem.sample, problem.published
     if sample.frozen:
         return None
     report = spread.report_variance(
@@ -152,13 +166,13 @@ def _guarantee(level: float) -> str:
     )
 
 
-def _assumptions(bench: Bench, engine: str) -> tuple[str, ...]:
-    clustered = bench.cells.clusters is not None
-    said = [f"{unit_of(bench.cells)} are independent draws within each group"]
-    if not bench.cells.zero_one:
+def _assumptions(problem: SpreadProblem, engine: str) -> tuple[str, ...]:
+    clustered = problem.cells.clusters is not None
+    said = [f"{unit_of(problem.cells)} are independent draws within each group"]
+    if not problem.cells.zero_one:
         said.append("group means are close to normal")
-    if bench.cells.weighted or clustered:
-        cause = " and ".join(["weights"] * bench.cells.weighted + ["clusters"] * clustered)
+    if problem.cells.weighted or clustered:
+        cause = " and ".join(["weights"] * problem.cells.weighted + ["clusters"] * clustered)
         said.append(f"each group counts for as many plain rows as {cause} leave of it")
     if clustered:
         said.append("groups that share clusters are taken to vary apart from each other")

@@ -1,9 +1,8 @@
 """The sufficient statistics, and the operators from cells to groups."""
 
 from equipoise.cells.cells import Axis, Cells
-from equipoise.cells.collection import Collection
-from equipoise.cells.form import form_groups
 from equipoise.cells.gather import gather
-from equipoise.cells.tallied import Tallied
+from equipoise.cells.groups import Collection, form_groups
+from equipoise.cells.tally import Tallied
 
 __all__ = ["Axis", "Cells", "Collection", "Tallied", "form_groups", "gather"]

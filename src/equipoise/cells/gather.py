@@ -3,36 +3,34 @@
 import dataclasses
 import itertools
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from equipoise._codec import canonical
 from equipoise._validate import known_keywords, rows_text
 from equipoise.cells.cells import Axis, Cells
-from equipoise.cells.expressions import metric_columns, ordered_column
-from equipoise.cells.influence import influence_claims
-from equipoise.cells.levels import encode
-from equipoise.cells.merge import cluster_codes, cluster_table, each_once, merge
-from equipoise.cells.query import Query
-from equipoise.cells.scan import Columns, Scan, distinct_metrics, floats, plain_keys
-from equipoise.cells.tallied import Tallied
-from equipoise.cells.tally import Tally, total
-from equipoise.cells.tally import tally as totals_of
-from equipoise.cells.tilts import steady_weights
-from equipoise.claims.claim import Claim, Together, parts_of
-from equipoise.claims.dimension import (
-    Binned,
-    Condition,
-    Dimension,
-    Levels,
-    Ordered,
-    Tilt,
-    Values,
+from equipoise.cells.groups import steady_weights
+from equipoise.cells.query import Query, metric_columns, ordered_column
+from equipoise.cells.scan import (
+    Columns,
+    Scan,
+    cluster_codes,
+    cluster_table,
+    distinct_metrics,
+    each_once,
+    encode,
+    floats,
+    merge,
+    numbers,
+    plain_keys,
 )
+from equipoise.cells.tally import Tallied, Tally, total
+from equipoise.cells.tally import tally as totals_of
+from equipoise.cells.targets import influence_claims
+from equipoise.claims.claim import Claim, Together, parts_of
+from equipoise.claims.groups import Binned, Condition, Dimension, Levels, Ordered, Tilt, Values
 from equipoise.claims.metric import Metric
 from equipoise.errors import ClaimError, TrailError
-from equipoise.methods.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray
 from equipoise.trail import Trail
 from equipoise.trail.engine import fetch, number_of_levels
 from equipoise.trail.trail import expect_trail
@@ -173,16 +171,14 @@ def _axes(scan: Scan) -> tuple[tuple[Axis, ...], IntArray]:
     return tuple(axes), np.stack(codes, axis=1)
 
 
-def _levels(dimension: Dimension, column: AnyArray) -> tuple[tuple[Any, ...], IntArray]:
+def _levels(dimension: Dimension, column: AnyArray) -> tuple[tuple[object, ...], IntArray]:
     if isinstance(dimension, Levels):
         name = dimension.column
         advice = f"Leave it out, or cut it into ranges with binned({name!r}, cuts=…)."
         return encode(column, name, advice)
     if isinstance(dimension, Condition):
         return (False, True), column.astype(np.int64)
-    if isinstance(dimension, Values):
-        return encode(column, dimension.column, "", most=MAX_CELLS)
-    if isinstance(dimension, Tilt):
+    if isinstance(dimension, Values | Tilt):
         return encode(column, dimension.name, "", most=MAX_CELLS)
     if isinstance(dimension, Ordered) and dimension.edges is None:
         levels, codes = encode(column, dimension.column, "Pass edges=… or a number as grid=….")
@@ -288,12 +284,10 @@ def _observed(trail: Trail, every: Ordered) -> tuple[FloatArray, FloatArray]:
             f"{every.column!r} has more than {MAX_CELLS:,} different values, too many to find "
             "quantiles from. Pass edges=… instead of grid=…."
         )
-    values = [canonical(value) for value in table["key0"].tolist()]
-    numbers = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-    counts = floats(table["present"])
-    keep = np.isfinite(numbers) & (counts > 0)
-    order = np.argsort(numbers[keep])
-    return numbers[keep][order], counts[keep][order]
+    values, counts = numbers(table["key0"]), floats(table["present"])
+    keep = np.isfinite(values) & (counts > 0)
+    order = np.argsort(values[keep])
+    return values[keep][order], counts[keep][order]
 
 
 def _too_fine(query: Query, limit: int) -> str:

@@ -1,43 +1,358 @@
-"""Rows, for methods that cannot work from totals: only the columns they need, up to a limit."""
+"""Rows, for methods that cannot work from totals: their columns, features and samples."""
 
-from dataclasses import dataclass
+import importlib.util
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+import narwhals as nw
 import numpy as np
+from scipy.special import betainc
 
 from equipoise._codec import canonical
+from equipoise._validate import columns_named
 from equipoise.cells.cells import Axis, Cells
-from equipoise.cells.expressions import value_of
-from equipoise.cells.query import Query
-from equipoise.cells.sampling import MAX_ROWS
-from equipoise.cells.tallied import Tallied, rows_behind
-from equipoise.cells.tilts import steady_weights
-from equipoise.claims.dimension import Levels, Ordered, Tilt, Values
+from equipoise.cells.groups import steady_weights
+from equipoise.cells.query import Query, value_of
+from equipoise.cells.scan import (
+    Columns,
+    Order,
+    by_kind,
+    cluster_codes,
+    code,
+    floats,
+    numbers,
+)
+from equipoise.cells.tally import Tallied, rows_behind
+from equipoise.claims.groups import Levels, Ordered, Tilt, Values
 from equipoise.claims.metric import Metric
-from equipoise.errors import TrailError
-from equipoise.methods.arrays import AnyArray, FloatArray, IntArray
+from equipoise.errors import ClaimError, TrailError
+from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray
 from equipoise.trail import Trail
-from equipoise.trail.engine import fetch
+from equipoise.trail.engine import engine_errors, fetch
+from equipoise.trail.trail import RESERVED, Frame, is_text, not_nan, truth_number
+
+# --- Single rows from an engine: all of them up to a limit, or a sample that every engine agrees
+# on ---
+#
+# Engines have no row in common but its content, and no hash in common at all. So equal rows are
+# counted by the engine, each distinct row gets a number between 0 and 1 that is worked out from
+# its content in whole-number arithmetic, and only rows whose number is small enough leave the
+# engine. How many of the equal rows are kept is then drawn here. Every row has the same chance,
+# whatever engine holds it, and the same seed gives the same rows.
+
+#: More rows than this are not pulled to this machine.
+MAX_ROWS = 5_000_000
+#: Rows from which a sample is drawn by the engine, and by how much it is larger there.
+THIN_ABOVE = 1_000_000
+OVERSAMPLE = 4
+#: Columns of text with more levels than this do not take part in the choice of rows.
+_MOST_LEVELS = 1_000
+
+# The largest prime below 2³¹: products of two smaller numbers fit into 64 bits on every engine.
+_PRIME = 2**31 - 1
+_ROUNDS = 3
+_HASH = f"{RESERVED}hash"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
-    """The rows on which a metric counts."""
+def fetch_rows(
+    query: Query,
+    further: Mapping[str, nw.Expr],
+    *,
+    sample: int | None = None,
+    seed: np.random.SeedSequence | None = None,
+) -> tuple[Columns, int]:
+    """The rows on which the query's metric counts, and how many of them stayed in the engine.
 
-    cell: IntArray
-    """Position of each row's cell."""
+    A sample is drawn by whoever asks for it; here rows are only thinned, evenly, to a few times as
+    many where there are more than a machine should hold.
+    """
+    frame, source = _countable(query.rows(further)), query.trail.source
+    if sample is None or seed is None:
+        table = fetch(frame.head(MAX_ROWS + 1), source)
+        if len(table["value"]) > MAX_ROWS:
+            raise TrailError(
+                f"This audit needs single rows, and there are more than {MAX_ROWS:,}. Pass "
+                "sample=200_000 and rng=7 to audit that many, drawn at random."
+            )
+        return table, 0
+    number = _number(frame, source)
+    if number <= max(THIN_ABOVE, OVERSAMPLE * sample):
+        return fetch(frame, source), 0
+    table = _thinned(frame, source, OVERSAMPLE * sample / number, seed)
+    return table, number - int(table["count"].sum())
+
+
+def _countable(frame: Frame) -> Frame:
+    """A pandas table as an Arrow table where that is possible: pandas knows fewer sums on Arrow."""
+    if frame.implementation.is_pandas() and importlib.util.find_spec("pyarrow"):
+        from pyarrow import ArrowException  # type: ignore[import-untyped]
+
+        try:
+            arrow: Frame = nw.from_native(frame.collect().to_arrow()).lazy()
+        except ArrowException:
+            # columns of mixed objects, which are refused where they are read
+            return frame
+        return arrow
+    return frame
+
+
+def _number(frame: Frame, source: str) -> int:
+    with engine_errors(source):
+        total = nw.col("count").sum() if "count" in frame.columns else nw.len()
+        counted = frame.select(total.alias("n"))
+    return round(float(fetch(counted, source)["n"][0] or 0))
+
+
+def _thinned(frame: Frame, source: str, chance: float, seed: np.random.SeedSequence) -> Columns:
+    """Rows of which each was kept with the same chance, equal ones as one with a count."""
+    # the caller's draws must not depend on whether rows were thinned
+    rng = _own_stream(seed, 1 << 30)
+    with engine_errors(source):
+        names = [name for name in frame.columns if name != "count"]
+        copies = nw.col("count").sum() if "count" in frame.columns else nw.len()
+        grouped = frame.group_by(*names).agg(copies.alias("count"))
+        grouped = grouped.filter(nw.col("count") > 0)
+        hashed = _with_hash(grouped, names, source, rng)
+        bound = nw.col("count").cast(nw.Float64) * (chance * _PRIME)
+        kept = hashed.filter(nw.col(_HASH).cast(nw.Float64) < bound)
+        kept = kept.select(*names, "count")
+    table = fetch(kept, source)
+    table = {name: column[_order(table)] for name, column in table.items()}
+    drawn = _drawn(np.rint(floats(table["count"])), chance, rng)
+    table["count"] = drawn
+    return {name: column[drawn > 0] for name, column in table.items()}
+
+
+def _drawn(count: FloatArray, chance: float, rng: np.random.Generator) -> IntArray:
+    """How many of the equal rows are kept, given that some may be.
+
+    A distinct row came through with the chance q = min(1, count · chance). With the chance
+    (1 − (1 − chance)^count) / q at least one is kept, and then as many as a binomial draw has that
+    is not zero.
+    """
+    uniform = rng.random(len(count))
+    many = count * chance >= 1
+    drawn = rng.binomial(np.where(many, count, 0).astype(np.int64), chance)
+    # the others by inversion, the upper tail enlarged by what was lost on the way
+    tail = np.where(many, np.inf, uniform * count * chance)
+    reached = tail < _at_least(1, count, chance)
+    while reached.any():
+        drawn[reached] += 1
+        reached &= tail < _at_least(drawn + 1, count, chance)
+    return np.asarray(drawn, dtype=np.int64)
+
+
+def _at_least(number: int | IntArray, count: FloatArray, chance: float) -> FloatArray:
+    """The chance of at least ``number`` of ``count`` draws."""
+    possible = np.asarray(number) <= count
+    tail = betainc(number, np.where(possible, count - number + 1, 1.0), chance)
+    return np.where(possible, tail, 0.0)
+
+
+def _own_stream(seed: np.random.SeedSequence, number: int) -> np.random.Generator:
+    """A stream numbered far from those that an audit spawns."""
+    own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number))
+    return np.random.default_rng(own)
+
+
+def _order(table: Columns) -> IntArray:
+    """Rows by their content."""
+    keys = []
+    for column in (code(array) for name, array in table.items() if name != "count"):
+        levels = sorted(column.levels, key=lambda v: (v is None, isinstance(v, str), v or 0))
+        keys.append(column.place({level: i for i, level in enumerate(levels)}, -1))
+    return np.lexsort(keys[::-1]).astype(np.int64)
+
+
+def _with_hash(frame: Frame, names: list[str], source: str, rng: np.random.Generator) -> Frame:
+    """The rows with a number below the prime that depends on all they hold."""
+    schema = frame.collect_schema()
+    start = nw.lit(int(rng.integers(1, _PRIME))).cast(nw.Int64)
+    frame = frame.with_columns(**{_HASH: start})
+    for name in names:
+        # a step for each column: Spark Connect refuses expressions that are nested too deeply
+        state = nw.col(_HASH)
+        for number in _codes(frame, name, schema[name], source):
+            state = (state * int(rng.integers(2, _PRIME)) + number) % _PRIME
+        frame = frame.with_columns(**{_HASH: state})
+    hashed, square = nw.col(_HASH), nw.col(f"{RESERVED}square")
+    for _ in range(_ROUNDS):
+        # x⁵ permutes the numbers below this prime, and takes the straight lines out of them;
+        # a column for each square, so that no engine writes out the same product again and again
+        further = int(rng.integers(1, _PRIME))
+        frame = frame.with_columns(**{f"{RESERVED}square": hashed * hashed % _PRIME})
+        fifth = square * square % _PRIME * hashed % _PRIME
+        frame = frame.with_columns(**{_HASH: (fifth + further) % _PRIME})
+    return frame
+
+
+def _codes(frame: Frame, name: str, dtype: nw.dtypes.DType, source: str) -> list[nw.Expr]:
+    """A column as whole numbers between 0 and the prime."""
+    column = nw.col(name)
+    if name in ("value", "extra"):
+        # worked out by the engine, so the last digits may differ; what is kept does not
+        return _float_codes((column * 2.0**20 + 0.5).floor())
+    if isinstance(dtype, nw.Boolean):
+        return [_or_else(truth_number(column).cast(nw.Int64))]
+    if dtype.is_integer():
+        # engines disagree on the sign of a remainder
+        return [_or_else((column.cast(nw.Int64) % _PRIME + _PRIME) % _PRIME)]
+    if dtype.is_numeric():
+        return _float_codes(column.cast(nw.Float64))
+    if is_text(dtype):
+        return _level_codes(frame, name, source)
+    return []
+
+
+def _float_codes(value: nw.Expr) -> list[nw.Expr]:
+    """The whole part and two pieces of the fraction; all of it is exact in binary."""
+    finite = not_nan(value) & (value.abs() < 2.0**62)
+    whole = value.floor()
+    fraction = (value - whole) * 2.0**30
+    upper = fraction.floor()
+    parts = (
+        whole - (whole / 2.0**30).floor() * 2.0**30,
+        upper,
+        ((fraction - upper) * 2.0**22).floor(),
+    )
+    return [_or_else(nw.when(finite).then(part).cast(nw.Int64)) for part in parts]
+
+
+def _level_codes(frame: Frame, name: str, source: str) -> list[nw.Expr]:
+    """The position of a text among all of them, in the order of their letters."""
+    found = fetch(frame.select(name).unique().head(_MOST_LEVELS + 1), source)[name]
+    levels = sorted({v for v in map(canonical, found.tolist()) if v is not None})
+    if len(found) > _MOST_LEVELS:
+        return []
+    code = nw.lit(0).cast(nw.Int64)
+    for position, level in enumerate(levels, start=1):
+        here = nw.col(name) == level
+        code = nw.when(here).then(nw.lit(position).cast(nw.Int64)).otherwise(code)
+    return [_or_else(code)]
+
+
+def _or_else(code: nw.Expr) -> nw.Expr:
+    """The code, or one of its own where the value is missing."""
+    return nw.when(~code.is_null()).then(code).otherwise(nw.lit(_PRIME - 1).cast(nw.Int64))
+
+
+# --- The one table of single rows: what was fetched, coded once, and what was left out ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RowTable:
+    """The rows on which a metric counts: an array for each column."""
+
     value: FloatArray
     """The metric."""
     weight: FloatArray | None
     """Sampling weight, if the trail has one."""
     count: IntArray | None
-    """How many rows each row stands for, if the trail says."""
-    extra: FloatArray | None
-    """The value of a further formula, if one was asked for."""
+    """How many rows each row stands for, if that may be more than one."""
+    cluster: IntArray | None = None
+    """Number of each row's cluster, in the order of their names; -1 where it is missing."""
+    cell: IntArray
+    """Position of each row's cell; zero where no cells were given."""
+    columns: Columns
+    """What else was asked for, by name, as the engine gave it."""
+    matrix: FloatArray
+    """Rows × features, once they are made from the columns."""
+    features: tuple["Feature", ...] = ()
+    """What each column of the matrix is."""
+    missing: Mapping[str, int] = field(default_factory=dict)
+    """Rows left out because something was missing, by reason."""
+    left: int = 0
+    """Rows that were not fetched or not drawn, since a sample was asked for."""
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    @property
+    def counts(self) -> IntArray:
+        """How many rows each row stands for."""
+        return np.ones(len(self), dtype=np.int64) if self.count is None else self.count
+
+    @property
+    def weights(self) -> FloatArray:
+        """Sampling weights, one where there are none."""
+        return np.ones(len(self)) if self.weight is None else self.weight
+
+    @property
+    def extra(self) -> FloatArray | None:
+        """The value of a further formula, NaN where it is missing, if one was asked for."""
+        return numbers(self.columns["extra"]) if "extra" in self.columns else None
+
+    def part(self, rows: IntArray | BoolArray) -> "RowTable":
+        """Some of the rows, in the order given."""
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        return replace(
+            self,
+            columns={name: column[rows] for name, column in self.columns.items()},
+            **{name: array[rows] for name, array in arrays.items() if array is not None},
+        )
+
+    def one_by_one(self, rows: IntArray) -> IntArray:
+        """Positions of rows, each as often as rows that it stands for."""
+        return np.repeat(rows, self.counts[rows])
+
+    def complete(self, known: BoolArray, present: Mapping[str, BoolArray]) -> "RowTable":
+        """The rows that have everything; one that lacks several things is counted once."""
+        missing = {}
+        for name, here in present.items():
+            lost = int(self.counts[known & ~here].sum())
+            if lost:
+                missing[f"missing {name}"] = lost
+            known = known & here
+        return replace(self.part(known), missing=missing)
+
+    def sampled(
+        self, sample: int | None, seed: np.random.SeedSequence, order: IntArray | None = None
+    ) -> "RowTable":
+        """Exactly ``sample`` of the rows, drawn at random; all of them if they are not more.
+
+        ``order`` is one that does not depend on how the engine gave the rows.
+        """
+        number = int(self.counts.sum())
+        if sample is None or number <= sample:
+            return self
+        order = np.lexsort((self.weights, self.value, *self.matrix.T)) if order is None else order
+        drawn = np.empty_like(self.counts)
+        drawn[order] = _own_stream(seed, 1 << 31).multivariate_hypergeometric(
+            self.counts[order], sample
+        )
+        kept = replace(self, count=drawn, left=self.left + number - sample)
+        return kept.part(drawn > 0)
+
+
+_ARRAYS = ("value", "weight", "count", "cluster", "cell", "matrix")
+
+
+def pull_table(
+    trail: Trail,
+    metric: Metric,
+    further: Mapping[str, nw.Expr],
+    *,
+    cells: Cells | None = None,
+    order: Order = by_kind,
+    sample: int | None = None,
+    seed: np.random.SeedSequence | None = None,
+) -> RowTable:
+    """The rows of a metric with further columns, clusters, and the cells they are in if given.
+
+    With ``sample``, at least about as many rows come, of which the caller draws the sample.
+    """
+    axes = () if cells is None else cells.axes
+    query = Query(trail, tuple(axis.dimension for axis in axes), (metric,))
+    if trail.roles.cluster is not None:
+        further = {**further, "cluster": trail.key(trail.roles.cluster)}
+    table, left = fetch_rows(query, further, sample=sample, seed=seed)
+    return replace(row_table(table, further, cells, order), left=left)
 
 
 def pull_rows(
     source: Trail | Tallied, metric: Metric, cells: Cells, extra: str | None = None
-) -> Rows:
+) -> RowTable:
     """The rows behind the cells of a metric."""
     trail = rows_behind(source)
     # A table of counts is short however many people it speaks of.
@@ -46,23 +361,38 @@ def pull_rows(
             f"This method needs the rows themselves, and there are {cells.counted:,}, more than "
             f"{MAX_ROWS:,}. Use one that works from totals: method=Bootstrap(engine='moments')."
         )
-    dimensions = tuple(axis.dimension for axis in cells.axes)
-    query = Query(trail, dimensions, (metric,))
-    further = {} if extra is None else {"extra": value_of(trail, _formula(extra))}
-    table = fetch(query.rows(further), trail.source)
-    codes = [level_codes(axis, table[f"key{i}"]) for i, axis in enumerate(cells.axes)]
-    index = np.stack(codes, axis=1) if codes else np.zeros((len(table["value"]), 0), dtype=np.int64)
-    return Rows(
-        cell=cell_numbers(index, cells.index),
-        value=table["value"].astype(np.float64),
-        weight=table["weight"].astype(np.float64) if "weight" in table else None,
-        count=table["count"].astype(np.int64) if "count" in table else None,
-        extra=table["extra"].astype(np.float64) if "extra" in table else None,
+    query = Query(trail, tuple(axis.dimension for axis in cells.axes), (metric,))
+    further = {} if extra is None else {"extra": formula_of(trail, extra)}
+    return row_table(fetch(query.rows(further), trail.source), further, cells)
+
+
+def formula_of(trail: Trail, text: str, called: str = "a further formula") -> nw.Expr:
+    """The value of a formula on each row."""
+    return value_of(trail, Metric(name=called, value=text))
+
+
+def row_table(
+    table: Columns, further: Iterable[str], cells: Cells | None, order: Order = by_kind
+) -> RowTable:
+    """Fetched columns as a table; those named in ``further`` are kept as they are.
+
+    ``order`` is that of the clusters, which decides in what order they are added up.
+    """
+    value = numbers(table["value"])
+    cell = np.zeros(len(value), dtype=np.int64)
+    if cells is not None:
+        codes = [level_codes(axis, table[f"key{i}"]) for i, axis in enumerate(cells.axes)]
+        index = np.array(codes, dtype=np.int64).reshape(len(codes), len(value)).T
+        cell = cell_numbers(index, cells.index)
+    return RowTable(
+        value=value,
+        weight=numbers(table["weight"]) if "weight" in table else None,
+        count=numbers(table["count"]).astype(np.int64) if "count" in table else None,
+        cluster=cluster_codes(table["cluster"], order) if "cluster" in table else None,
+        cell=cell,
+        columns={name: table[name] for name in further},
+        matrix=np.zeros((len(value), 0)),
     )
-
-
-def _formula(text: str) -> Metric:
-    return Metric(name="a further formula", value=text)
 
 
 def level_codes(axis: Axis, column: AnyArray) -> IntArray:
@@ -73,12 +403,10 @@ def level_codes(axis: Axis, column: AnyArray) -> IntArray:
     by_value = isinstance(dimension, Levels | Values | Tilt) or (
         isinstance(dimension, Ordered) and dimension.edges is None
     )
-    if by_value:
-        position = {level: i for i, level in enumerate(axis.levels)}
-        values = [position.get(canonical(v), len(axis)) for v in column.tolist()]
-        return np.array(values, dtype=np.int64)
-    ranges = len([level for level in axis.levels if level is not None])
-    return np.array([ranges if v is None or v != v else int(v) for v in column.tolist()], np.int64)
+    # ranges come by their number
+    known = [level for level in axis.levels if by_value or level is not None]
+    place = {level if by_value else i: i for i, level in enumerate(known)}
+    return code(column).place(place, len(known))
 
 
 def cell_numbers(index: IntArray, cells: IntArray) -> IntArray:
@@ -89,3 +417,141 @@ def cell_numbers(index: IntArray, cells: IntArray) -> IntArray:
     number = np.empty(len(cells), dtype=np.int64)
     number[inverse.reshape(-1)[: len(cells)]] = np.arange(len(cells))
     return number[inverse.reshape(-1)[len(cells) :]]
+
+
+# --- Features of single rows as a numeric matrix, each column of which can be put into words ---
+
+#: A text column with more levels than this is refused as a feature.
+MAX_FEATURE_LEVELS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A column of the matrix: a number, whether text has a level, whether a number is missing."""
+
+    column: str
+    level: str | bool | None = None
+    missing: bool = False
+    """Whether it says that the column's number is missing."""
+
+    def rule(self, low: float | None, high: float | None) -> tuple[str, str]:
+        """In words and as a formula: the feature lies above ``low`` and not above ``high``."""
+        name = f"column({self.column!r})"
+        if self.missing:
+            # a number that is missing equals nothing, itself included
+            here = low is not None
+            said = f"{self.column} is {'missing' if here else 'given'}"
+            return said, f"not ({name} == {name})" if here else f"{name} == {name}"
+        if self.level is not None:
+            sign = "is" if low is not None else "is not"
+            equal = "==" if low is not None else "!="
+            return f"{self.column} {sign} {self.level}", f"{name} {equal} {self.level!r}"
+        words, formula = [], []
+        if low is not None:
+            words.append(f"over {low:g}")
+            formula.append(f"{name} > {low!r}")
+        if high is not None:
+            words.append(f"at most {high:g}")
+            formula.append(f"{name} <= {high!r}")
+        return f"{self.column} {' and '.join(words)}", " and ".join(formula)
+
+
+def feature_keys(trail: Trail, names: Sequence[str]) -> dict[str, nw.Expr]:
+    """Columns by names that no other column of a query has."""
+    return {f"feature{i}": trail.key(trail.attribute(name)) for i, name in enumerate(names)}
+
+
+def pull_features(
+    trail: Trail,
+    metric: Metric,
+    names: Sequence[str],
+    *,
+    sample: int | None = None,
+    seed: np.random.SeedSequence | None = None,
+    needed: Sequence[str] | None = None,
+) -> RowTable:
+    """The rows of a metric with the named columns as features.
+
+    With ``sample``, at least about as many rows come, of which the caller draws the sample. Rows
+    without a number of the columns ``needed``, all of them unless told, are left out; where another
+    number is missing, the median stands in and a feature says so.
+    """
+    chosen = [trail.attribute(name) for name in columns_named("features", names)]
+    if not chosen:
+        raise ClaimError("At least one feature is needed.")
+    table = pull_table(trail, metric, feature_keys(trail, chosen), sample=sample, seed=seed)
+    if len(table) == 0:
+        raise ClaimError(f"Metric {metric.name!r} counts on no row.")
+    parts = {name: _encode(name, table.columns[f"feature{i}"]) for i, name in enumerate(chosen)}
+    if needed is not None:
+        parts = {n: part if n in needed else _filled(*part) for n, part in parts.items()}
+    # A missing text is no loss: it is a row of zeros, none of the levels.
+    present = {n: np.asarray(~np.isnan(x).any(axis=1)) for n, (x, _) in parts.items()}
+    table = replace(
+        table,
+        columns={},
+        matrix=np.concatenate([matrix for matrix, _ in parts.values()], axis=1),
+        features=tuple(feature for _, features in parts.values() for feature in features),
+    ).complete(np.ones(len(table), dtype=bool), present)
+    cluster = table.cluster
+    if cluster is None:
+        return table
+    # the rows that have none were counted where cells were
+    known = cluster >= 0
+    return replace(table.part(known), cluster=renumbered(cluster[known]))
+
+
+def renumbered(codes: IntArray) -> IntArray:
+    """The codes that occur, numbered from zero in their order."""
+    return np.unique(codes, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def _encode(name: str, column: AnyArray) -> tuple[FloatArray, list[Feature]]:
+    if column.dtype != object:
+        return numbers(column)[:, None], [Feature(name)]
+    coded = code(column)
+    levels = sorted(level for level in coded.levels if isinstance(level, str))
+    if not levels:
+        return numbers(coded.each(coded.levels))[:, None], [Feature(name)]
+    if len(levels) > MAX_FEATURE_LEVELS:
+        raise ClaimError(
+            f"Feature {name!r} has {len(levels):,} levels, more than {MAX_FEATURE_LEVELS}. "
+            "Group them, or leave it out."
+        )
+    matrix = np.array([[float(value == level) for level in levels] for value in coded.levels])
+    return matrix[coded.codes], [Feature(name, level) for level in levels]
+
+
+def _filled(matrix: FloatArray, features: list[Feature]) -> tuple[FloatArray, list[Feature]]:
+    """Numbers that are missing become the median, and a second column says where."""
+    gone = np.isnan(matrix).any(axis=1)
+    if not gone.any():
+        return matrix, features
+    middle = float(np.median(matrix[~gone])) if not gone.all() else 0.0
+    filled = np.column_stack([np.where(gone, middle, matrix[:, 0]), gone.astype(np.float64)])
+    return filled, [*features, Feature(features[0].column, missing=True)]
+
+
+# --- The leaves of a tree grown on features, as rules ---
+
+
+def leaf_rules(
+    tree: Any, features: Sequence[Feature], cut: Callable[[float], float] = float
+) -> dict[int, tuple[str, str]]:
+    """Each leaf of a fitted tree by its number, in order: its rule in words and as a formula."""
+    found: dict[int, tuple[str, str]] = {}
+
+    def walk(node: int, ranges: Mapping[int, tuple[float | None, float | None]]) -> None:
+        left, right = int(tree.children_left[node]), int(tree.children_right[node])
+        if left == right:
+            rules = [features[f].rule(low, high) for f, (low, high) in ranges.items()]
+            words, formula = (" and ".join(rule[i] for rule in rules) for i in range(2))
+            found[node] = words or "everyone", formula or "1 == 1"
+            return
+        feature, edge = int(tree.feature[node]), cut(float(tree.threshold[node]))
+        low, high = ranges.get(feature, (None, None))
+        walk(left, {**ranges, feature: (low, edge)})
+        walk(right, {**ranges, feature: (edge, high)})
+
+    walk(0, {})
+    return dict(sorted(found.items()))

@@ -4,7 +4,7 @@ Cells are made from a scan alone. A scan made for several claims can be narrowed
 is then what a look at the table for that claim would have given.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,15 +13,81 @@ import numpy as np
 
 from equipoise._codec import canonical, to_plain
 from equipoise._validate import listing
-from equipoise.cells.merge import merge
+from equipoise.cells.cells import ClusterTable
 from equipoise.claims.claim import Claim
-from equipoise.claims.dimension import Dimension
+from equipoise.claims.groups import Dimension
 from equipoise.claims.metric import Metric
 from equipoise.errors import ClaimError
-from equipoise.methods.arrays import AnyArray, FloatArray, IntArray
+from equipoise.methods.numerics import AnyArray, FloatArray, IntArray
 from equipoise.trail import Roles
 from equipoise.trail.engine import objects
-from equipoise.trail.roles import TWO_VALUED
+from equipoise.trail.trail import TWO_VALUED
+
+# --- Grouped rows into cells, and into clusters within cells ---
+
+
+def merge(index: IntArray, totals: dict[str, FloatArray]) -> tuple[IntArray, dict[str, FloatArray]]:
+    """Add up grouped rows that fall into the same cell, cells in the order of their levels."""
+    cells, inverse = np.unique(index, axis=0, return_inverse=True)
+    place = inverse.reshape(-1)
+    distinct = {id(values): values for values in totals.values()}
+    # Adding in a fixed order makes the sums independent of the order an engine returned rows in.
+    order = np.lexsort((*distinct.values(), place))
+    place = place[order]
+
+    def added(values: FloatArray) -> FloatArray:
+        return np.bincount(place, values[order], len(cells)).astype(np.float64)
+
+    return cells.astype(np.int64), each_once(added, totals)
+
+
+def each_once(
+    change: Callable[[FloatArray], FloatArray], sums: Mapping[str, FloatArray]
+) -> dict[str, FloatArray]:
+    """Every array changed, one with several names only once.
+
+    Without weights the sums of all orders are the same arrays, and stay so.
+    """
+    changed = {key: change(values) for key, values in {id(v): v for v in sums.values()}.items()}
+    return {name: changed[id(values)] for name, values in sums.items()}
+
+
+Order = Callable[[object], str | tuple[str, object]]
+
+
+def by_kind(value: object) -> tuple[str, object]:
+    """The usual order of clusters: whole numbers apart from others."""
+    return str(type(value)), value
+
+
+def by_size(value: object) -> tuple[str, object]:
+    """Another order of clusters: all numbers together."""
+    return "text" if isinstance(value, str) else "number", value
+
+
+def cluster_codes(column: AnyArray, order: Order = by_kind) -> IntArray:
+    """A number for each row's cluster in the order of their names, -1 where it is missing."""
+    coded = code(column)
+    known = sorted((level for level in coded.levels if level is not None), key=order)
+    return coded.place({level: i for i, level in enumerate(known)}, -1)
+
+
+def cluster_table(
+    clusters: IntArray, index: IntArray, counts: FloatArray, moments: dict[str, FloatArray]
+) -> ClusterTable:
+    """Totals by cluster and cell."""
+    _, cell = np.unique(index, axis=0, return_inverse=True)
+    kept = counts > 0
+    pairs = np.stack([clusters[kept], cell.reshape(-1)[kept]], axis=1)
+    totals = {name: moments[name][kept] for name in ("weight", "total", "square")}
+    found, merged = merge(pairs, totals)
+    # Clusters without a counted row say nothing, so the others are numbered anew.
+    _, cluster = np.unique(found[:, 0], return_inverse=True)
+    return ClusterTable(cluster=cluster.reshape(-1).astype(np.int64), cell=found[:, 1], **merged)
+
+
+# --- A scan: the grouped rows that one look at the table gave, and what is needed to read them
+# ---
 
 Columns = dict[str, AnyArray]
 
@@ -167,34 +233,110 @@ class Scan:
 def regrouped(keys: Columns, sums: Columns) -> Columns:
     """Grouped rows with equal keys added up; their order does not matter."""
     length = len(next(iter(sums.values())))
-    coded = [_codes(column) for column in keys.values()]
-    index = np.stack([code for _, code in coded] or [np.zeros(length, dtype=np.int64)], axis=1)
+    coded = [code(column) for column in keys.values()]
+    index = np.stack([c.codes for c in coded] or [np.zeros(length, dtype=np.int64)], axis=1)
     rows, merged = merge(index, sums)
-    found: Columns = {
-        name: objects([values[i] for i in rows[:, position].tolist()])
-        for position, (name, (values, _)) in enumerate(zip(keys, coded, strict=True))
-    }
-    return found | merged
+    levels = [objects(c.levels)[place] for c, place in zip(coded, rows.T, strict=False)]
+    return dict(zip(keys, levels, strict=True)) | merged
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coded:
+    """A column by its distinct values, each in the one form that equal values have everywhere."""
+
+    levels: list[Any]
+    codes: IntArray
+    """Position of each row's value among the levels."""
+
+    def each(self, values: Sequence[object], dtype: type = object) -> AnyArray:
+        """For each row what was found for its level."""
+        found = objects(values) if dtype is object else np.array(values, dtype=dtype)
+        return found[self.codes]
+
+    def place(self, position: Mapping[object, int], otherwise: int) -> IntArray:
+        """Where each row's value stands, or ``otherwise`` if it stands nowhere."""
+        return self.each([position.get(level, otherwise) for level in self.levels], np.int64)
+
+
+def code(column: AnyArray) -> Coded:
+    """The distinct values of a fetched column, in the order in which they come, and where they are.
+
+    Values are looked at once each, since most columns have few.
+    """
+    values = column.tolist()
+    try:
+        number = {value: i for i, value in enumerate(dict.fromkeys(values))}
+    except TypeError:
+        # lists and the like, which have a form of their own as text
+        return code(objects([canonical(value) for value in values]))
+    levels: dict[Any, int] = {}
+    known = [levels.setdefault(canonical(value), len(levels)) for value in number]
+    codes = np.array([number[value] for value in values], dtype=np.int64)
+    return Coded(list(levels), np.array(known, dtype=np.int64)[codes])
 
 
 def floats(column: AnyArray) -> FloatArray:
     """A fetched column of sums; the sum of nothing is zero."""
-    if column.dtype == np.float64:
-        return column
+    if column.dtype != object:
+        return column.astype(np.float64, copy=False)
     return np.array([0.0 if v is None else float(v) for v in column.tolist()], dtype=np.float64)
+
+
+def numbers(column: AnyArray) -> FloatArray:
+    """A fetched column of numbers, NaN where one is missing."""
+    try:
+        return column.astype(np.float64, copy=False)
+    except TypeError:
+        # a missing value of pandas is no number to NumPy
+        known = [np.nan if canonical(value) is None else value for value in column.tolist()]
+        return np.array(known, dtype=np.float64)
 
 
 def plain_keys(column: AnyArray) -> AnyArray:
     """A fetched key in the one form that equal values have on every engine."""
-    return objects([canonical(value) for value in column.tolist()])
+    coded = code(column)
+    return coded.each(coded.levels)
 
 
-def _codes(column: AnyArray) -> tuple[list[Any], IntArray]:
-    number: dict[Any, int] = {}
-    codes = [number.setdefault(value, len(number)) for value in column.tolist()]
-    return list(number), np.array(codes, dtype=np.int64)
-
-
-def _plain(metric: Metric) -> Any:
+def _plain(metric: Metric) -> object:
     """A metric in a form that can be compared; one with an expression is equal to itself only."""
     return to_plain(metric, other=id)
+
+
+# --- Levels: the values of an attribute in a fixed order, whatever engine they came from ---
+
+#: An attribute with more levels than this is refused: it is more likely an identifier.
+MAX_LEVELS = 10_000
+
+
+def encode(
+    column: AnyArray, called: str, advice: str, most: int = MAX_LEVELS
+) -> tuple[tuple[object, ...], IntArray]:
+    """The levels of a key in a fixed order (missing last) and each row's position among them.
+
+    ``advice`` tells what to do when there are too many, which is more than ``most``.
+    """
+    coded = code(column)
+    if len(coded.levels) > most:
+        raise ClaimError(
+            f"Attribute {called!r} has {len(coded.levels):,} levels, more than {most:,}. {advice}"
+        )
+    levels = sort_levels(set(coded.levels), called)
+    return levels, coded.place({level: i for i, level in enumerate(levels)}, -1)
+
+
+def sort_levels(found: set[Any], called: str) -> tuple[Any, ...]:
+    """Levels in order: numbers by size, text by letters, missing last."""
+    kinds = {"text" if isinstance(v, str) else "number" for v in found if v is not None}
+    if len(kinds) > 1:
+        some = [next(v for v in found if isinstance(v, str)), *(v for v in found if _is_number(v))]
+        raise ClaimError(
+            f"Attribute {called!r} mixes text and numbers ({listing(some[:3])}). "
+            "Convert the column to one type."
+        )
+    present = sorted(value for value in found if value is not None)
+    return (*present, None) if None in found else tuple(present)
+
+
+def _is_number(value: object) -> bool:
+    return value is not None and not isinstance(value, str)

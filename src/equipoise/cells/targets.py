@@ -1,17 +1,21 @@
 """Point values from cells: each group's metric, and the target it is compared with."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from equipoise._validate import did_you_mean, listing
 from equipoise.cells.cells import Axis, Cells
-from equipoise.cells.collection import Collection
-from equipoise.cells.views import level_where
+from equipoise.cells.groups import Collection, level_where
+from equipoise.claims import Claim, Metric
+from equipoise.claims import target as targets
+from equipoise.claims.claim import Gap
 from equipoise.claims.target import Complement, Constant, Custom, Overall, Reference, Target
 from equipoise.errors import ClaimError
-from equipoise.methods.arrays import BoolArray, FloatArray
+from equipoise.methods.numerics import BoolArray, FloatArray
+
+# --- Point values from cells: each group's metric, and the target it is compared with ---
 
 
 def group_means(cells: Cells, collection: Collection) -> FloatArray:
@@ -47,7 +51,7 @@ def target_values(target: Target, cells: Cells, collection: Collection) -> Float
     return target.scale * plain
 
 
-def reference_cells(where: Mapping[str, Any], cells: Cells) -> BoolArray:
+def reference_cells(where: Mapping[str, object], cells: Cells) -> BoolArray:
     """Which cells make up a reference group; an error names the values that exist."""
     inside = np.ones(len(cells), dtype=bool)
     for name, value in where.items():
@@ -67,7 +71,7 @@ def reference_cells(where: Mapping[str, Any], cells: Cells) -> BoolArray:
     return inside
 
 
-def _level(axis: Axis, value: Any) -> int:
+def _level(axis: Axis, value: object) -> int:
     levels = [level_where(axis, position) for position in range(len(axis))]
     for position, level in enumerate(levels):
         # True == 1 in Python, but the level "true" is not the level 1
@@ -77,9 +81,47 @@ def _level(axis: Axis, value: Any) -> int:
     raise ClaimError(f"{axis.name} has no level {value!r}.{hint} There is: {listing(levels)}.")
 
 
-def _share(total: Any, weight: Any, rows: Any) -> FloatArray:
+def _share(total: ArrayLike, weight: ArrayLike, rows: ArrayLike) -> FloatArray:
     top, bottom = np.asarray(total, dtype=np.float64), np.asarray(weight, dtype=np.float64)
     share: FloatArray = np.full(bottom.shape, np.nan)
     # Rows are counted exactly; a weight left over from a subtraction may be mere rounding.
     np.divide(top, bottom, out=share, where=(bottom > 0) & (np.asarray(rows) > 0))
     return share
+
+
+# --- What must be summed beside a metric when the target is a number with an influence function
+# ---
+
+
+def influence_formula(claim: Claim) -> str | None:
+    """The influence function of a custom target; None for every other target."""
+    return claim.target.influence if isinstance(claim.target, targets.Custom) else None
+
+
+def influence_claims(claim: Claim) -> list[Claim]:
+    """The influence values, and their product with the metric, as metrics to be summed.
+
+    They count on exactly the rows on which the claim's metric counts.
+    """
+    formula = influence_formula(claim)
+    if formula is None:
+        return []
+    value = _text(claim.metric)
+    # Zero times the value changes no sum, but counts on the same rows as the value does.
+    both = [f"({formula}) + 0 * ({value})", f"({formula}) * ({value})"]
+    return [_summed(claim, f"influence {i}", text) for i, text in enumerate(both)]
+
+
+def _summed(claim: Claim, name: str, formula: str) -> Claim:
+    metric = claim.metric
+    made = Metric(name=name, value=formula, where=metric.where, binary=metric.binary)
+    return Gap(metric=made, across=claim.across, target=targets.overall())
+
+
+def _text(metric: Metric) -> str:
+    if isinstance(metric.value, str) and not metric.clipped:
+        return metric.value
+    raise ClaimError(
+        "A custom target needs a metric written as a formula, without clip; "
+        f"{metric.name!r} is not."
+    )

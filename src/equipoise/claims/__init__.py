@@ -12,9 +12,10 @@ from equipoise.claims.claim import (
     multicalibration,
     ratio,
 )
-from equipoise.claims.dimension import binned
 from equipoise.claims.groups import (
     Groups,
+    GroupsLike,
+    binned,
     bins,
     boxes,
     intersections,
@@ -22,19 +23,23 @@ from equipoise.claims.groups import (
     leaves,
     masks,
     thresholds,
+    tilts,
 )
-from equipoise.claims.metric import METRICS, Metric, metric
+from equipoise.claims.metric import METRICS, Metric, MetricLike, metric
 from equipoise.claims.target import Target, complement, constant, custom, overall, reference
-from equipoise.claims.tilts import tilts
+from equipoise.claims.target import TargetLike as TargetLike
 
 __all__ = [
     "METRICS",
     "Claim",
     "Gap",
     "Groups",
+    "GroupsLike",
     "Metric",
+    "MetricLike",
     "Ratio",
     "Target",
+    "TargetLike",
     "Together",
     "as_claim",
     "binned",

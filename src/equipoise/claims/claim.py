@@ -4,20 +4,32 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from equipoise._codec import Written, from_plain, kind
+from equipoise._codec import Written, from_plain, kind, made_from
 from equipoise._validate import known_keywords
-from equipoise.claims.dimension import Dimension, Levels, Tilt
-from equipoise.claims.groups import Groups, as_groups, bins, everyone
+from equipoise.claims.groups import (
+    Dimension,
+    Groups,
+    GroupsLike,
+    Levels,
+    Tilt,
+    as_groups,
+    bins,
+    everyone,
+)
 from equipoise.claims.metric import (
     METRICS,
     Metric,
+    MetricLike,
     as_metric,
     false_positive_rate,
     residual,
     true_positive_rate,
 )
-from equipoise.claims.target import Constant, Reference, Target, as_target, constant, overall
+from equipoise.claims.target import Constant, Reference, Target, TargetLike, as_target, overall
 from equipoise.errors import ClaimError
+
+# A plan file may leave out what `gap` may: everyone, against everyone.
+_UNSAID: Any = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,9 +45,8 @@ class Claim(Written):
     """
 
     metric: Metric
-    # a plan file may leave these out, as `gap` may: everyone, against everyone
-    across: Groups = None  # type: ignore[assignment]
-    target: Target = None  # type: ignore[assignment]
+    across: Groups = _UNSAID
+    target: Target = _UNSAID
 
     @property
     def words(self) -> str:
@@ -105,7 +116,9 @@ class Together(Written):
 
 
 @known_keywords
-def gap(metric: Metric | str, *, across: Any = None, target: Any = None) -> Gap:
+def gap(
+    metric: MetricLike, *, across: GroupsLike | None = None, target: TargetLike | None = None
+) -> Gap:
     """How far each group's metric lies from the target (everyone, unless said otherwise).
 
     Without ``across`` there is one group, everyone, which is what `equipoise.shift` starts from.
@@ -114,22 +127,22 @@ def gap(metric: Metric | str, *, across: Any = None, target: Any = None) -> Gap:
     >>> eq.gap(eq.false_positive_rate, across=eq.intersections("race", "sex")).words
     'false positive rate against everyone'
     """
-    return Gap(metric=metric, across=across, target=target)  # type: ignore[arg-type]
+    return made_from(Gap, metric=metric, across=across, target=target)
 
 
 @known_keywords
-def ratio(metric: Metric | str, *, across: Any, target: Any = None) -> Ratio:
+def ratio(metric: MetricLike, *, across: GroupsLike, target: TargetLike | None = None) -> Ratio:
     """Each group's metric divided by the target.
 
     >>> import equipoise as eq
     >>> eq.ratio(eq.selection_rate, across="sex", target=eq.reference(sex="Male")).words
     'selection rate as a share of Male'
     """
-    return Ratio(metric=metric, across=across, target=target)  # type: ignore[arg-type]
+    return made_from(Ratio, metric=metric, across=across, target=target)
 
 
 @known_keywords
-def equalized_odds(*, across: Any, target: Any = None) -> Together:
+def equalized_odds(*, across: GroupsLike, target: TargetLike | None = None) -> Together:
     """False and true positive rates, both against the target, as one question.
 
     >>> [claim.metric.name for claim in equalized_odds(across="sex").claims]
@@ -143,17 +156,19 @@ def equalized_odds(*, across: Any, target: Any = None) -> Together:
 
 
 @known_keywords
-def multicalibration(*, across: Any, edges: Iterable[float] | None = None, number: int = 10) -> Gap:
+def multicalibration(
+    *, across: GroupsLike, edges: Iterable[float] | None = None, number: int = 10
+) -> Gap:
     """Whether outcome minus score averages zero in every group, in every range of the score.
 
     >>> multicalibration(across="sex", number=5).words
     'residual against 0'
     """
     cut = bins(across, edges=edges, number=number)
-    return Gap(metric=residual, across=cut, target=constant(0))
+    return Gap(metric=residual, across=cut, target=Constant(value=0))
 
 
-def as_claim(value: Any) -> Claim:
+def as_claim(value: object) -> Claim:
     """A claim given as a value or as plain data."""
     made = from_plan(value) if isinstance(value, Mapping) else value
     if isinstance(made, Claim):
@@ -174,7 +189,7 @@ def parts_of(claim: Claim | Together) -> tuple[Claim, ...]:
 
 
 @known_keywords
-def from_plan(data: Any) -> Any:
+def from_plan(data: object) -> Any:
     """Any metric, target, group collection or claim from its plain form.
 
     >>> import equipoise as eq

@@ -13,31 +13,141 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
 from equipoise._validate import did_you_mean, listing
-from equipoise.claims import arithmetic
-from equipoise.claims.arithmetic import Term
 from equipoise.errors import ClaimError
 
-_ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
+# --- What formulas compute with: the same operations on narwhals expressions and on arrays ---
+#
+# Where engines differ at the edge of an operation (a logarithm of zero, a root of a negative
+# number, a division by zero: an error here, infinity there, null elsewhere), one meaning is fixed
+# here.
+
+
+Value = nw.Expr | npt.NDArray[Any]
+"""What a formula computes with: expressions in an engine, arrays outside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A value together with what sort of value it is."""
+
+    value: Any
+    sort: str
+    """``number``, ``truth``, ``text``, ``any`` (not known yet), or the type of an unusable one."""
+
+
+def as_number(term: Term) -> Any:
+    """A truth value as 0 and 1; a number as it is."""
+    if term.sort != "truth":
+        return term.value
+    if isinstance(term.value, nw.Expr):
+        # Via whole numbers: not every engine casts a truth value straight to a double.
+        return term.value.cast(nw.Int32).cast(nw.Float64)  # as PostgreSQL takes truth values
+    return np.asarray(term.value, dtype=np.float64) if _is_array(term.value) else term.value
+
+
+def as_truth(term: Term) -> Any:
+    """A number as whether it is 1; a truth value as it is."""
+    return term.value == 1 if term.sort == "number" else term.value
+
+
+def divide(top: nw.Expr, bottom: nw.Expr) -> nw.Expr:
+    """Division; by zero it has no value."""
+    return nw.when(bottom != 0).then(top / bottom)
+
+
+def remainder(value: nw.Expr, divisor: nw.Expr) -> nw.Expr:
+    """The remainder, with the sign of the divisor; by zero it has no value."""
+    # Engines disagree on the sign, and some have no remainder at all.
+    return value - divisor * divide(value, divisor).floor()
+
+
+def power(base: nw.Expr, exponent: nw.Expr) -> nw.Expr:
+    """A power; that of a negative number, or zero to a negative one, has no value."""
+    defined = (base > 0) | ((base == 0) & (exponent >= 0))
+    return nw.when(defined).then(base**exponent)
+
+
+def whole_power(base: Value, exponent: int) -> Value:
+    """A power with a whole exponent, which negative numbers have too."""
+    if exponent < 0:
+        return _operate(ast.Div, _one(base), whole_power(base, -exponent))
+    # A product is exact where an engine's power function may not be.
+    made: Value = operator.mul(base, base) if exponent == 2 else operator.pow(base, float(exponent))
+    return made
+
+
+def logarithm(value: nw.Expr) -> nw.Expr:
+    """The natural logarithm: minus infinity at zero, no value below it."""
+    positive = nw.when(value > 0).then(value).log()
+    return nw.when(value == 0).then(nw.lit(float("-inf"))).otherwise(positive)
+
+
+def root(value: nw.Expr) -> nw.Expr:
+    """The square root, which negative numbers do not have."""
+    return nw.when(value >= 0).then(value).sqrt()
+
+
+def is_in(value: Value, choices: list[str] | list[float]) -> Value:
+    """Whether a value is one of the choices."""
+    # not by its class: what stands for every operand while a formula is checked has it too
+    return value.is_in(choices) if hasattr(value, "is_in") else np.isin(value, choices)
+
+
+def told(truth: Value) -> Value:
+    """Whether a comparison of text holds; it does not where the text is missing.
+
+    A row with a missing value never counts, so nothing is lost, and pandas cannot join the two
+    kinds of missing truth values that text and numbers give.
+    """
+    return truth.fill_null(False) if isinstance(truth, nw.Expr) else truth
+
+
+def _operate(sign: type, left: Value, right: Value) -> Value:
+    known = _ARITHMETIC | _IN_ENGINES if isinstance(right, nw.Expr) else _ARITHMETIC
+    return known[sign](left, right)
+
+
+def _one(like: Value) -> Value:
+    if isinstance(like, nw.Expr):
+        return nw.lit(1.0)
+    one: Any = np.float64(1.0)
+    return one if _is_array(like) else like
+
+
+def _is_array(value: object) -> bool:
+    return isinstance(value, np.ndarray | np.generic)
+
+
+# --- Formulas written as text: what a metric measures, on whom it counts, who is in a group ---
+
+_Binary = Callable[[Any, Any], Value]
+_ARITHMETIC: dict[type, _Binary] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
-    ast.Div: arithmetic.divide,
-    ast.Mod: arithmetic.remainder,
-    ast.Pow: arithmetic.power,
+    ast.Div: operator.truediv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
 }
-_EQUALITY: dict[type, Callable[[Any, Any], Any]] = {ast.Eq: operator.eq, ast.NotEq: operator.ne}
-_ORDER: dict[type, Callable[[Any, Any], Any]] = {
+_IN_ENGINES: dict[type, _Binary] = {ast.Div: divide, ast.Mod: remainder, ast.Pow: power}
+_EQUALITY: dict[type, _Binary] = {ast.Eq: operator.eq, ast.NotEq: operator.ne}
+_ORDER: dict[type, _Binary] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
-_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
-    "abs": arithmetic.absolute,
-    "log": arithmetic.logarithm,
-    "exp": arithmetic.exponential,
-    "sqrt": arithmetic.root,
+# Each in engines and on arrays.
+_FUNCTIONS: dict[str, tuple[Callable[[nw.Expr], nw.Expr], Callable[[Any], Value]]] = {
+    "abs": (nw.Expr.abs, np.abs),
+    "log": (logarithm, np.log),
+    "exp": (nw.Expr.exp, np.exp),
+    "sqrt": (root, np.sqrt),
 }
 # Names that cannot be written as a Python name, or that need telling apart, go through these.
 _REFERENCES = ("column", "role")
@@ -72,7 +182,7 @@ class Formula:
         return tuple(sorted({reference.name for reference in self.references}))
 
     def evaluate(
-        self, operand: Callable[[Reference], Term], constant: Callable[[Any], Any]
+        self, operand: Callable[[Reference], Term], constant: Callable[[str | float], object]
     ) -> Term:
         """The formula's value, where the two functions say what names and constants stand for."""
         return _Evaluation(self.text, operand, constant).term(self.tree)
@@ -137,7 +247,7 @@ def _depth(tree: ast.AST) -> int:
 class _Anything:
     """Stands for every operand while a formula is checked: any operation on it gives it back."""
 
-    def _same(self, *_: Any) -> "_Anything":
+    def _same(self, *_: object) -> "_Anything":
         return self
 
     __add__ = __sub__ = __mul__ = __truediv__ = __mod__ = __pow__ = _same
@@ -153,7 +263,7 @@ class _Evaluation:
 
     text: str
     operand: Callable[[Reference], Term]
-    constant: Callable[[Any], Any]
+    constant: Callable[[str | float], object]
 
     def term(self, node: ast.expr) -> Term:
         match node:
@@ -168,8 +278,7 @@ class _Evaluation:
             case ast.BinOp(op=ast.Pow(), left=base, right=exponent):
                 return self._power(base, exponent)
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
-                value = _ARITHMETIC[type(op)](self._number(left), self._number(right))
-                return Term(value, "number")
+                return Term(_operate(type(op), self._number(left), self._number(right)), "number")
             case ast.BoolOp(op=op, values=values):
                 join = operator.and_ if isinstance(op, ast.And) else operator.or_
                 return Term(functools.reduce(join, map(self._truth, values)), "truth")
@@ -180,7 +289,7 @@ class _Evaluation:
         what = getattr(node, "op", node)
         raise _unusable(self.text, f"{type(what).__name__} is not allowed")
 
-    def _constant(self, value: Any) -> Term:
+    def _constant(self, value: object) -> Term:
         if isinstance(value, str):
             return Term(self.constant(value), "text")
         if not isinstance(value, bool | int | float):
@@ -190,17 +299,19 @@ class _Evaluation:
         except OverflowError as error:
             raise _unusable(self.text, "it holds a number that is too large") from error
 
-    def _number(self, node: ast.expr) -> Any:
+    def _number(self, node: ast.expr) -> Value:
         return self._as_number(self.term(node))
 
-    def _as_number(self, term: Term) -> Any:
+    def _as_number(self, term: Term) -> Value:
         self._refuse_other(term, "a number")
-        return arithmetic.as_number(term)
+        number: Value = as_number(term)
+        return number
 
-    def _truth(self, node: ast.expr) -> Any:
+    def _truth(self, node: ast.expr) -> Value:
         term = self.term(node)
         self._refuse_other(term, "a truth value")
-        return arithmetic.as_truth(term)
+        truth: Value = as_truth(term)
+        return truth
 
     def _refuse_other(self, term: Term, wanted: str) -> None:
         if term.sort not in ("number", "truth", "any"):
@@ -209,8 +320,8 @@ class _Evaluation:
     def _power(self, base: ast.expr, exponent: ast.expr) -> Term:
         whole = _whole(exponent)
         if whole is not None:
-            return Term(arithmetic.whole_power(self._number(base), whole), "number")
-        return Term(arithmetic.power(self._number(base), self._number(exponent)), "number")
+            return Term(whole_power(self._number(base), whole), "number")
+        return Term(_operate(ast.Pow, self._number(base), self._number(exponent)), "number")
 
     def _comparison(self, node: ast.Compare) -> Term:
         # 0 < a < b holds where both parts do, as in Python.
@@ -221,7 +332,7 @@ class _Evaluation:
         ]
         return Term(functools.reduce(operator.and_, parts), "truth")
 
-    def _compare(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Any:
+    def _compare(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Value:
         if isinstance(op, ast.In | ast.NotIn):
             inside = self._is_in(left, right)
             return inside if isinstance(op, ast.In) else ~inside
@@ -232,22 +343,22 @@ class _Evaluation:
             return self._compare_text(pair, op)
         return (_EQUALITY | _ORDER)[type(op)](*map(self._as_number, pair))
 
-    def _compare_text(self, pair: tuple[Term, Term], op: ast.cmpop) -> Any:
+    def _compare_text(self, pair: tuple[Term, Term], op: ast.cmpop) -> Value:
         if not {term.sort for term in pair} <= {"text", "any"}:
             other = next(term.sort for term in pair if term.sort not in ("text", "any"))
             raise _unusable(self.text, f"it compares text with {other}")
         if type(op) not in _EQUALITY:
             raise _unusable(self.text, "text can be compared by ==, != and in only")
-        return arithmetic.told(_EQUALITY[type(op)](pair[0].value, pair[1].value))
+        return told(_EQUALITY[type(op)](pair[0].value, pair[1].value))
 
-    def _is_in(self, left: ast.expr, right: ast.expr) -> Any:
+    def _is_in(self, left: ast.expr, right: ast.expr) -> Value:
         choices = _constants(right, self.text)
         term = self.term(left)
         if all(isinstance(choice, str) for choice in choices):
             if term.sort not in ("text", "any"):
                 raise _unusable(self.text, f"it looks for text among {term.sort}")
-            return arithmetic.told(arithmetic.is_in(term.value, choices))
-        return arithmetic.is_in(self._as_number(term), [float(choice) for choice in choices])
+            return told(is_in(term.value, choices))
+        return is_in(self._as_number(term), [float(choice) for choice in choices])
 
     def _call(self, name: str, inner: ast.expr) -> Term:
         if name in _REFERENCES:
@@ -260,9 +371,12 @@ class _Evaluation:
             raise _unusable(
                 self.text, f"there is no function {name!r}.{hint} There is {listing(known)}"
             )
+        in_engines, on_arrays = _FUNCTIONS[name]
         value = self._number(inner)
+        if isinstance(value, nw.Expr):
+            return Term(in_engines(value), "number")
         # While a formula is checked there is no value that a function could be applied to.
-        return Term(value if isinstance(value, _Anything) else _FUNCTIONS[name](value), "number")
+        return Term(value if isinstance(value, _Anything) else on_arrays(value), "number")
 
 
 def _whole(node: ast.expr) -> int | None:
@@ -277,14 +391,14 @@ def _whole(node: ast.expr) -> int | None:
     return None
 
 
-def _constants(node: ast.expr, text: str) -> list[Any]:
+def _constants(node: ast.expr, text: str) -> list[str] | list[float]:
     items = node.elts if isinstance(node, ast.Tuple | ast.List | ast.Set) else []
     values = [item.value for item in items if isinstance(item, ast.Constant)]
-    sorts = {str if isinstance(value, str) else float for value in values}
-    plain = all(isinstance(value, str | bool | int | float) for value in values)
-    if not values or len(values) < len(items) or not plain or len(sorts) > 1:
+    texts = [value for value in values if isinstance(value, str)]
+    numbers = [value for value in values if isinstance(value, bool | int | float)]
+    if not items or len(items) not in (len(texts), len(numbers)):
         raise _unusable(text, "'in' needs a list of numbers or of texts, such as in ('a', 'b')")
-    return values
+    return texts or numbers
 
 
 def _unusable(text: str, what: str) -> ClaimError:

@@ -1,34 +1,187 @@
-"""Group collections: who is compared. Each is a value that knows which dimensions it needs."""
+"""Group collections: who is compared, and the dimensions by which they cut the rows."""
 
+import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
-from equipoise._codec import Written, from_plain, kind
-from equipoise._validate import known_keywords, listing, whole
-from equipoise.claims.dimension import (
-    Binned,
-    Condition,
-    Dimension,
-    Levels,
-    Ordered,
-    as_dimension,
-    as_ordered,
-)
+import numpy.typing as npt
+
+from equipoise._codec import Written, from_plain, kind, made_from
+from equipoise._validate import columns_named, known_keywords, listing, real, whole, yes_or_no
+from equipoise.claims.formula import parse
 from equipoise.errors import ClaimError
 
-#: More groups than this are refused unless the collection says otherwise.
-MAX_GROUPS = 250_000
+# --- Dimensions: how one attribute cuts the population into levels ---
+#
+# Every group of a collection is a union of cells, and cells are the cross-product of dimensions.
 
 
-class Named(Protocol):
-    """Whatever goes by a name."""
+@kind("levels")
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """Each distinct value of a column is a level; missing is a level of its own."""
+
+    column: str
 
     @property
     def name(self) -> str:
-        """The name."""
-        ...
+        """What the dimension is called in labels."""
+        return self.column
+
+    def shorthand(self) -> str:
+        """The bare column name."""
+        return self.column
+
+
+@kind("binned")
+@dataclass(frozen=True, slots=True)
+class Binned:
+    """A number cut into named ranges: below the first cut, between cuts, from the last cut up."""
+
+    column: str
+    cuts: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        _check_column(self.column)
+        object.__setattr__(self, "cuts", increasing("cuts", self.cuts, least=1))
+
+    @property
+    def name(self) -> str:
+        """What the dimension is called in labels."""
+        return self.column
+
+
+@kind("ordered")
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """A number whose ranges are groups.
+
+    With ``edges``, the ranges between consecutive edges are the finest ones (the last includes its
+    upper edge); with ``quantiles``, edges are found so that about equally many rows lie between
+    them; with neither, every distinct value is an end point.
+    """
+
+    column: str
+    edges: tuple[float, ...] | None = None
+    quantiles: int | None = None
+    role: bool = False
+    """Whether ``column`` is the name of a role rather than of a column."""
+
+    def __post_init__(self) -> None:
+        _check_column(self.column)
+        if self.edges is not None and self.quantiles is not None:
+            raise ClaimError("Pass either edges= or grid=, not both.")
+        yes_or_no("role", self.role)
+        if self.edges is not None:
+            object.__setattr__(self, "edges", increasing("edges", self.edges, least=2))
+        if self.quantiles is not None:
+            whole("grid", self.quantiles)
+
+    @property
+    def name(self) -> str:
+        """What the dimension is called in labels."""
+        return self.column
+
+
+@kind("condition")
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Rows for which a formula holds, and the others."""
+
+    name: str
+    formula: str
+
+    def __post_init__(self) -> None:
+        _check_formula("A group of your own", self.name, self.formula)
+
+
+@kind("tilt")
+@dataclass(frozen=True, slots=True)
+class Tilt:
+    """A weight of at least zero for each row; each distinct weight is a level."""
+
+    name: str
+    formula: str
+
+    def __post_init__(self) -> None:
+        _check_formula("A tilt", self.name, self.formula)
+
+
+@kind("values")
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Each distinct value of a column, however many there are: what a function can be asked for."""
+
+    column: str
+
+    @property
+    def name(self) -> str:
+        """What the dimension is called."""
+        return self.column
+
+
+Dimension = Levels | Binned | Ordered | Condition | Tilt | Values
+
+AttributeLike = str | Levels | Binned | Condition
+"""What groups may be formed by: a column by its name, or what `binned` makes of one."""
+
+
+@known_keywords
+def binned(column: str, cuts: Iterable[float]) -> Binned:
+    """Cut a numeric attribute into ranges, to be used like any other attribute.
+
+    >>> binned("age", cuts=(25, 45))
+    Binned(column='age', cuts=(25.0, 45.0))
+    """
+    return made_from(Binned, column, cuts)
+
+
+def as_dimension(value: object) -> Dimension:
+    """An attribute given by name, or already a dimension."""
+    if isinstance(value, str) and value:
+        return Levels(value)
+    if isinstance(value, Levels | Binned | Condition):
+        return value
+    raise ClaimError(f"An attribute is a column name or binned(column, cuts=…); got {value!r}.")
+
+
+def as_ordered(value: object) -> Ordered:
+    """A numeric attribute given by name, or already an ordered dimension."""
+    # anything else is taken for a column name, which the value itself checks
+    return value if isinstance(value, Ordered) else made_from(Ordered, value)
+
+
+def _check_formula(what: str, name: object, formula: str) -> None:
+    if not isinstance(name, str) or not name.strip():
+        raise ClaimError(f"{what} needs a name; got {name!r}.")
+    parse(formula)
+
+
+def _check_column(column: object) -> None:
+    if not isinstance(column, str) or not column:
+        raise ClaimError(f"A numeric attribute is given by its column name; got {column!r}.")
+
+
+def increasing(what: str, values: Iterable[float], least: int) -> tuple[float, ...]:
+    """At least ``least`` finite numbers, each above the one before."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ClaimError(f"{what} must be a list of increasing numbers; got {values!r}.")
+    numbers = tuple(real(what, value) for value in values)
+    if len(numbers) < least or any(b <= a for a, b in itertools.pairwise(numbers)):
+        raise ClaimError(
+            f"{what} must be at least {least} increasing numbers; got {list(numbers)}."
+        )
+    return numbers
+
+
+# --- Group collections: who is compared. Each is a value that knows which dimensions it needs ---
+
+# --- Group collections: who is compared. Each is a value that knows which dimensions it needs ---
+
+#: More groups than this are refused unless the collection says otherwise.
+MAX_GROUPS = 250_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +205,10 @@ class Groups(Written):
     def dimensions(self) -> tuple[Dimension, ...]:
         """The dimensions whose cells make up every group."""
         raise NotImplementedError
+
+
+GroupsLike = Groups | AttributeLike | Sequence[AttributeLike] | Mapping[str, object]
+"""Groups as verbs take them: a collection, attributes to cross, or what a plan file holds."""
 
 
 @kind("intersections")
@@ -170,15 +327,14 @@ class Bins(Groups):
 
 @known_keywords
 def intersections(
-    *attributes: str | Dimension, depth: int | None = None, max_groups: int = MAX_GROUPS
+    *attributes: AttributeLike, depth: int | None = None, max_groups: int = MAX_GROUPS
 ) -> Intersections:
     """All groups formed by one attribute, by two together, and so on up to ``depth``.
 
     >>> intersections("race", "sex", depth=1).dimensions()
     (Levels(column='race'), Levels(column='sex'))
     """
-    # Names become dimensions in the value itself, which a plan file may build as well.
-    return Intersections(attributes=attributes, depth=depth, max_groups=max_groups)  # type: ignore[arg-type]
+    return made_from(Intersections, attributes=attributes, depth=depth, max_groups=max_groups)
 
 
 @known_keywords
@@ -263,7 +419,7 @@ def masks(
 
 
 @known_keywords
-def leaves(tree: Any, features: Sequence[str], *, max_groups: int = MAX_GROUPS) -> Masks:
+def leaves(tree: object, features: Sequence[str], *, max_groups: int = MAX_GROUPS) -> Masks:
     """The leaves of a fitted scikit-learn tree as groups with readable rules.
 
     >>> from sklearn.tree import DecisionTreeRegressor
@@ -290,7 +446,7 @@ def leaves(tree: Any, features: Sequence[str], *, max_groups: int = MAX_GROUPS) 
 
 @known_keywords
 def bins(
-    groups: Groups,
+    groups: GroupsLike,
     *,
     edges: Iterable[float] | None = None,
     number: int = 10,
@@ -303,8 +459,8 @@ def bins(
     """
     whole("number", number)
     chosen = [i / number for i in range(number + 1)] if edges is None else edges
-    score = Ordered("score", edges=chosen, role=True)  # type: ignore[arg-type]
-    return Bins(groups=groups, by=score, max_groups=max_groups)
+    score = made_from(Ordered, "score", edges=chosen, role=True)
+    return made_from(Bins, groups=groups, by=score, max_groups=max_groups)
 
 
 def everyone() -> Masks:
@@ -317,7 +473,7 @@ def everyone() -> Masks:
     return masks(everyone="1 == 1")
 
 
-def as_groups(value: Any) -> Groups:
+def as_groups(value: object) -> Groups:
     """A collection given as a value, as plain data, or as the attribute names to cross."""
     if isinstance(value, Groups):
         return value
@@ -334,11 +490,12 @@ def as_groups(value: Any) -> Groups:
 
 
 def _ordered(name: str, edges: Iterable[float] | None, grid: int | None) -> Ordered:
-    # The value itself checks its fields, since a plan file may build it as well.
-    return Ordered(name, edges=edges, quantiles=grid)  # type: ignore[arg-type]
+    return made_from(Ordered, name, edges=edges, quantiles=grid)
 
 
-def check_names(called: str, what: str, given: Sequence[Named], limit: int) -> None:
+def check_names(
+    called: str, what: str, given: "Sequence[Dimension | Computed]", limit: int
+) -> None:
     """Refuse groups that were named one by one if two share a name, or if they are too many."""
     _refuse_repeated(called, given)
     if len(given) > limit:
@@ -348,7 +505,7 @@ def check_names(called: str, what: str, given: Sequence[Named], limit: int) -> N
         )
 
 
-def _refuse_repeated(called: str, given: Sequence[Named]) -> None:
+def _refuse_repeated(called: str, given: "Sequence[Dimension | Computed]") -> None:
     times = Counter(one.name for one in given)
     repeated = sorted(name for name, number in times.items() if number > 1)
     if repeated:
@@ -356,8 +513,9 @@ def _refuse_repeated(called: str, given: Sequence[Named]) -> None:
 
 
 def _leaf_rules(
-    tree: Any, features: list[str], node: int, path: list[tuple[str, str, float]]
+    fitted: object, features: list[str], node: int, path: list[tuple[str, str, float]]
 ) -> list[tuple[str, str]]:
+    tree: Any = fitted
     left, right = int(tree.children_left[node]), int(tree.children_right[node])
     if left == right:
         steps = path or [("", "", 0.0)]
@@ -370,3 +528,110 @@ def _leaf_rules(
         *_leaf_rules(tree, features, left, [*path, (name, "<=", cut)]),
         *_leaf_rules(tree, features, right, [*path, (name, ">", cut)]),
     ]
+
+
+# --- Tilts: collections of weights under which the population is looked at anew ---
+
+Weigh = Callable[[Mapping[str, npt.NDArray[Any]]], npt.ArrayLike]
+"""Takes an array for each column and returns the weight of each entry."""
+
+
+@kind("computed_tilt")
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A weight that a Python function works out, row by row, from some columns."""
+
+    name: str
+    function: Weigh
+    columns: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise ClaimError(
+                f"The tilt {self.name!r} needs the function itself, which a plan cannot hold; got "
+                f"{self.function!r}. Write the weight as a formula or as a column."
+            )
+        if not self.columns:
+            raise ClaimError(
+                f"The tilt {self.name!r} is a function; say which columns it reads: columns=…."
+            )
+
+
+@kind("tilts")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tilts(Groups):
+    """Weights of at least zero, each seen as a population of its own; they may overlap."""
+
+    weighs: ClassVar[bool] = True
+
+    weights: tuple[Tilt | Computed, ...]
+
+    def __post_init__(self) -> None:
+        Groups.__post_init__(self)
+        if not self.weights:
+            raise ClaimError('tilts needs at least one weight, such as tilts(older="age / 100").')
+        for given in self.weights:
+            if not isinstance(given, Tilt | Computed):
+                raise ClaimError(f"tilts takes names with formulas or functions; got {given!r}.")
+        check_names("tilts", "weights", self.weights, self.max_groups)
+
+    def dimensions(self) -> tuple[Dimension, ...]:
+        """The weights that are formulas, and the columns that functions read."""
+        needed: list[Dimension] = []
+        for tilt in self.weights:
+            if isinstance(tilt, Tilt):
+                needed.append(tilt)
+            else:
+                # The function is asked once for each combination of values, so these are the cells.
+                needed += [Values(column) for column in tilt.columns]
+        return tuple(dict.fromkeys(needed))
+
+
+@known_keywords
+def tilts(
+    *weights: str | Mapping[str, str | Weigh],
+    columns: Sequence[str] | None = None,
+    max_groups: int = MAX_GROUPS,
+    **named: str | Weigh,
+) -> Tilts:
+    """Weights under which to look at the population: columns, formulas or functions.
+
+    Under a tilt h the metric is E[h L] / E[h]: its mean if rows were met in proportion to h. Only
+    the proportions of a tilt matter, not its scale. A weight of 0 and 1 is a group.
+
+    Parameters
+    ----------
+    weights
+        Names of columns that hold weights, or a mapping from names to formulas or functions.
+    columns
+        The columns that functions read. A function takes a mapping from these names to arrays and
+        returns one weight for each entry; it may not look at other entries, since it is asked once
+        for each combination of values that occurs. A plan cannot hold a function.
+    max_groups
+        Refuse more tilts than this.
+    named
+        Formulas or functions by name.
+
+    Examples
+    --------
+    >>> import equipoise as eq
+    >>> [tilt.name for tilt in eq.tilts("urban_weight", older="age / 100").weights]
+    ['urban_weight', 'older']
+    """
+    given: list[tuple[str, str | Weigh]] = []
+    for weight in weights:
+        if isinstance(weight, Mapping):
+            given += weight.items()
+        elif isinstance(weight, str) and weight:
+            # Marked as a column, since a bare name could be that of a role.
+            given.append((weight, f"column({weight!r})"))
+        else:
+            raise ClaimError(
+                f"tilts takes names of columns, or names with formulas; got {weight!r}."
+            )
+    given += named.items()
+    read = () if columns is None else columns_named("columns", columns)
+    if read and not any(callable(weight) for _, weight in given):
+        raise ClaimError("columns= is for functions, and none of these tilts is one.")
+    made = tuple(Computed(n, w, read) if callable(w) else Tilt(n, w) for n, w in given)
+    return Tilts(weights=made, max_groups=max_groups)

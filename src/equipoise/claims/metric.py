@@ -9,7 +9,7 @@ import dataclasses
 import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import narwhals as nw
 
@@ -64,7 +64,8 @@ class Metric(Written):
         if not isinstance(self.name, str) or not self.name.strip():
             raise ClaimError(f"A metric needs a name; got {self.name!r}.")
         known_name("harm", self.harm, ("high", "low", "both"))
-        ends = [real(end, getattr(self, end)) for end in ("low", "high") if self._bounded(end)]
+        known = {"low": self.low, "high": self.high}
+        ends = [real(name, end) for name, end in known.items() if end is not None]
         if len(ends) == 2 and not ends[0] < ends[1]:
             raise ClaimError(
                 f"A metric's low must be below its high; got {ends[0]:g}, {ends[1]:g}."
@@ -77,9 +78,6 @@ class Metric(Written):
                     f"got {text!r}."
                 )
         self.formulas()
-
-    def _bounded(self, end: str) -> bool:
-        return getattr(self, end) is not None
 
     def __repr__(self) -> str:
         return f"Metric({self.name})"
@@ -94,8 +92,8 @@ class Metric(Written):
         """Whether its values are certain to lie between 0 and 1."""
         # The range of a metric of your own is a promise, which the scan has yet to check.
         certain = self.clipped or self.shorthand() is not None
-        inside = self.low is not None and self.high is not None
-        return certain and inside and self.low >= 0 and self.high <= 1  # type: ignore[operator]
+        low, high = self.low, self.high
+        return certain and low is not None and low >= 0 and high is not None and high <= 1
 
     def clip(self, low: float, high: float) -> "Metric":
         """The same metric with values outside [low, high] moved to the nearer end.
@@ -123,8 +121,7 @@ class Metric(Written):
 
     def formulas(self) -> tuple[Formula, ...]:
         """The formulas written as text."""
-        texts = [text for text in (self.value, self.where) if isinstance(text, str)]
-        return tuple(parse(text) for text in texts)
+        return tuple(parse(text) for text in (self.value, self.where) if isinstance(text, str))
 
     def names(self) -> tuple[str, ...]:
         """Every role or column that its formulas mention."""
@@ -137,7 +134,11 @@ class Metric(Written):
         return self.name if built_in else None
 
 
-def as_metric(value: Any) -> Metric:
+MetricLike = Metric | str | Mapping[str, object]
+"""A metric as verbs take it: a value, the name of a built-in one, or its plain form."""
+
+
+def as_metric(value: object) -> Metric:
     """A metric given as a value, by the name of a built-in one, or as plain data."""
     if isinstance(value, Mapping):
         value = from_plain(value)

@@ -4,9 +4,11 @@ import dataclasses
 import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
-from equipoise._codec import Written, canonical, from_plain, kind
+import numpy as np
+
+from equipoise._codec import Scalar, Written, canonical, from_plain, kind, made_from
 from equipoise._validate import known_keywords, modest
 from equipoise.claims.formula import parse
 from equipoise.errors import ClaimError
@@ -71,7 +73,7 @@ class Overall(Target):
 class Reference(Target):
     """The metric of one named group."""
 
-    where: Mapping[str, Any]
+    where: "Mapping[str, Scalar | Mapping[str, Scalar]]"
     """Attribute → value of the reference group, or → ends of a range."""
 
     def __post_init__(self) -> None:
@@ -148,7 +150,7 @@ def complement() -> Complement:
 
 
 @known_keywords
-def reference(where: Mapping[str, Any] | None = None, /, **attributes: Any) -> Reference:
+def reference(where: Mapping[str, object] | None = None, /, **attributes: object) -> Reference:
     """Compare with one group, named by its attributes.
 
     A column whose name is no Python name goes into a dictionary. Where groups are ranges of a
@@ -161,7 +163,7 @@ def reference(where: Mapping[str, Any] | None = None, /, **attributes: Any) -> R
         raise ClaimError(
             f'reference takes attributes, such as reference(sex="Male"); got {where!r}.'
         )
-    return Reference(where={**(where or {}), **attributes})
+    return made_from(Reference, where={**(where or {}), **attributes})
 
 
 @known_keywords
@@ -177,7 +179,12 @@ def custom(estimate: float, influence: str) -> Custom:
     return Custom(estimate=estimate, influence=influence)
 
 
-def as_target(value: Any) -> Target:
+_Number = float | numbers.Real | np.floating | np.integer
+TargetLike = Target | Literal["overall", "complement"] | _Number | Mapping[str, object]
+"""A target as claims take it: a value, a number, the word for one, or its plain form."""
+
+
+def as_target(value: object) -> Target:
     """A target given as a value, as a number, or by the word for one without options."""
     if isinstance(value, Target):
         return value
@@ -186,7 +193,7 @@ def as_target(value: Any) -> Target:
     if isinstance(value, Mapping) and ("kind" in value or set(value) == {"number"}):
         return as_target(from_plain(value))
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
-        return constant(value)  # type: ignore[arg-type]
+        return made_from(Constant, value=value)
     raise ClaimError(
         "A target is a number, overall(), complement(), reference(attribute=value) or "
         f"custom(…); got {value!r}."
@@ -196,11 +203,11 @@ def as_target(value: Any) -> Target:
 _BY_WORD: dict[str, Callable[[], Target]] = {"overall": overall, "complement": complement}
 
 
-def _plain_where(where: Mapping[str, Any]) -> dict[str, Any]:
+def _plain_where(where: Mapping[str, object]) -> dict[str, object]:
     return {str(name): _plain_level(name, value) for name, value in where.items()}
 
 
-def _plain_level(name: object, value: Any) -> Any:
+def _plain_level(name: object, value: object) -> object:
     if isinstance(value, Mapping):
         return {end: canonical(number) for end, number in value.items()}
     # as text, which is what `canonical` makes of the unknown, a pair would match no group
@@ -212,7 +219,7 @@ def _plain_level(name: object, value: Any) -> Any:
     return canonical(value)
 
 
-def _level_words(name: str, value: Any) -> str:
+def _level_words(name: str, value: Scalar | Mapping[str, Scalar]) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, bool):

@@ -5,17 +5,17 @@ import os
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from equipoise.cli import options
-from equipoise.cli.leave import Leave
+from equipoise.cli.options import Leave
 from equipoise.cli.show import Steps, say, show_evidence, show_files
 from equipoise.errors import OptionError
 from equipoise.findings.evidence import Asked, Evidence
 from equipoise.report import report as make_report
-from equipoise.trail.secrets import scrub
+from equipoise.trail.engine import scrub
 
 if TYPE_CHECKING:
     from equipoise.plan import Plan
@@ -208,12 +208,12 @@ def _tell(evidence: Evidence, written: list[Path], json: bool, quiet: bool) -> N
 
 def _usual_audits(
     *, across: list[str], metrics: Sequence[str], tolerance: float, level: float, fdr: float
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     if not across:
         raise OptionError("--across needs at least one attribute, such as --across race,sex.")
     if not metrics:
         raise OptionError("Name the columns: --prediction, and --label if the truth is known.")
-    made: list[dict[str, Any]] = []
+    made: list[dict[str, object]] = []
     for metric in metrics:
         words = metric.replace("_", " ")
         claim = {"kind": "gap", "metric": metric, "across": across}

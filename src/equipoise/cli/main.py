@@ -9,11 +9,13 @@ import typer
 
 from equipoise._validate import short
 from equipoise._version import __version__
-from equipoise.cli import auditing, keeping, planning
-from equipoise.cli.leave import DONE, ERROR, Leave
+from equipoise.cli import auditing
+from equipoise.cli import evidence_commands as keeping
+from equipoise.cli import evidence_commands as planning
+from equipoise.cli.options import DONE, ERROR, Leave
 from equipoise.cli.show import complain
 from equipoise.errors import EquipoiseError
-from equipoise.trail.secrets import scrub
+from equipoise.trail.engine import scrub
 
 app = typer.Typer(
     name="equipoise",

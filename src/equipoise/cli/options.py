@@ -1,9 +1,17 @@
-"""Options that several commands share, and how they are read."""
+"""Options that several commands share, and how commands end."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
+
+if TYPE_CHECKING:
+    from equipoise.plan.run import Exit
+
+T = TypeVar("T")
+
+
+# --- Options that several commands share, and how they are read ---
 
 Plan = Annotated[Path, typer.Argument(help="The plan, a YAML file.", metavar="PLAN")]
 Source = Annotated[
@@ -41,6 +49,21 @@ def names(text: str | None) -> list[str]:
     return [part.strip() for part in (text or "").split(",") if part.strip()]
 
 
-def given(**roles: Any) -> dict[str, Any]:
+def given(**roles: T | None) -> dict[str, T]:
     """The options that were given."""
     return {name: value for name, value in roles.items() if value is not None}
+
+
+# --- Leaving a command with a verdict ---
+
+#: Exit codes as `equipoise.plan.Exit` has them: plans bring in half a second of imports, which
+#: `--help` and a mistyped command should not wait for.
+DONE, ERROR = 0, 3
+
+
+class Leave(Exception):  # noqa: N818 (not an error)
+    """A command is done, and its exit code says what it found."""
+
+    def __init__(self, code: "Exit") -> None:
+        super().__init__(int(code))
+        self.code = code

@@ -3,17 +3,16 @@
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.padding import Padding
+from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
 from equipoise.findings.evidence import Entry, Evidence
-from equipoise.findings.finding import Finding
-from equipoise.findings.tables import cell_text
-from equipoise.findings.verdict import Verdict
+from equipoise.findings.finding import Finding, cell_text
+from equipoise.findings.words import Verdict
 
 #: Rows of a finding that are printed; the report has all of them.
 ROWS = 12
@@ -21,10 +20,10 @@ ROWS = 12
 SENTENCES = 4
 
 _SIGNS = {
-    Verdict.SHOWN: ("✓ shown", "green"),
-    Verdict.SHOWN_NOT: ("✗ violation shown", "red"),
+    Verdict.KEPT: ("✓ kept", "green"),
+    Verdict.EXCEEDED: ("✗ exceeded", "red"),
     Verdict.UNDETERMINED: ("? undetermined", "yellow"),
-    None: ("· no limit judged", "dim"),
+    None: ("· no limit", "dim"),
 }
 
 
@@ -82,19 +81,17 @@ def _show_entry(out: Console, entry: Entry) -> None:
         out.print(Padding(Text(f"{len(rows)} of {len(finding):,} rows", style="dim"), (0, 0, 0, 2)))
 
 
-def telling(finding: Finding) -> list[Any]:
+def telling(finding: Finding) -> list[object]:
     """The rows that say most: violations first, then the largest disparities."""
     return sorted(finding.rows, key=_weight)[:ROWS]
 
 
-def _weight(row: Any) -> tuple[bool, float]:
-    violates = getattr(row, "flagged", False) or (
-        getattr(row, "verdict", None) is Verdict.SHOWN_NOT
-    )
+def _weight(row: object) -> tuple[bool, float]:
+    violates = getattr(row, "flagged", False) or (getattr(row, "verdict", None) is Verdict.EXCEEDED)
     return not violates, -abs(getattr(row, "disparity", None) or 0.0)
 
 
-def table(rows: Sequence[Any], columns: Iterable[str]) -> Table:
+def table(rows: Sequence[object], columns: Iterable[str]) -> Table:
     """Rows of a finding as a table that fits the terminal."""
     made = Table(box=None, pad_edge=False, header_style="dim")
     shown = [c for c in columns if any(getattr(row, c) not in (None, "") for row in rows)]
@@ -112,7 +109,7 @@ def table(rows: Sequence[Any], columns: Iterable[str]) -> Table:
     return made
 
 
-def _one_line(value: Any) -> str:
+def _one_line(value: object) -> str:
     text = " ".join(cell_text(value).split())
     return text if len(text) <= 80 else text[:79] + "…"
 
@@ -127,7 +124,7 @@ class Steps:
     """Says on standard error which audit is running, where someone is watching."""
 
     def __init__(self, quiet: bool) -> None:
-        self._status: Any = None
+        self._status: Status | None = None
         # In a log file a line that rewrites itself is only noise.
         if not quiet and sys.stderr.isatty():
             self._status = Console(stderr=True).status("")

@@ -1,23 +1,7 @@
 """What an audit says: frozen results, plain words, provenance."""
 
-from equipoise.findings.bounds import BoundedGroup, Bounds
-from equipoise.findings.calibration import CalibratedGroup, Calibration
-from equipoise.findings.certificates import CertificateList, CertifiedGroup
-from equipoise.findings.comparison import ComparedSpread, Comparison
-from equipoise.findings.describe import DescribedGroup, Description
-from equipoise.findings.evidence import Entry, Evidence
-from equipoise.findings.fair_choice import AuditedModel, FairChoice
-from equipoise.findings.finding import Finding, Provenance, from_dict, from_json
-from equipoise.findings.flags import FlaggedGroup, Flags
-from equipoise.findings.individual import AuditedCell, Individual, MovedPeople
-from equipoise.findings.joint import Joint, JointGroup
-from equipoise.findings.joint_test import JointlyTested, JointTest
-from equipoise.findings.monotone import MonotoneShift, Stretch
-from equipoise.findings.ranges import CertifiedRange, RangeCertificates
-from equipoise.findings.shift import Shift
-from equipoise.findings.shift_rows import AskedTilt, Tilted
-from equipoise.findings.summary import MeasuredSpread, SummarizedGroup, Summary
-from equipoise.findings.verdict import Verdict
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 __all__ = [
     "AskedTilt",
@@ -59,3 +43,53 @@ __all__ = [
     "from_dict",
     "from_json",
 ]
+
+if TYPE_CHECKING:
+    from equipoise.findings.bounds import BoundedGroup, Bounds, CertifiedRange, RangeCertificates
+    from equipoise.findings.calibration import CalibratedGroup, Calibration
+    from equipoise.findings.describe import DescribedGroup, Description
+    from equipoise.findings.evidence import Entry, Evidence
+    from equipoise.findings.finding import Finding, Provenance, from_dict, from_json
+    from equipoise.findings.flags import CertificateList, CertifiedGroup, FlaggedGroup, Flags
+    from equipoise.findings.individual import (
+        AuditedCell,
+        AuditedModel,
+        FairChoice,
+        Individual,
+        MovedPeople,
+    )
+    from equipoise.findings.joint_test import Joint, JointGroup, JointlyTested, JointTest
+    from equipoise.findings.monotone import MonotoneShift, Stretch
+    from equipoise.findings.shift import Shift
+    from equipoise.findings.shift_space import AskedTilt, Tilted
+    from equipoise.findings.summary import (
+        ComparedSpread,
+        Comparison,
+        MeasuredSpread,
+        SummarizedGroup,
+        Summary,
+    )
+    from equipoise.findings.words import Verdict
+else:
+    # Each kind of finding comes in when it is first used or read; most audits need one of them.
+    _PLACES = {
+        "bounds": "BoundedGroup Bounds CertifiedRange RangeCertificates",
+        "calibration": "CalibratedGroup Calibration",
+        "describe": "DescribedGroup Description",
+        "evidence": "Entry Evidence",
+        "finding": "Finding Provenance from_dict from_json",
+        "flags": "CertificateList CertifiedGroup FlaggedGroup Flags",
+        "individual": "AuditedCell AuditedModel FairChoice Individual MovedPeople",
+        "joint_test": "Joint JointGroup JointlyTested JointTest",
+        "monotone": "MonotoneShift Stretch",
+        "shift": "Shift",
+        "shift_space": "AskedTilt Tilted",
+        "summary": "ComparedSpread Comparison MeasuredSpread SummarizedGroup Summary",
+        "words": "Verdict",
+    }
+    _PLACE = {name: place for place, names in _PLACES.items() for name in names.split()}
+
+    def __getattr__(name: str) -> object:
+        if name not in _PLACE:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{_PLACE[name]}"), name)

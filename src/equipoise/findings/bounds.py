@@ -1,30 +1,43 @@
 """What `certify` says: bounds on every group's disparity that hold at once."""
 
 import dataclasses
+import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any
 
 from equipoise._validate import fraction
-from equipoise.errors import OptionError
-from equipoise.findings.charts.forest import Line, forest, forest_pair, reading
-from equipoise.findings.charts.width import width_curve
-from equipoise.findings.finding import Finding
-from equipoise.findings.limits import (
+from equipoise.errors import ClaimError, EquipoiseError, OptionError
+from equipoise.findings.charts.groups import Line, forest, forest_pair, reading, width_curve
+from equipoise.findings.finding import (
+    COMPARED,
+    ByGroup,
+    Chart,
+    ComparedFinding,
+    ComparedGroup,
+    Group,
+    MetricFinding,
+    range_width,
+)
+from equipoise.findings.words import (
     Ends,
     Side,
+    Verdict,
     clamp,
+    disparity_text,
+    ends_text,
     furthest,
     judged,
+    level_text,
+    plural,
     says_something,
+    together,
     tolerance_words,
     tolerated,
 )
-from equipoise.findings.lookup import find_row, range_width
-from equipoise.findings.recipes import cook, family_critical, quantile_at
-from equipoise.findings.rows import ComparedGroup
-from equipoise.findings.verdict import Verdict
-from equipoise.findings.words import disparity_text, ends_text, level_text, plural
+
+# --- What `certify` says: bounds on every group's disparity that hold at once ---
 
 _TOO_SMALL = "too small to exclude anything"
 SELF_TARGET = "the group is its own target"
@@ -51,27 +64,18 @@ class BoundedGroup(ComparedGroup):
         return f"{self.group}: {estimate}, {said} (n = {self.n:,})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds(Finding):
-    """Simultaneous bounds: with the stated confidence, all of them hold."""
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
+    """Simultaneous bounds: with the stated confidence, all of them hold.
 
-    kind: ClassVar[str] = "bounds"
-    row_type: ClassVar[type] = BoundedGroup
-    columns: ClassVar[tuple[str, ...]] = (
-        "group",
-        "n",
-        "value",
-        "disparity",
-        "lower",
-        "upper",
-        "verdict",
-        "note",
-    )
+    >>> import equipoise as eq
+    >>> eq.certify(eq.datasets.compas(), eq.gap("accuracy", across="race"), rng=7)
+    <Bounds: accuracy against everyone; 6 rows>
+    """
 
-    metric: str
-    """The metric in words."""
-    against: str
-    """The target in words."""
+    kind = "bounds"
+    columns = (*COMPARED, "lower", "upper", "verdict", "note")
+
     share: bool
     """Whether the metric is a share, read in percentage points."""
     relative: bool
@@ -95,14 +99,6 @@ class Bounds(Finding):
     recipe: Mapping[str, Any] | None = dataclasses.field(default=None, repr=False)
     """What bounds that are not estimate ± reach are made from, so that any level can be had."""
 
-    def ask(self, group: Mapping[str, Any] | str | None = None, /, **where: Any) -> BoundedGroup:
-        """The bounds of one group of the collection; asking more never costs confidence.
-
-        Groups are named by their attributes, ranges by a pair of ends, or by the label of a row.
-        """
-        row: BoundedGroup = find_row(self.rows, group, where)
-        return row
-
     def at(self, level: float) -> "Bounds":
         """The same bounds at another confidence level, from the stored distribution."""
         fraction("level", level)
@@ -113,10 +109,17 @@ class Bounds(Finding):
         if pivotal and not self.quantiles:
             # no group had an answer, and none has one at another level
             return dataclasses.replace(self, level=level, guarantee=said)
+        # the mathematics is imported where it is used, so that reading findings stays light
+        from equipoise.methods.stored import family_critical, quantile_at
+
         if self.quantiles:
             critical = quantile_at(self.quantiles, level)
         else:
             critical = family_critical(self.recipe or {}, level, self.side)
+        if critical is None:
+            raise OptionError(
+                "These bounds can be read at levels up to 99.9 %; audit again for more."
+            )
         ends = self._ends(critical)
         other = self._other_ends(level, critical, ends)
         rows = tuple(map(self._rebound, self.rows, ends, other))
@@ -125,7 +128,7 @@ class Bounds(Finding):
     def _ends(self, critical: float) -> list[Ends]:
         """Both ends of every group at a critical value, whichever sides were asked for."""
         if self.recipe is not None:
-            return cook(self.recipe, critical, self.limits)
+            return self._again(critical)
         return [
             (None, None)
             if row.reach is None or row.disparity is None
@@ -139,10 +142,27 @@ class Bounds(Finding):
         pivotal = self.recipe is not None and self.recipe["kind"] == "pivot"
         if self.recipe is None or not pivotal or self.side == "both" or self.tolerance is None:
             return [(None, None)] * len(ends)
-        strict = family_critical(
-            {"family": "bonferroni", "groups": len(self.recipe["answered"])}, level, self.side
+        from equipoise.methods.stored import family_critical
+
+        family = {"family": "bonferroni", "groups": len(self.recipe["answered"])}
+        strict = family_critical(family, level, self.side)
+        return self._again(max(strict, critical))
+
+    def _again(self, critical: float) -> list[Ends]:
+        """Both ends at a critical value, from what is stored."""
+        from equipoise.methods.stored import restored_bounds
+
+        low, high = (
+            side * math.inf if end is None else end
+            for side, end in zip((-1, 1), self.limits, strict=True)
         )
-        return cook(self.recipe, max(strict, critical), self.limits)
+        try:
+            ends = restored_bounds(self.recipe or {}, critical, (low, high))
+        except ValueError as error:
+            raise EquipoiseError(f"{error}.") from error
+        # NaN compares as false, and so becomes None as well.
+        lower, upper = ([x if abs(x) < math.inf else None for x in e.tolist()] for e in ends)
+        return list(zip(lower, upper, strict=True))
 
     @property
     def verdict(self) -> Verdict | None:
@@ -151,19 +171,8 @@ class Bounds(Finding):
         A group that is its own target has no verdict and is left aside; if there is nobody else,
         nothing is shown.
         """
-        if self.tolerance is None:
-            return None
-        said = [row.verdict for row in self.rows if row.verdict is not None]
-        if Verdict.SHOWN_NOT in said:
-            return Verdict.SHOWN_NOT
         # All bounds hold at once, so verdicts may be put together without losing confidence.
-        every = bool(said) and all(verdict is Verdict.SHOWN for verdict in said)
-        return Verdict.SHOWN if every else Verdict.UNDETERMINED
-
-    @property
-    def conclusion(self) -> Verdict | None:
-        """What is shown about the tolerance; None if none was given."""
-        return self.verdict
+        return None if self.tolerance is None else together(row.verdict for row in self.rows)
 
     def sentences(self) -> tuple[str, ...]:
         """The guarantee, the verdict, the largest and smallest disparities, and what is missing."""
@@ -175,7 +184,7 @@ class Bounds(Finding):
             self.provenance.left_out(),
         )
 
-    def plot(self, most: int = 40, *, beside: "Bounds | None" = None) -> Any:
+    def plot(self, most: int = 40, *, beside: "Bounds | None" = None) -> Chart:
         """A forest plot of the largest groups, all intervals holding at once.
 
         ``beside`` are other bounds on the same groups, such as another method's, on the same axis.
@@ -205,7 +214,7 @@ class Bounds(Finding):
             if row.disparity is not None and row.reach is not None
         ]
 
-    def _plot_beside(self, other: "Bounds", most: int) -> Any:
+    def _plot_beside(self, other: "Bounds", most: int) -> Chart:
         if self.relative != other.relative or self.metric != other.metric:
             raise OptionError("beside= takes bounds on the same metric, gaps or ratios alike.")
         names = [f"{x.method['kind']}, {level_text(x.level)}" for x in (self, other)]
@@ -247,7 +256,7 @@ class Bounds(Finding):
             for width, pairs in sorted(worst.items())
         )
 
-    def plot_by_width(self) -> Any:
+    def plot_by_width(self) -> Chart:
         """The curve of `by_width` as a chart."""
         return width_curve(
             self.by_width(),
@@ -301,21 +310,23 @@ class Bounds(Finding):
         counts = {v: sum(row.verdict is v for row in self.rows) for v in Verdict}
         every = plural(sum(counts.values()), self.noun)
         claim = tolerance_words(self.tolerance, self.side, self.relative, self.share)
-        fails = self.verdict is Verdict.SHOWN_NOT
         return [
-            f"That every {self.noun}'s disparity is {claim} is "
-            f"{'shown not to hold' if fails else self.verdict}: shown for "
-            f"{counts[Verdict.SHOWN]:,} of {every}, shown not to hold for "
-            f"{counts[Verdict.SHOWN_NOT]:,}, undetermined for {counts[Verdict.UNDETERMINED]:,}."
+            f"The limit, that every {self.noun}'s disparity is {claim}, is {self.verdict}: kept by "
+            f"{counts[Verdict.KEPT]:,} of {every}, exceeded by {counts[Verdict.EXCEEDED]:,}, "
+            f"undetermined for {counts[Verdict.UNDETERMINED]:,}."
         ]
 
     def _extreme_sentences(self) -> list[str]:
         above, below = furthest(self.rows, float(self.relative))
         said = []
         if above:
-            said.append(f"Furthest above: {self._one(above)}, at least {self._say(above.lower)}.")
+            said.append(
+                f"Furthest above: {self._one(above)}, at least {self._say(above.lower or 0.0)}."
+            )
         if below:
-            said.append(f"Furthest below: {self._one(below)}, at most {self._say(below.upper)}.")
+            said.append(
+                f"Furthest below: {self._one(below)}, at most {self._say(below.upper or 0.0)}."
+            )
         return said or [f"No {self.noun} is told apart from {self.against}."]
 
     def _one(self, row: BoundedGroup) -> str:
@@ -335,3 +346,146 @@ class Bounds(Finding):
             f"{'; '.join(names[:3])}{f'; and {len(names) - 3} more' if len(names) > 3 else ''}."
             for reason, names in reasons.items()
         ]
+
+
+# --- What `certify` says of all ranges of a number at once, without listing them ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertifiedRange(Group):
+    """One range, certified or not."""
+
+    value: float
+    """The metric over the range."""
+    disparity: float
+    """Value minus target."""
+    certified: bool = True
+    """Whether the claim is certified for this range."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RangeCertificates(MetricFinding[CertifiedRange]):
+    """Certificates for every range between two values in the data.
+
+    With the stated confidence none of them is false. A range may be certified although a part of it
+    is not: ask for the part.
+
+    >>> import equipoise as eq
+    >>> claim = eq.gap("accuracy", across=eq.intervals("decile_score"))
+    >>> eq.certify(eq.datasets.compas(), claim, method="all-ranges", tolerance=0.2, rng=7).kind
+    'range certificates'
+    """
+
+    kind = "range certificates"
+    columns = (*COMPARED, "certified")
+
+    attribute: str
+    """The number whose ranges were audited."""
+    claimed: str
+    """What a certificate says of a range, in words."""
+    level: float
+    """Confidence that no certificate is false."""
+    tolerance: float
+    """The limit in the claim."""
+    side: str
+    """``lower``: above the limit; ``upper``: below it; ``both``: within it."""
+    method: Mapping[str, Any]
+    """The method and its options."""
+    engine: str
+    """How resamples were drawn."""
+    ranges: int
+    """How many ranges were audited."""
+    points: tuple[float, ...] = field(repr=False)
+    """The values in the data, in order."""
+    target: float
+    """What ranges are compared with."""
+    sizes: tuple[float, ...] = field(repr=False)
+    """Running number of rows, from none."""
+    weights: tuple[float, ...] = field(repr=False)
+    """Running sum of weights."""
+    totals: tuple[float, ...] = field(repr=False)
+    """Running weighted sum of the metric."""
+    evidence: tuple[tuple[float, ...], ...] = field(repr=False)
+    """For each side of the claim: running sums that certify a range when they rise by the bar."""
+    bars: tuple[float, ...]
+    """The critical value on each side."""
+    everyone: bool = False
+    """Whether the target is everyone: then the range that holds all rows is its own target."""
+
+    def ask(self, group: Mapping[str, object] | None = None, /, **where: object) -> CertifiedRange:
+        """Any range of the number, both ends included, such as ``ask(age=(25, 45))``."""
+        low, high = self._ends({**(group or {}), **where})
+        start, stop = bisect_left(self.points, low), bisect_right(self.points, high)
+        if stop <= start:
+            raise ClaimError(f"No row has {self.attribute} between {low:g} and {high:g}.")
+        return self.between(start, stop)
+
+    def between(self, start: int, stop: int) -> CertifiedRange:
+        """The range from the point at ``start`` up to but not including the one at ``stop``."""
+        low, high = self.points[start], self.points[stop - 1]
+        value = (self.totals[stop] - self.totals[start]) / (
+            self.weights[stop] - self.weights[start]
+        )
+        rows = self.sizes[stop] - self.sizes[start]
+        # (10) of Cherian and Candès is linear in the group, so running sums answer for any of the
+        # ranges, however many there are.
+        risen = (sums[stop] - sums[start] for sums in self.evidence)
+        return CertifiedRange(
+            group=f"{self.attribute} {low:g}" + (f" to {high:g}" if high > low else ""),
+            where={self.attribute: {"from": low, "to": high}},
+            n=round(rows),
+            value=value,
+            disparity=value - self.target,
+            # One row alone says nothing of how values vary, and all rows are their own target.
+            certified=rows >= 2
+            and not (self.everyone and rows == self.sizes[-1])
+            and all(r >= bar for r, bar in zip(risen, self.bars, strict=True)),
+        )
+
+    def _ends(self, where: Mapping[str, object]) -> tuple[float, float]:
+        ends = where.get(self.attribute)
+        if set(where) != {self.attribute} or not isinstance(ends, tuple | list) or len(ends) != 2:
+            raise ClaimError(
+                f"Ask for a range of {self.attribute}, such as {self.attribute}=(low, high); "
+                f"got {dict(where)!r}."
+            )
+        return float(ends[0]), float(ends[1])
+
+    def sentences(self) -> tuple[str, ...]:
+        """The widest certified ranges, the guarantee, and the rows left out."""
+        found = sorted(self.rows, key=lambda row: -row.n)
+        first = (
+            f"The largest certified range is {found[0].group} ({plural(found[0].n, 'row')}): its "
+            f"disparity is {self.claimed}."
+            if found
+            else f"No range is certified to have a disparity {self.claimed}."
+        )
+        return (
+            first,
+            f"{self.guarantee}.",
+            "A range without a certificate may meet the claim all the same.",
+            self.provenance.left_out(),
+        )
+
+    def plot(self, most: int = 40) -> Chart:
+        """The certified ranges that lie in no wider one, from end to end."""
+        lines = [
+            Line(
+                group=row.group,
+                n=row.n,
+                centre=(row.where[self.attribute]["from"] + row.where[self.attribute]["to"]) / 2,
+                lower=row.where[self.attribute]["from"],
+                upper=row.where[self.attribute]["to"],
+                colour=str(Verdict.KEPT),
+            )
+            for row in self.rows
+        ]
+        return forest(
+            lines,
+            title=f"Certified ranges of {self.attribute}: "
+            f"disparity in {self.metric} {self.claimed}",
+            subtitle=self.guarantee,
+            axis=self.attribute,
+            reference=[],
+            most=most,
+        )

@@ -1,18 +1,16 @@
 """Strong calibration: whether a model is reliable for everyone, and where it is not."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
-from equipoise.findings.charts.calibration import (
+from equipoise.findings.charts.others import (
     calibration_curves,
     control_chart,
     importance_chart,
     stratified_curves,
 )
-from equipoise.findings.finding import Finding
-from equipoise.findings.rows import Group
-from equipoise.findings.verdict import Verdict
-from equipoise.findings.words import amount, difference, percent, plural, unsigned
+from equipoise.findings.finding import Chart, FindingOf, Group
+from equipoise.findings.words import Verdict, amount, difference, percent, plural, unsigned
 
 _UNITS = {"raw": "mean over rows", "standard": "standard deviations"}
 
@@ -131,16 +129,23 @@ class ClassTest:
     p: float
     """Its p-value, all classes allowed for."""
     verdict: Verdict
-    """``shown not`` if a violation is declared for this class."""
+    """``exceeded`` if a violation is declared for this class."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration(Finding):
-    """Whether some subgroup is miscalibrated by more than the tolerance, and which one."""
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Calibration(FindingOf[CalibratedGroup]):
+    """Whether some subgroup is miscalibrated by more than the tolerance, and which one.
 
-    kind: ClassVar[str] = "calibration"
-    row_type: ClassVar[type] = CalibratedGroup
-    columns: ClassVar[tuple[str, ...]] = ("group", "n", "share", "target", "value", "disparity")
+    >>> import equipoise as eq
+    >>> import polars as pl
+    >>> from equipoise.worlds import interaction_risks
+    >>> table = pl.DataFrame(interaction_risks(300, rng=1)).drop("risk")
+    >>> eq.calibration(table, label="y", score="score", method="platt", rng=7).method
+    'platt'
+    """
+
+    kind = "calibration"
+    columns = ("group", "n", "share", "target", "value", "disparity")
 
     tolerance: float
     """How far expected outcome and score may be apart."""
@@ -149,7 +154,7 @@ class Calibration(Finding):
     level: float
     """Confidence level of the test."""
     verdict: Verdict
-    """``shown not`` if a violation is declared, ``undetermined`` otherwise: no number of rows shows
+    """``exceeded`` if a violation is declared, ``undetermined`` otherwise: no number of rows shows
     calibration for everyone."""
     p: float
     """p-value of "nobody's expected outcome is further from the score than the tolerance"."""
@@ -215,7 +220,7 @@ class Calibration(Finding):
     @property
     def conclusion(self) -> Verdict | None:
         """A declared violation is shown; none declared shows nothing."""
-        return Verdict.SHOWN_NOT if self.verdict is Verdict.SHOWN_NOT else None
+        return Verdict.EXCEEDED if self.verdict is Verdict.EXCEEDED else None
 
     def sentences(self) -> tuple[str, ...]:
         """The verdict, the subgroup, what it owes to, and what the answer rests on."""
@@ -231,7 +236,7 @@ class Calibration(Finding):
             source.left_out(),
         )
 
-    def plot(self) -> Any:
+    def plot(self) -> Chart:
         """The control chart: sums of scores from the worst predicted violations on."""
         return control_chart(
             [
@@ -257,39 +262,27 @@ class Calibration(Finding):
             f"p = {self.p:.2g} comes from {words}"
         )
 
-    def plot_importance(self) -> Any:
+    def plot_importance(self) -> Chart:
         """How far the statistic drops when each column is permuted, or left out of a scan."""
         return importance_chart(
-            [{"column": line.column, "drop": line.drop} for line in self.importance],
+            _records(self.importance, "column", "drop"),
             title="What the detected subgroup owes to each column",
             subtitle="drop of the test statistic without the column",
         )
 
-    def plot_calibration(self) -> Any:
+    def plot_calibration(self) -> Chart:
         """Observed against predicted outcomes, in the detected subgroup and outside it."""
         return calibration_curves(
-            [
-                {"group": x.group, "n": x.n, "predicted": x.predicted, "observed": x.observed}
-                for x in self.curves
-            ],
+            _records(self.curves, "group", "n", "predicted", "observed"),
             self.tolerance,
             title="Predicted and observed outcomes",
             subtitle="the subgroup was chosen on these rows, which exaggerates its distance",
         )
 
-    def plot_columns(self) -> Any:
+    def plot_columns(self) -> Chart:
         """Calibration curves in strata of the columns that tell the subgroup apart best."""
         return stratified_curves(
-            [
-                {
-                    "column": x.column,
-                    "group": x.group,
-                    "n": x.n,
-                    "predicted": x.predicted,
-                    "observed": x.observed,
-                }
-                for x in self.column_curves
-            ],
+            _records(self.column_curves, "column", "group", "n", "predicted", "observed"),
             self.tolerance,
             title="Predicted and observed outcomes by the columns that matter most",
             subtitle="the dashed line is a calibrated score, the band its tolerance",
@@ -300,9 +293,9 @@ class Calibration(Finding):
 
     def _verdict_sentence(self) -> str:
         what = "risk" if self.share else "outcome"
-        way = {"both": "off by", "under": "under-estimated by", "over": "over-estimated by"}
+        way = {"both": "off by", "upper": "under-estimated by", "lower": "over-estimated by"}
         says = f"the {what} is {way[self.side]} more than {self._limit()}"
-        if self.verdict is Verdict.SHOWN_NOT:
+        if self.verdict is Verdict.EXCEEDED:
             found = f"in some subgroup {says} (p = {self.p:.2g})"
             return f"The model is not reliable for everyone: {found}."
         return (
@@ -313,7 +306,7 @@ class Calibration(Finding):
     def _class_sentences(self) -> list[str]:
         if not self.classes:
             return []
-        shown = [line.label for line in self.classes if line.verdict is Verdict.SHOWN_NOT]
+        shown = [line.label for line in self.classes if line.verdict is Verdict.EXCEEDED]
         first = min(self.classes, key=lambda line: line.p).label
         said = f"Each of {len(self.classes)} classes was tested against the rest, in one family"
         found = f"a violation is declared for {', '.join(shown)}" if shown else "none is declared"
@@ -325,7 +318,7 @@ class Calibration(Finding):
         return said + [self._rule_sentence(rule) for rule in self.rules[:4]]
 
     def _part_sentence(self, part: CalibratedGroup) -> str:
-        declared = self.verdict is Verdict.SHOWN_NOT
+        declared = self.verdict is Verdict.EXCEEDED
         name = "detected" if declared else "most suspicious"
         what = "risk" if self.share else "outcome"
         how = (
@@ -369,3 +362,8 @@ class Calibration(Finding):
         found = [x.words for x in self.components if x.name == self.component]
         most = f" The test that says most: {found[0]}." if found else ""
         return f"Tested by the {self.method_words} ({how}; {self.reason}).{most}"
+
+
+def _records(lines: Sequence[object], *names: str) -> list[dict[str, object]]:
+    """What a chart shows of each line."""
+    return [{name: getattr(line, name) for name in names} for line in lines]

@@ -1,11 +1,10 @@
 """What `describe` says: sizes, estimates and pointwise intervals."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from operator import itemgetter
 
-from equipoise.findings.charts.forest import Line, forest, reading
-from equipoise.findings.finding import Finding
-from equipoise.findings.rows import Group
+from equipoise.findings.charts.groups import Line, forest, reading
+from equipoise.findings.finding import ByGroup, Chart, Group, MetricFinding
 from equipoise.findings.words import amount, level_text, plural
 
 
@@ -27,24 +26,18 @@ class DescribedGroup(Group):
     """Why a number is missing or weak."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Description(Finding):
-    """Group sizes and estimates, before any inference about many groups."""
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Description(MetricFinding[DescribedGroup], ByGroup[DescribedGroup]):
+    """Group sizes and estimates, before any inference about many groups.
 
-    kind: ClassVar[str] = "description"
-    row_type: ClassVar[type] = DescribedGroup
-    columns: ClassVar[tuple[str, ...]] = (
-        "group",
-        "n",
-        "value",
-        "lower",
-        "upper",
-        "disparity",
-        "note",
-    )
+    >>> import equipoise as eq
+    >>> eq.describe(eq.datasets.compas(), eq.gap("accuracy", across="race"))
+    <Description: accuracy against everyone; 6 rows>
+    """
 
-    metric: str
-    """The metric in words."""
+    kind = "description"
+    columns = ("group", "n", "value", "lower", "upper", "disparity", "note")
+
     overall: float
     """The metric over everyone."""
     share: bool
@@ -70,7 +63,7 @@ class Description(Finding):
             source.left_out(),
         )
 
-    def plot(self, most: int = 40) -> Any:
+    def plot(self, most: int = 40) -> Chart:
         """A forest plot of the largest groups, each interval on its own."""
         lines = [
             Line(
@@ -82,7 +75,7 @@ class Description(Finding):
                 colour=reading(row.lower, row.upper, self.overall),
             )
             for row in self.rows
-            if None not in (row.value, row.lower, row.upper)
+            if row.value is not None and row.lower is not None and row.upper is not None
         ]
         return forest(
             lines,
@@ -95,10 +88,10 @@ class Description(Finding):
 
     def _extremes(self) -> list[str]:
         # The highest and lowest of many small groups are those that chance moved furthest.
-        known = [row for row in self.rows if row.value is not None and row.n >= self.small]
+        known = [(r.value, r) for r in self.rows if r.value is not None and r.n >= self.small]
         if not known:
             return []
-        high, low = max(known, key=lambda r: r.value), min(known, key=lambda r: r.value)
+        (_, high), (_, low) = max(known, key=itemgetter(0)), min(known, key=itemgetter(0))
         named = [("Highest", high)] if high is low else [("Highest", high), ("Lowest", low)]
         return [
             f"{word} among groups of at least {self.small}: {self._one(row)}" for word, row in named

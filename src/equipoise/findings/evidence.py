@@ -16,8 +16,7 @@ from equipoise._validate import known_name, listing
 from equipoise._version import __version__
 from equipoise.errors import EquipoiseError
 from equipoise.findings.finding import Finding, from_dict
-from equipoise.findings.verdict import Verdict
-from equipoise.findings.words import plural
+from equipoise.findings.words import Verdict, plural, together
 
 SCHEMA = "equipoise-evidence/1"
 """Name and version of the file format."""
@@ -47,7 +46,7 @@ class Evidence:
     >>> found = eq.flag(eq.datasets.compas(), eq.gap("false_positive_rate", across="race"))
     >>> evidence = eq.Evidence.of(found, title="COMPAS")
     >>> evidence.verdict, [entry.asked for entry in evidence.entries]
-    (<Verdict.SHOWN_NOT: 'shown not'>, ['exploratory'])
+    (<Verdict.EXCEEDED: 'exceeded'>, ['exploratory'])
     """
 
     title: str
@@ -107,7 +106,7 @@ class Evidence:
         Audits that can only find violations, such as flags, say nothing when they find none: fair
         is shown only by audits that could have shown otherwise.
         """
-        return overall([entry.finding.conclusion for entry in self.entries])
+        return together(entry.finding.conclusion for entry in self.entries)
 
     def entry(self, name: str) -> Entry:
         """The entry of that name; an error says which there are."""
@@ -128,8 +127,8 @@ class Evidence:
         return (
             _VERDICTS[self.verdict],
             f"{plural(len(conclusions), 'finding')}: "
-            f"{_do(conclusions.count(Verdict.SHOWN_NOT), 'show')} a violation, "
-            f"{_do(conclusions.count(Verdict.SHOWN), 'show')} that the limit is kept, "
+            f"{_do(conclusions.count(Verdict.EXCEEDED), 'show')} a violation, "
+            f"{_do(conclusions.count(Verdict.KEPT), 'show')} that the limit is kept, "
             f"{conclusions.count(Verdict.UNDETERMINED)} cannot tell, "
             f"{_do(conclusions.count(None), 'describe')} or found nothing to report.",
             f"{planned} of them {'was' if planned == 1 else 'were'} fixed in a plan beforehand."
@@ -137,11 +136,11 @@ class Evidence:
             else "None of them was fixed in a plan beforehand: read them as exploratory.",
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain data, which `Evidence.from_dict` reads back."""
         return {**self._content(), "seal": self.seal}
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> dict[str, object]:
         return {
             "schema": SCHEMA,
             "title": self.title,
@@ -180,17 +179,17 @@ class Evidence:
         return cls.from_dict(data, called=called, strict=strict)
 
     @classmethod
-    def from_dict(cls, data: Any, *, called: str = "this", strict: bool = True) -> "Evidence":
+    def from_dict(cls, data: object, *, called: str = "this", strict: bool = True) -> "Evidence":
         """The evidence that `to_dict` wrote; it must not contradict itself if ``strict``."""
-        _check_shape(data, called)
+        whole = _whole(data, called)
         made = cls(
-            title=data["title"],
-            entries=tuple(_entry(item, called) for item in data["entries"]),
-            plan=data["plan"],
-            plan_hash=data["plan_hash"],
-            versions=data["versions"],
-            created=data["created"],
-            stated={name: data[name] for name in ("verdict", "fingerprint", "seal")},
+            title=whole["title"],
+            entries=tuple(_entry(item, called) for item in whole["entries"]),
+            plan=whole["plan"],
+            plan_hash=whole["plan_hash"],
+            versions=whole["versions"],
+            created=whole["created"],
+            stated={name: whole[name] for name in ("verdict", "fingerprint", "seal")},
         )
         for name, stated, given in made.contradictions() if strict else ():
             raise EquipoiseError(
@@ -203,7 +202,7 @@ class Evidence:
 def assemble(
     title: str,
     found: Iterable[tuple[str, Asked, Finding]],
-    plan: Mapping[str, Any] | None = None,
+    plan: Mapping[str, object] | None = None,
     plan_hash: str | None = None,
 ) -> Evidence:
     """Evidence made here and now, with the versions of this environment."""
@@ -217,22 +216,9 @@ def assemble(
     )
 
 
-def overall(conclusions: Iterable[Verdict | None]) -> Verdict:
-    """One verdict for several findings.
-
-    >>> overall([Verdict.SHOWN, None]), overall([None])
-    (<Verdict.SHOWN: 'shown'>, <Verdict.UNDETERMINED: 'undetermined'>)
-    """
-    # A finding without a conclusion weighs nothing: flags that found none do not show fairness.
-    said = {conclusion for conclusion in conclusions if conclusion is not None}
-    if Verdict.SHOWN_NOT in said:
-        return Verdict.SHOWN_NOT
-    return Verdict.SHOWN if said == {Verdict.SHOWN} else Verdict.UNDETERMINED
-
-
 _VERDICTS = {
-    Verdict.SHOWN_NOT: "A violation is shown: at least one finding exceeds its limit.",
-    Verdict.SHOWN: "Within the limits: every audit that set one shows that it is kept.",
+    Verdict.EXCEEDED: "A violation is shown: at least one finding exceeds its limit.",
+    Verdict.KEPT: "Within the limits: every audit that set one shows that it is kept.",
     Verdict.UNDETERMINED: "Undetermined: no violation is shown, and the data do not show that "
     "there is none.",
 }
@@ -256,7 +242,8 @@ def _do(number: int, verb: str) -> str:
     return f"{number} {verb}{'s' if number == 1 else ''}"
 
 
-def _check_shape(data: Any, called: str) -> None:
+def _whole(data: object, called: str) -> Mapping[str, Any]:
+    """The fields of a file, every one of them there and of its type."""
     if not isinstance(data, Mapping) or "schema" not in data:
         raise EquipoiseError(f"{called} is not evidence: it does not name its schema.")
     if data["schema"] != SCHEMA:
@@ -273,9 +260,10 @@ def _check_shape(data: Any, called: str) -> None:
     wrong = [name for name, kind in _FIELDS.items() if not isinstance(data[name], kind)]
     if wrong:
         raise EquipoiseError(f"{called} has fields of the wrong type: {listing(wrong)}.")
+    return data
 
 
-def _entry(item: Any, called: str) -> Entry:
+def _entry(item: object, called: str) -> Entry:
     if not isinstance(item, Mapping) or set(item) != {"name", "asked", "finding"}:
         raise EquipoiseError(f"An entry of {called} needs name, asked and finding.")
     known_name("asked", item["asked"], ("confirmatory", "exploratory"), EquipoiseError)

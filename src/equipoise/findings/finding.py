@@ -1,24 +1,263 @@
 """The base of every result: a frozen value that can be read, tabulated, stored and restored."""
 
 import dataclasses
+import enum
+import functools
 import json
-from collections.abc import Mapping
+import math
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, ClassVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    Protocol,
+    TypeGuard,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 
-from equipoise._codec import to_plain
-from equipoise._validate import short
-from equipoise.errors import EquipoiseError, OptionError
-from equipoise.findings.reading import is_quoted, read_back
-from equipoise.findings.tables import html_table, text_table
-from equipoise.findings.verdict import Verdict
-from equipoise.findings.words import left_out, plural
+from equipoise._codec import Scalar, from_plain, made_from, to_plain
+from equipoise._validate import did_you_mean, known_name, listing, short
+from equipoise.errors import ClaimError, EquipoiseError, OptionError
+from equipoise.findings.words import Verdict, left_out, plural
 
+if TYPE_CHECKING:
+    from altair.typing import ChartType
+
+    from equipoise.methods.numerics import FloatArray
+
+    Chart = ChartType
+else:  # Altair is imported when something is drawn
+    Chart = "altair.typing.ChartType"
+
+# --- Rows as a table: aligned text for terminals, HTML for notebooks ---
+
+MISSING = "–"
+#: Characters of a name that fit beside the numbers of a row.
+_WIDEST = 48
+
+
+def text_table(rows: Sequence[object], columns: Sequence[str]) -> str:
+    """Aligned plain text in which long names are cut."""
+    heads = [column.replace("_", " ") for column in columns]
+    body = [[_cut(cell_text(getattr(row, column))) for column in columns] for row in rows]
+    widths = [max(len(line[i]) for line in [heads, *body]) for i in range(len(columns))]
+    numeric = [_is_numeric(rows, column) for column in columns]
+    return "\n".join(_line(line, widths, numeric) for line in [heads, *body])
+
+
+def html_table(rows: Sequence[object], columns: Sequence[str]) -> str:
+    """An HTML table with every value escaped."""
+    head = "".join(f'<th scope="col">{escape(c.replace("_", " "))}</th>' for c in columns)
+    body = "".join(
+        "<tr>"
+        + "".join(f"<td>{escape(cell_text(getattr(row, c)))}</td>" for c in columns)
+        + "</tr>"
+        for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def cell_text(value: object) -> str:
+    """One value of a table.
+
+    >>> cell_text(0.123456), cell_text(None), cell_text(1234), cell_text(True)
+    ('0.123', '–', '1,234', 'yes')
+    """
+    if value is None or value == "":
+        return MISSING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        # Anything smaller would read as 0.000, which it is not.
+        return f"{value:,.3f}" if 0.0005 <= abs(value) < 1e5 or value == 0 else f"{value:.3g}"
+    return str(value)
+
+
+def _line(cells: list[str], widths: list[int], numeric: list[bool]) -> str:
+    pairs = zip(cells, widths, numeric, strict=True)
+    return "  ".join(c.rjust(w) if right else c.ljust(w) for c, w, right in pairs).rstrip()
+
+
+def _is_numeric(rows: Sequence[object], column: str) -> bool:
+    values = [getattr(row, column) for row in rows if getattr(row, column) is not None]
+    return bool(values) and all(isinstance(value, int | float) for value in values)
+
+
+def _cut(text: str) -> str:
+    # Line breaks in a group's name must not break the table.
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _WIDEST else flat[: _WIDEST - 1] + "…"
+
+
+# --- Plain data read back into the frozen class that wrote it, every field held to its type ---
+#
+# What a field may hold is what its annotation says, so a class with a new field needs no code
+# here, and a file that was edited by hand is refused by the name of the field that is wrong.
+
+T = TypeVar("T")
+Reader = Callable[[object, str], object]
+
+#: What JSON has for a scalar, and what a message calls it.
+_SCALARS: dict[type, tuple[tuple[type, ...], str]] = {
+    float: ((float, int), "a number"),
+    int: ((int,), "a whole number"),
+    bool: ((bool,), "true or false"),
+    str: ((str,), "text"),
+}
+
+
+def read_back(cls: type[T], data: object, called: str) -> T:
+    """The value of class ``cls`` whose fields ``data`` holds.
+
+    >>> from equipoise.findings import Provenance
+    >>> read_back(Provenance, {"version": 1}, "provenance")
+    Traceback (most recent call last):
+    equipoise.errors.EquipoiseError: provenance field 'version' must be text; got 1.
+    """
+    if not isinstance(data, Mapping):
+        raise EquipoiseError(f"{called} must be a mapping of its fields; got {_said(data)}.")
+    made_of: type = cls
+    readers, needed = _readers(made_of)
+    for name in data:
+        if name not in readers:
+            known_name(f"{called} field", short(str(name)), readers, EquipoiseError)
+    made = {name: readers[name](item, f"{called} field {name!r}") for name, item in data.items()}
+    missing = [name for name in readers if name in needed and name not in made]
+    if missing:
+        word = "field" if len(missing) == 1 else "fields"
+        raise EquipoiseError(f"{called} lacks the {word} {listing(missing)}.")
+    return made_from(cls, **made)
+
+
+def is_quoted(value: object) -> TypeGuard[Mapping[str, object]]:
+    """Whether a mapping is a claim or a method in plain form, which a finding quotes as it is."""
+    return isinstance(value, Mapping) and "kind" in value
+
+
+@functools.cache
+def _readers(cls: type) -> tuple[dict[str, Reader], frozenset[str]]:
+    """How each field of a class is read, and which must be there; worked out once for all rows."""
+    hints, missing = get_type_hints(cls), dataclasses.MISSING
+    fields = dataclasses.fields(cls)
+    needed = [f.name for f in fields if f.default is missing is f.default_factory]
+    return {f.name: _reader(hints[f.name]) for f in fields}, frozenset(needed)
+
+
+def _reader(hint: object) -> Reader:
+    origin, inner = get_origin(hint), get_args(hint)
+    if isinstance(hint, type) and hint in _SCALARS:
+        return functools.partial(_scalar, hint)
+    if origin in (Union, types.UnionType):
+        (only,) = (_reader(part) for part in inner if part is not types.NoneType)
+        return lambda data, place: None if data is None else only(data, place)
+    if origin is Literal:
+        return functools.partial(_one_of, inner)
+    if origin is tuple and inner[-1] is ...:
+        return functools.partial(_list, _reader(inner[0]))
+    if origin is tuple:
+        return functools.partial(_fixed, [_reader(part) for part in inner])
+    if origin is Mapping:
+        return functools.partial(_mapping, _reader(inner[1]))
+    if origin is np.ndarray:
+        return _array
+    if isinstance(hint, type) and issubclass(hint, enum.Enum):
+        return functools.partial(_member, hint)
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        return functools.partial(_part, hint)
+    return _anything
+
+
+def _scalar(kind: type, data: object, place: str) -> object:
+    # Infinite numbers are written as a mapping, since JSON has none.
+    value = from_plain(data) if isinstance(data, Mapping) else data
+    fitting, words = _SCALARS[kind]
+    # To Python a truth value is a whole number; to a reader of the file it is not.
+    if isinstance(value, fitting) and (kind is bool or not isinstance(value, bool)):
+        return value
+    raise EquipoiseError(f"{place} must be {words}; got {_said(data)}.")
+
+
+def _one_of(known: tuple[object, ...], data: object, place: str) -> object:
+    if data in known:
+        return data
+    raise EquipoiseError(f"{place} must be one of {listing(known)}; got {_said(data)}.")
+
+
+def _member(kind: type[enum.Enum], data: object, place: str) -> enum.Enum:
+    return kind(_one_of(tuple(member.value for member in kind), data, place))
+
+
+def _list(read: Reader, data: object, place: str) -> tuple[object, ...]:
+    if not isinstance(data, list | tuple):
+        raise EquipoiseError(f"{place} must be a list; got {_said(data)}.")
+    return tuple(read(item, place) for item in data)
+
+
+def _fixed(readers: list[Reader], data: object, place: str) -> tuple[object, ...]:
+    if not isinstance(data, list | tuple) or len(data) != len(readers):
+        raise EquipoiseError(f"{place} must be a list of {len(readers)}; got {_said(data)}.")
+    return tuple(read(item, place) for read, item in zip(readers, data, strict=True))
+
+
+def _mapping(read: Reader, data: object, place: str) -> Mapping[str, object]:
+    if is_quoted(data):
+        return data
+    plain = from_plain(data)
+    if not isinstance(plain, Mapping):
+        raise EquipoiseError(f"{place} must be a mapping; got {_said(data)}.")
+    if read is _anything:
+        return plain
+    return {key: read(item, f"{place}, {_said(key)},") for key, item in plain.items()}
+
+
+def _array(data: object, place: str) -> "FloatArray":
+    try:
+        return np.array(data, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        said = f"{place} must be numbers in equal rows; got {_said(data)}."
+        raise EquipoiseError(said) from error
+
+
+def _part(cls: type, data: object, place: str) -> object:
+    return data if isinstance(data, cls) else read_back(cls, data, place)
+
+
+def _anything(data: object, _place: str) -> object:
+    return from_plain(data)
+
+
+def _said(data: object) -> str:
+    return short(repr(data))
+
+
+# --- The base of every result: a frozen value that can be read, tabulated, stored and restored
+# ---
+
+#: How a field is marked that holds what only the audit itself has at hand.
+NOT_STORED = {"stored": False}
+#: The columns that every table of compared groups begins with.
+COMPARED = ("group", "n", "value", "disparity")
+
+Row = TypeVar("Row")
+Named = TypeVar("Named", bound="HasName")
 _KINDS: dict[str, type["Finding"]] = {}
+#: The modules with kinds of findings, read when one of another kind is met in a file.
+_PLACES = "bounds calibration describe flags individual joint_test monotone shift summary"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,19 +292,24 @@ class Provenance:
         return left_out(self.excluded, self.ineligible)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Finding:
     """What every audit returns: rows, the guarantee they come with, and where they come from.
 
     >>> import equipoise as eq
     >>> found = eq.describe(eq.datasets.compas(), eq.gap("accuracy", across="sex"))
-    >>> isinstance(found, eq.Finding), found.question
-    (True, 'accuracy against everyone')
+    >>> found
+    <Description: accuracy against everyone; 2 rows>
+    >>> [row.group for row in found], found[0].n
+    (['Female', 'Male'], 1175)
     """
 
-    row_type: ClassVar[type]
-    columns: ClassVar[tuple[str, ...]]
     kind: ClassVar[str]
+    """What a file calls this kind of finding."""
+    columns: ClassVar[tuple[str, ...]]
+    """The fields of a row that a table shows."""
+    row_type: ClassVar[type]
+    """The class of the rows, which a subclass names in brackets."""
 
     claim: Mapping[str, Any]
     """The claim in plan form."""
@@ -80,13 +324,20 @@ class Finding:
     rows: tuple[Any, ...]
     """One entry per group, in the order of the collection."""
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls) -> None:
+        super(Finding, cls).__init_subclass__()
+        for base in cls.__dict__.get("__orig_bases__", ()):
+            for named in get_args(base):
+                cls.row_type = named
         # A slotted dataclass is made twice; the second class, which is the real one, wins.
         if "kind" in cls.__dict__:
             _KINDS[cls.kind] = cls
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.question}; {plural(len(self), 'row')}>"
 
     @property
     def noun(self) -> str:
@@ -98,15 +349,17 @@ class Finding:
     def conclusion(self) -> Verdict | None:
         """What is shown about fairness; None if the audit sets no limit or found nothing.
 
-        An audit that can only find violations has no conclusion when it finds none.
+        It is the verdict, where there is one. An audit that can only find violations has no
+        conclusion when it finds none.
         """
-        return None
+        found: Verdict | None = getattr(self, "verdict", None)
+        return found
 
     def sentences(self) -> tuple[str, ...]:
         """The finding in plain words, most important first."""
         raise NotImplementedError
 
-    def plot(self) -> Any:
+    def plot(self) -> Chart:
         """The finding as an Altair chart."""
         raise NotImplementedError
 
@@ -114,8 +367,9 @@ class Finding:
         """Plain data, which `equipoise.findings.from_dict` reads back."""
         data: dict[str, Any] = {"kind": self.kind}
         for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            data[field.name] = value if is_quoted(value) else _plain(value)
+            if field.metadata != NOT_STORED:
+                value = getattr(self, field.name)
+                data[field.name] = value if is_quoted(value) else _plain(value)
         return data
 
     def to_json(self, indent: int | None = None) -> str:
@@ -146,21 +400,66 @@ class Finding:
         words = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences())
         return f"<div>{words}{html_table(self.rows[:200], self.columns)}</div>"
 
-    def _columns(self) -> dict[str, list[Any]]:
+    def _columns(self) -> dict[str, list[Scalar]]:
         names = [field.name for field in dataclasses.fields(self.row_type) if field.name != "where"]
-        columns: dict[str, list[Any]] = {
-            name: [_scalar(getattr(row, name)) for row in self.rows] for name in names
-        }
+        columns = {name: [_plain_scalar(getattr(row, name)) for row in self.rows] for name in names}
         for name in dict.fromkeys(name for row in self.rows for name in row.where):
             title = name
             # A table may well have a column called n or value.
             while title in columns:
                 title = f"where {title}"
-            columns[title] = [_scalar(row.where.get(name)) for row in self.rows]
+            columns[title] = [_plain_scalar(row.where.get(name)) for row in self.rows]
         return {title: _one_type(values) for title, values in columns.items()}
 
 
-def from_dict(data: Mapping[str, Any]) -> Finding:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class FindingOf(Finding, Generic[Row]):
+    """A finding that says what its rows are; they are also what it is a sequence of."""
+
+    rows: tuple[Row, ...]
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __getitem__(self, place: int) -> Row:
+        return self.rows[place]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class MetricFinding(FindingOf[Row]):
+    """A finding about one metric."""
+
+    metric: str
+    """The metric in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ComparedFinding(MetricFinding[Row]):
+    """A finding about how far a metric is from a target."""
+
+    against: str
+    """The target in words."""
+
+
+class ByGroup(Generic[Named]):
+    """What findings have whose rows are groups: any of them can be asked for."""
+
+    __slots__ = ()
+
+    rows: tuple[Named, ...]
+
+    def ask(self, group: Mapping[str, object] | str | None = None, /, **where: object) -> Named:
+        """The row of one group, named by its attributes, its range or its label.
+
+        >>> import equipoise as eq
+        >>> found = eq.describe(eq.datasets.compas(), eq.gap("accuracy", across="sex"))
+        >>> found.ask(sex="Male").n
+        4997
+        """
+        return find_row(self.rows, group, where)
+
+
+def from_dict(data: Mapping[str, object]) -> Finding:
     """The finding that `Finding.to_dict` wrote.
 
     >>> import equipoise as eq
@@ -170,6 +469,9 @@ def from_dict(data: Mapping[str, Any]) -> Finding:
     """
     if not isinstance(data, Mapping):
         raise EquipoiseError(f"This is not a finding but a {type(data).__name__}.")
+    if data.get("kind") not in _KINDS:
+        for place in _PLACES.split():
+            import_module(f"equipoise.findings.{place}")
     cls = _KINDS.get(str(data.get("kind")))
     if cls is None:
         raise EquipoiseError(
@@ -181,7 +483,7 @@ def from_dict(data: Mapping[str, Any]) -> Finding:
     return read_back(cls, fields, cls.kind)
 
 
-def _rows(cls: type[Finding], rows: Any) -> tuple[Any, ...]:
+def _rows(cls: type[Finding], rows: object) -> tuple[object, ...]:
     if not isinstance(rows, list | tuple):
         raise EquipoiseError(f"The rows of a {cls.kind} must be a list; got {short(repr(rows))}.")
     return tuple(read_back(cls.row_type, row, f"{cls.kind} row") for row in rows)
@@ -210,7 +512,7 @@ def _installed_backend() -> str:
     raise EquipoiseError("to_frame needs pandas, polars or pyarrow; install one of them.")
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, tuple):
@@ -218,15 +520,166 @@ def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else to_plain(value)
 
 
-def _scalar(value: Any) -> Any:
+def _plain_scalar(value: object) -> Scalar:
     if isinstance(value, Mapping | tuple):
         return json.dumps(to_plain(value), ensure_ascii=False)
     return value if value is None or isinstance(value, bool | int | float) else str(value)
 
 
-def _one_type(values: list[Any]) -> list[Any]:
+def _one_type(values: list[Scalar]) -> list[Scalar]:
     """Whole numbers beside others become floats: a column of a frame has one type."""
     kinds = {type(value) for value in values if value is not None}
     if kinds == {int, float}:
         return [None if value is None else float(value) for value in values]
     return values if len(kinds) < 2 else [None if value is None else str(value) for value in values]
+
+
+# --- What rows of different findings have in common, under the same names everywhere ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Who a row is about, and how many rows of the table that is."""
+
+    group: str
+    """The group in words."""
+    where: Mapping[str, Any]
+    """The group as data: attribute → value, or → ends of a range; empty if it has no such form."""
+    n: int
+    """Rows of the group on which the metric counts; how many rows a tilt's weights are worth."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedGroup(Group):
+    """A group and how far its metric is from what it is compared with."""
+
+    value: float | None
+    """The group's metric; None if it counts on no row."""
+    target: float | None
+    """What it is compared with; None if there is nothing to compare with."""
+    disparity: float | None
+    """Value minus target, or value divided by target for a ratio."""
+
+
+class HasName(Protocol):
+    """A row of a group: it has a name, and a form as data."""
+
+    @property
+    def group(self) -> str:
+        """The group in words."""
+
+    @property
+    def where(self) -> Mapping[str, Any]:
+        """The group as data."""
+
+
+class AboutEveryone:
+    """A row that is about all groups at once, not about those with certain attributes."""
+
+    __slots__ = ()
+
+    @property
+    def where(self) -> Mapping[str, Any]:
+        """No attribute tells these people apart."""
+        return {}
+
+
+# --- Finding one group among the rows of a result, however the user names it ---
+
+
+def find_row(
+    rows: Sequence[Named], group: Mapping[str, object] | str | None, where: Mapping[str, object]
+) -> Named:
+    """The row of a group given by label, by attributes, or by the ends of ranges."""
+    if isinstance(group, str):
+        return _by_label(rows, group)
+    wanted = {**(group or {}), **where}
+    fitting = [row for row in rows if set(row.where) == set(wanted)]
+    if not fitting:
+        raise ClaimError(_no_such_attributes(rows, wanted))
+    for name, value in wanted.items():
+        fitting = _narrow(fitting, name, value)
+    return fitting[0]
+
+
+def _by_label(rows: Sequence[Named], label: str) -> Named:
+    for row in rows:
+        if row.group == label:
+            return row
+    labels = [row.group for row in rows]
+    raise ClaimError(
+        f"There is no group {label!r} in this collection of {len(rows):,}."
+        f"{did_you_mean(label, labels)}"
+    )
+
+
+def _narrow(rows: list[Named], name: str, value: object) -> list[Named]:
+    if isinstance(value, tuple | list) and len(value) == 2:
+        return _by_range(rows, name, value[0], value[1])
+    kept = [row for row in rows if _same(row.where[name], value)]
+    if not kept:
+        levels = dict.fromkeys(str(row.where[name]) for row in rows)
+        raise ClaimError(f"No such group has {name} {value!r}. There is: {listing(levels)}.")
+    return kept
+
+
+def _by_range(rows: list[Named], name: str, low: float, high: float) -> list[Named]:
+    """Rows whose range is [low, high]: the widest run of data points inside, or the exact edges."""
+    ranges = [row for row in rows if isinstance(row.where[name], Mapping)]
+    inside = [row for row in ranges if _within(row.where[name], low, high)]
+    if not inside:
+        ends = sorted({end for row in ranges for end in row.where[name].values()})
+        raise ClaimError(
+            f"No range of {name} lies in [{low}, {high}]. End points: {listing(ends)}."
+        )
+    # Between data points nobody lies, so any ends mean the widest run of points inside them. A grid
+    # has people everywhere: ends that are not on it would cut through a cell.
+    best = max(inside, key=lambda row: _end(row.where[name]) - row.where[name]["from"])
+    found = best.where[name]
+    if "below" in found and not (_near(found["from"], low) and _near(found["below"], high)):
+        ends = sorted({end for row in ranges for end in row.where[name].values()})
+        raise ClaimError(
+            f"The ranges of {name} lie on a grid, and [{low}, {high}) is not on it. "
+            f"End points: {listing(ends)}."
+        )
+    return [row for row in inside if row.where[name] == found]
+
+
+def _within(found: Mapping[str, float], low: float, high: float) -> bool:
+    if "from" not in found:
+        return False
+    begins = found["from"] >= low or _near(found["from"], low)
+    return bool(begins and (_end(found) <= high or _near(_end(found), high)))
+
+
+def _near(end: float, asked: float) -> bool:
+    """Whether two ends are the same but for rounding: a grid may hold 0.6000000000000001."""
+    return math.isclose(end, asked, rel_tol=1e-12, abs_tol=1e-12)
+
+
+def _end(found: Mapping[str, float]) -> float:
+    return found["to"] if "to" in found else found.get("below", float("inf"))
+
+
+def range_width(found: Mapping[str, float]) -> float:
+    """How wide a range is, from end to end."""
+    return float(_end(found) - found["from"])
+
+
+def _same(found: object, wanted: object) -> bool:
+    # To Python true equals 1; in a table they are different levels.
+    return bool(found == wanted) and isinstance(found, bool) == isinstance(wanted, bool)
+
+
+def _no_such_attributes(rows: Sequence[Named], wanted: Mapping[str, object]) -> str:
+    known = dict.fromkeys(name for row in rows for name in row.where)
+    strange = [name for name in wanted if name not in known]
+    if strange:
+        hint = did_you_mean(strange[0], known)
+        return (
+            f"{listing(strange)} is no attribute of this audit.{hint} There is: {listing(known)}."
+        )
+    return (
+        f"No group of this collection is formed by {listing(wanted)} together and has a row. "
+        f"The collection is fixed when the audit is run; there are {len(rows):,} groups in it."
+    )

@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-from equipoise.findings.charts.lattice import lattice
-from equipoise.findings.finding import Finding
-from equipoise.findings.lookup import find_row
-from equipoise.findings.rows import ComparedGroup
-from equipoise.findings.verdict import Verdict
-from equipoise.findings.words import amount, be, difference, plural
+from equipoise.findings.charts.groups import Line, forest, lattice
+from equipoise.findings.finding import COMPARED, ByGroup, Chart, ComparedFinding, ComparedGroup
+from equipoise.findings.words import Verdict, amount, be, difference, plural
+
+# --- What `flag` says: which groups differ, with control over false alarms ---
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,27 +27,18 @@ class FlaggedGroup(ComparedGroup):
     """Smallest disparity that a group of this size could have shown; None if not worked out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Flags(Finding):
-    """Flagged groups, with the stated control over false flags."""
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Flags(ComparedFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
+    """Flagged groups, with the stated control over false flags.
 
-    kind: ClassVar[str] = "flags"
-    row_type: ClassVar[type] = FlaggedGroup
-    columns: ClassVar[tuple[str, ...]] = (
-        "group",
-        "n",
-        "value",
-        "disparity",
-        "p",
-        "p_adjusted",
-        "flagged",
-        "note",
-    )
+    >>> import equipoise as eq
+    >>> eq.flag(eq.datasets.compas(), eq.gap("accuracy", across="race"))
+    <Flags: accuracy against everyone; 6 rows>
+    """
 
-    metric: str
-    """The metric in words."""
-    against: str
-    """The target in words."""
+    kind = "flags"
+    columns = (*COMPARED, "p", "p_adjusted", "flagged", "note")
+
     share: bool
     """Whether the metric is a share, read in percentage points."""
     relative: bool
@@ -79,12 +69,7 @@ class Flags(Finding):
     @property
     def conclusion(self) -> Verdict | None:
         """A flag shows a violation; no flag shows nothing."""
-        return Verdict.SHOWN_NOT if self.flagged else None
-
-    def ask(self, group: Mapping[str, Any] | str | None = None, /, **where: Any) -> FlaggedGroup:
-        """The test of one group, named by its attributes, its range or its label."""
-        row: FlaggedGroup = find_row(self.rows, group, where)
-        return row
+        return Verdict.EXCEEDED if self.flagged else None
 
     def sentences(self) -> tuple[str, ...]:
         """How many are flagged, which, under what guarantee, and who could not have been."""
@@ -105,7 +90,7 @@ class Flags(Finding):
             self.provenance.left_out(),
         )
 
-    def plot(self) -> Any:
+    def plot(self) -> Chart:
         """A lattice of the groups, flagged ones filled in."""
         return lattice(
             self.rows,
@@ -133,3 +118,92 @@ class Flags(Finding):
             f"{plural(len(silent), self.noun)} of at most {plural(most, 'row')} could not be "
             "tested, or not have been flagged whatever the outcome; nothing is known about them."
         ]
+
+
+# --- What `certify` says when only a yes or no is asked of each group ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertifiedGroup(ComparedGroup):
+    """One group, certified or not."""
+
+    certified: bool
+    """Whether the claim is certified for this group."""
+    p_adjusted: float | None
+    """Smallest error rate at which the group would be certified; None if it could not be."""
+    note: str = ""
+    """Why no certificate was possible."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CertificateList(ComparedFinding[CertifiedGroup], ByGroup[CertifiedGroup]):
+    """Certificates: with the stated confidence, none of them is false.
+
+    >>> import equipoise as eq
+    >>> claim = eq.gap("accuracy", across="race")
+    >>> eq.certify(eq.datasets.compas(), claim, method="certificates", tolerance=0.1, rng=7)
+    <CertificateList: accuracy against everyone; 6 rows>
+    """
+
+    kind = "certificates"
+    columns = (*COMPARED, "certified", "p_adjusted", "note")
+
+    claimed: str
+    """What a certificate says of a group, in words."""
+    level: float
+    """Confidence that no certificate is false."""
+    tolerance: float
+    """The limit in the claim."""
+    side: str
+    """``lower``: above the limit; ``upper``: below it; ``both``: within it."""
+    method: Mapping[str, Any]
+    """The method and its options."""
+    engine: str
+    """How resamples were drawn: exact, moments or clusters."""
+
+    @property
+    def certified(self) -> tuple[CertifiedGroup, ...]:
+        """The certified groups, in the order of the collection."""
+        return tuple(row for row in self.rows if row.certified)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Shown if every group is certified; certificates cannot show the opposite."""
+        every = all(row.certified for row in self.rows)
+        # Of no groups at all everything would be true.
+        return Verdict.KEPT if every and self.rows else Verdict.UNDETERMINED
+
+    def plot(self, most: int = 40) -> Chart:
+        """Estimates of the largest groups, certified ones told apart by colour."""
+        lines = [
+            Line(
+                group=row.group,
+                n=row.n,
+                centre=row.disparity,
+                lower=row.disparity,
+                upper=row.disparity,
+                colour=str(Verdict.KEPT if row.certified else Verdict.UNDETERMINED),
+            )
+            for row in self.rows
+            if row.disparity is not None
+        ]
+        rules = [self.tolerance] if self.side != "both" else [-self.tolerance, self.tolerance]
+        return forest(
+            lines,
+            title=f"Certified: disparity in {self.metric} {self.claimed}",
+            subtitle=self.guarantee,
+            axis="disparity",
+            reference=rules,
+            most=most,
+        )
+
+    def sentences(self) -> tuple[str, ...]:
+        """How many groups are certified, the guarantee, and the rows left out."""
+        done = self.certified
+        return (
+            f"{plural(len(done), self.noun)} of {len(self):,} {be(len(done))} "
+            f"certified to have a disparity {self.claimed}.",
+            f"{self.guarantee}.",
+            f"A {self.noun} without a certificate may meet the claim all the same.",
+            self.provenance.left_out(),
+        )

@@ -4,13 +4,15 @@ import itertools
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, Literal
 
 from equipoise._validate import known_name
-from equipoise.findings.charts.transport import heat_map
-from equipoise.findings.finding import Finding
-from equipoise.findings.verdict import Verdict
-from equipoise.findings.words import amount, be, level_text, plural, unsigned
+from equipoise.findings.charts.others import heat_map, trade_off
+from equipoise.findings.finding import AboutEveryone, Chart, FindingOf
+from equipoise.findings.words import Verdict, amount, be, level_text, plural, unsigned
+
+# --- What `individual` says: how much worse a model could do on comparable people, and on whom
+# ---
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,22 +74,18 @@ class CostRobustness:
     """L over the root of the budget, by which the proposition bounds both; never the smaller."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Individual(Finding):
-    """How much worse the model could do on comparable people, with its uncertainty."""
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Individual(FindingOf[MovedPeople]):
+    """How much worse the model could do on comparable people, with its uncertainty.
 
-    kind: ClassVar[str] = "individual"
-    row_type: ClassVar[type] = MovedPeople
-    columns: ClassVar[tuple[str, ...]] = (
-        "group",
-        "label",
-        "to",
-        "n",
-        "people",
-        "loss",
-        "loss_to",
-        "gain",
-    )
+    >>> import equipoise as eq
+    >>> found = eq.individual(eq.datasets.compas(), vary="sex", features=["sex", "age"], rng=7)
+    >>> found.value > 0
+    True
+    """
+
+    kind = "individual"
+    columns = ("group", "label", "to", "n", "people", "loss", "loss_to", "gain")
 
     value: float
     """The audit value: rise of the average loss in the worst comparable population."""
@@ -158,11 +156,6 @@ class Individual(Finding):
     clusters: int | None = None
     """Number of clusters audited; None where rows are independent."""
 
-    @property
-    def conclusion(self) -> Verdict | None:
-        """What is shown about the tolerance; None if none was given."""
-        return self.verdict
-
     def sentences(self) -> tuple[str, ...]:
         """The value, the verdict, who is concerned, and what the answer rests on."""
         source = self.provenance
@@ -179,7 +172,7 @@ class Individual(Finding):
             source.left_out(),
         )
 
-    def plot(self) -> Any:
+    def plot(self) -> Chart:
         """How many people leave and arrive, by varied features and each other feature."""
         return heat_map(
             self.changes(),
@@ -254,9 +247,9 @@ class Individual(Finding):
         if self.tolerance is None:
             return []
         limit = self._rise(self.tolerance)
-        if self.verdict is Verdict.SHOWN:
+        if self.verdict is Verdict.KEPT:
             return [f"It is shown to be at most {limit}, the tolerance."]
-        if self.verdict is Verdict.SHOWN_NOT:
+        if self.verdict is Verdict.EXCEEDED:
             return [f"It is shown to exceed {limit}, the tolerance."]
         return [f"Whether it exceeds {limit}, the tolerance, is not determined."]
 
@@ -331,7 +324,7 @@ class Individual(Finding):
         return ["Rows count by their weights."] if self.weighted else []
 
 
-def _words(where: Mapping[str, Any], names: Sequence[str]) -> str:
+def _words(where: Mapping[str, object], names: Sequence[str]) -> str:
     return (
         ", ".join(
             _level(name, where[name])
@@ -343,7 +336,154 @@ def _words(where: Mapping[str, Any], names: Sequence[str]) -> str:
     )
 
 
-def _level(name: str, value: Any) -> str:
+def _level(name: str, value: object) -> str:
     if isinstance(value, Mapping):
         return " ".join(f"{end} {number:g}" for end, number in value.items())
     return f"{name} missing" if value is None else str(value)
+
+
+# --- What `select_fair` says: which model errs least among those that treat people alike ---
+
+Bound = Literal["lower", "upper"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditedModel(AboutEveryone):
+    """One model: its error, its audit value, and whether it may be chosen."""
+
+    model: str
+    """Its name."""
+    error: float
+    """Its average loss."""
+    value: float
+    """Its audit value: how much higher the loss could be on comparable people."""
+    lower: float | None
+    """One-sided lower confidence bound for the audit value; None if there is no answer."""
+    upper: float | None
+    """One-sided upper confidence bound."""
+    verdict: Verdict
+    """Whether it is shown that the audit value is at most the tolerance."""
+    candidate: bool
+    """Whether the model meets the constraint."""
+    chosen: bool
+    """Whether it is the one chosen."""
+    method: str
+    """How the sampling error was found."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class FairChoice(FindingOf[AuditedModel]):
+    """The model chosen under a constraint on the audit value, and all it was chosen from.
+
+    >>> import equipoise as eq
+    >>> models = {"priors": lambda frame: frame["priors"] == "More than 3"}
+    >>> eq.select_fair(eq.datasets.compas(), models, vary="sex", tolerance=0.1, rng=7).chosen
+    'priors'
+    """
+
+    kind = "fair choice"
+    columns = ("model", "error", "value", "lower", "upper", "verdict", "candidate", "chosen")
+
+    chosen: str | None
+    """The model chosen; None if no model meets the constraint."""
+    closest: str
+    """The model with the smallest bound, of use when there is no choice."""
+    tolerance: float
+    """The audit value that is tolerated."""
+    bound: Bound
+    """Which bound must not exceed it."""
+    level: float
+    """Confidence level: of each bound for ``lower``, of all of them together for ``upper``."""
+    loss: str
+    """The loss in words."""
+    share: bool
+    """Whether the loss is 0 or 1, so that averages read as percentages."""
+    vary: tuple[str, ...]
+    """The features in which comparable people may differ."""
+    features: tuple[str, ...]
+    """All features, those included."""
+    compared: str
+    """Who is compared with whom, in words."""
+
+    def row(self, model: str) -> AuditedModel | None:
+        """The row of a model."""
+        return next((row for row in self.rows if row.model == model), None)
+
+    def sentences(self) -> tuple[str, ...]:
+        """The choice, what it costs, and what the constraint means."""
+        source = self.provenance
+        return (
+            self._choice_sentence(),
+            *self._cost_sentence(),
+            self._constraint_sentence(),
+            "Models were chosen and judged on the same rows, which flatters the error of the one "
+            "chosen; judge it again on rows of its own.",
+            source.based_on(),
+            source.left_out(),
+        )
+
+    def plot(self) -> Chart:
+        """Error, audit value and its bounds for each model in the order given."""
+        series = (
+            (self.loss, "error"),
+            ("audit value", "value"),
+            ("lower bound", "lower"),
+            ("upper bound", "upper"),
+        )
+        records = [
+            {
+                "model": row.model,
+                "series": name,
+                "value": getattr(row, field),
+                "chosen": "chosen" if row.chosen else "",
+            }
+            for name, field in series
+            for row in self.rows
+        ]
+        return trade_off(
+            records,
+            self.tolerance,
+            title=f"{self.loss.capitalize()} and audit value of {plural(len(self), 'model')}",
+            subtitle=f"dashed across: the tolerance; large: chosen ({self.chosen or 'none'})",
+        )
+
+    def _choice_sentence(self) -> str:
+        row = None if self.chosen is None else self.row(self.chosen)
+        limit = unsigned(self.tolerance, self.share)
+        if row is None:
+            near = f"{self.closest} comes closest"
+            return f"None of {plural(len(self), 'model')} meets the tolerance of {limit}; {near}."
+        passed = sum(r.candidate for r in self.rows)
+        return (
+            f"{row.model} is chosen: of {plural(passed, 'model')} that {_meet(passed)} the "
+            f"tolerance of {limit} it has the lowest {self.loss}, {amount(row.error, self.share)}; "
+            f"comparing {self.compared} it could be {unsigned(row.value, self.share)} higher."
+        )
+
+    def _cost_sentence(self) -> list[str]:
+        # Equal errors are settled as in the choice itself, by the smaller audit value.
+        best = min(self.rows, key=lambda row: (row.error, row.value))
+        row = None if self.chosen is None else self.row(self.chosen)
+        if row is None or best.error == row.error:
+            return []
+        return [
+            f"Without the constraint {best.model} would be chosen, with "
+            f"{amount(best.error, self.share)} and an audit value of "
+            f"{unsigned(best.value, self.share)}."
+        ]
+
+    def _constraint_sentence(self) -> str:
+        if self.bound == "lower":
+            return (
+                "A model meets the tolerance if it is not shown to exceed it "
+                f"({level_text(self.level)} for each model on its own), which does not show that "
+                "it keeps to it."
+            )
+        return (
+            "A model meets the tolerance if it is shown to keep to it, with "
+            f"{level_text(self.level)} confidence for all models together."
+        )
+
+
+def _meet(number: int) -> str:
+    return "meets" if number == 1 else "meet"

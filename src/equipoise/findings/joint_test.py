@@ -3,15 +3,24 @@
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-from equipoise.errors import OptionError
-from equipoise.findings.charts.forest import Line, forest
-from equipoise.findings.finding import Finding
-from equipoise.findings.lookup import find_row
-from equipoise.findings.rows import ComparedGroup
-from equipoise.findings.verdict import Verdict
-from equipoise.findings.words import level_text
+from equipoise._validate import known_name
+from equipoise.errors import EquipoiseError, OptionError
+from equipoise.findings.charts.groups import Line, forest
+from equipoise.findings.finding import (
+    COMPARED,
+    ByGroup,
+    Chart,
+    ComparedFinding,
+    ComparedGroup,
+    Finding,
+    FindingOf,
+    from_dict,
+)
+from equipoise.findings.words import Verdict, level_text, together
+
+# --- What `joint_test` says: whether all disparities could be zero at once ---
 
 _FAMILY = {
     "joint": "hold for all groups at once, by the joint law of their scores",
@@ -37,28 +46,18 @@ class JointlyTested(ComparedGroup):
     """Why the group is not part of the test."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JointTest(Finding):
-    """A test of whether every group's disparity is zero."""
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class JointTest(ComparedFinding[JointlyTested], ByGroup[JointlyTested]):
+    """A test of whether every group's disparity is zero.
 
-    kind: ClassVar[str] = "joint_test"
-    row_type: ClassVar[type] = JointlyTested
-    columns: ClassVar[tuple[str, ...]] = (
-        "group",
-        "n",
-        "value",
-        "disparity",
-        "lower",
-        "upper",
-        "region_lower",
-        "region_upper",
-        "note",
-    )
+    >>> import equipoise as eq
+    >>> eq.joint_test(eq.datasets.compas(), eq.gap("accuracy", across="race"), rng=7)
+    <JointTest: accuracy against everyone; 6 rows>
+    """
 
-    metric: str
-    """The metric in words."""
-    against: str
-    """The target in words."""
+    kind = "joint_test"
+    columns = (*COMPARED, "lower", "upper", "region_lower", "region_upper", "note")
+
     level: float
     """Confidence level of the verdict, the region and the intervals."""
     statistic: float
@@ -85,9 +84,9 @@ class JointTest(Finding):
     """What the joint region is made from, for `contains`; None if that would be too much."""
 
     @property
-    def verdict(self) -> str:
-        """What the test shows."""
-        return "disparity shown" if self.rejected else "no disparity shown"
+    def verdict(self) -> Verdict | None:
+        """``exceeded`` if some group is shown to differ; no rejection shows nothing."""
+        return Verdict.EXCEEDED if self.rejected else None
 
     @property
     def published_verdict(self) -> str:
@@ -97,11 +96,6 @@ class JointTest(Finding):
         """
         # Lines 6 and 8 of Algorithm 1 of the paper on empirical likelihood.
         return f"Model {'un' if self.rejected else ''}fairness certified"
-
-    @property
-    def conclusion(self) -> Verdict | None:
-        """A rejection shows that some group differs; no rejection shows nothing."""
-        return Verdict.SHOWN_NOT if self.rejected else None
 
     @property
     def region_kind(self) -> str | None:
@@ -118,7 +112,7 @@ class JointTest(Finding):
         Values are given by the group's label. Groups left out are free: the answer is whether some
         point of the region has these values.
         """
-        from equipoise.findings.recipes import region_statistic
+        from equipoise.methods.stored import region_statistic
 
         tested = [row for row in self.rows if not row.note]
         place = {row.group: i for i, row in enumerate(tested)}
@@ -130,12 +124,10 @@ class JointTest(Finding):
         named = {place[name]: float(value) for name, value in disparities.items()}
         # The cut-off stays that of all groups, (3.6) of the paper on empirical likelihood: fewer
         # values ask for a shadow of the region, not for a smaller one.
-        return region_statistic(self.region, named) <= self.critical
-
-    def ask(self, group: Mapping[str, Any] | str | None = None, /, **where: Any) -> JointlyTested:
-        """One group, named by its attributes, its range or its label."""
-        row: JointlyTested = find_row(self.rows, group, where)
-        return row
+        try:
+            return region_statistic(self.region, named) <= self.critical
+        except ValueError as error:
+            raise EquipoiseError(f"{error}.") from error
 
     def sentences(self) -> tuple[str, ...]:
         """The verdict, the test, the intervals, and what was left out."""
@@ -183,7 +175,7 @@ class JointTest(Finding):
             "(Scheffé-type), and all of these hold at once too."
         ]
 
-    def plot(self) -> Any:
+    def plot(self) -> Chart:
         """The estimated disparities with the intervals of the family."""
         lines = [
             Line(
@@ -206,3 +198,88 @@ class JointTest(Finding):
             reference=[0.0],
             most=40,
         )
+
+
+# --- What an audit of several claims says: the worst of them for each group ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointGroup:
+    """One group, and the claim on which it does worst."""
+
+    group: str
+    """The group in words."""
+    where: Mapping[str, Any]
+    """The group as data: attribute → value, or → ends of a range."""
+    metric: str
+    """The metric on which the group does worst."""
+    n: int
+    """Rows of the group on which that metric counts."""
+    value: float | None
+    """The group's value of that metric."""
+    disparity: float | None
+    """Its disparity."""
+    verdict: str
+    """What is shown of the group: its worst verdict, or whether it is flagged."""
+    note: str = ""
+    """Why a number is missing or weak."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Joint(FindingOf[JointGroup], ByGroup[JointGroup]):
+    """Several claims audited as one: the guarantee covers all of them together.
+
+    >>> import equipoise as eq
+    >>> eq.certify(eq.datasets.compas(), eq.equalized_odds(across="sex"), rng=7)
+    <Joint: equalized odds; 2 rows>
+    """
+
+    kind = "joint"
+    columns = ("group", "metric", "n", "value", "disparity", "verdict", "note")
+
+    name: str
+    """What the claims are together, such as equalized odds."""
+    parts: Mapping[str, Any]
+    """The finding of each claim in plain form, by metric."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The metrics, one for each claim."""
+        # The mapping has a kind among its keys, which keeps its findings in plain form.
+        return tuple(name for name in self.parts if name != "kind")
+
+    def part(self, metric: str) -> Finding:
+        """The finding of one claim, with all its numbers."""
+        return from_dict(self.parts[known_name("Part", metric, self.names)])
+
+    @property
+    def conclusion(self) -> Verdict | None:
+        """The worst conclusion of the parts; shown only if every part is."""
+        said = [self.part(name).conclusion for name in self.names]
+        if all(conclusion is None for conclusion in said):
+            return None
+        # Here silence weighs: not all is shown while one part shows nothing.
+        return together(conclusion or Verdict.UNDETERMINED for conclusion in said)
+
+    def plot(self) -> Chart:
+        """The charts of all parts, one below the other."""
+        import altair as alt
+
+        specs = [self.part(name).plot().to_dict() for name in self.names]
+        # Only the whole may say how it is configured and hold the data of its parts.
+        whole = {key: specs[0][key] for key in ("$schema", "config")}
+        whole["datasets"] = {k: v for spec in specs for k, v in spec["datasets"].items()}
+        parts = [{key: v for key, v in spec.items() if key not in whole} for spec in specs]
+        return alt.VConcatChart.from_dict({**whole, "vconcat": parts})
+
+    def sentences(self) -> tuple[str, ...]:
+        """The joint guarantee, then what each claim shows."""
+        said = [f"{self.name.capitalize()}. {self.guarantee}."]
+        for name in self.names:
+            said += [f"{name.capitalize()}: {sentence}" for sentence in self._of(name)]
+        return tuple(said)
+
+    def _of(self, name: str) -> tuple[str, ...]:
+        part = self.part(name)
+        # The part's own guarantee is at the stricter level that makes the joint one hold.
+        return tuple(s for s in part.sentences() if not s.startswith(part.guarantee))

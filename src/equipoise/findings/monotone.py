@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from equipoise._validate import fraction
 from equipoise.errors import OptionError
 from equipoise.findings.bounds import BoundedGroup, Bounds
-from equipoise.findings.charts.shift import tilt_chart
-from equipoise.findings.finding import Finding, from_dict
-from equipoise.findings.limits import Ends, Side, clamp, furthest, says_something
-from equipoise.findings.shift_rows import AskedTilt
-from equipoise.findings.words import difference, ends_text, level_text, plural
-from equipoise.methods.arrays import FloatArray
-from equipoise.methods.monotone import HalfLines, first_turn, lower_bound, upper_bound
+from equipoise.findings.charts.others import tilt_chart
+from equipoise.findings.finding import COMPARED, NOT_STORED, Chart, ComparedFinding, from_dict
+from equipoise.findings.shift_space import AskedTilt, OfCovariates
+from equipoise.findings.words import (
+    Ends,
+    Side,
+    clamp,
+    difference,
+    ends_text,
+    furthest,
+    level_text,
+    plural,
+    says_something,
+)
+from equipoise.methods.numerics import AnyArray, FloatArray
+from equipoise.methods.tilts.monotone import HalfLines, first_turn, lower_bound, upper_bound
 
 #: Share of the error that is spent on the shares of the population between cuts.
 SPENT = 0.05
@@ -44,30 +53,23 @@ class Stretch:
     """Standard error of the share of the population from the start up; zero for the first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MonotoneShift(Finding):
-    """Bounds under every tilt that rises, or falls, in one column; all hold at once."""
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class MonotoneShift(ComparedFinding[BoundedGroup]):
+    """Bounds under every tilt that rises, or falls, in one column; all hold at once.
 
-    kind: ClassVar[str] = "monotone shift"
-    row_type: ClassVar[type] = BoundedGroup
-    columns: ClassVar[tuple[str, ...]] = (
-        "group",
-        "n",
-        "value",
-        "disparity",
-        "lower",
-        "upper",
-        "note",
-    )
+    >>> import equipoise as eq
+    >>> over = eq.monotone("decile_score")
+    >>> eq.shift(eq.datasets.compas(), eq.gap("accuracy"), over=over, rng=7).column
+    'decile_score'
+    """
+
+    kind = "monotone shift"
+    columns = (*COMPARED, "lower", "upper", "note")
 
     n: int
     """Rows audited."""
     column: str
     """The column in which weights rise or fall."""
-    metric: str
-    """The metric in words."""
-    against: str
-    """The target in words."""
     share: bool
     """Whether the metric is a share, read in percentage points."""
     target: float
@@ -86,18 +88,13 @@ class MonotoneShift(Finding):
     """Whether everyone together is the target, so that their disparity is zero."""
     halves: Mapping[str, Any] = dataclasses.field(repr=False)
     """The bounds on half-lines in plain form, from which other levels are read."""
-    space: FloatArray | None = dataclasses.field(default=None, repr=False, compare=False)
+    space: FloatArray | None = dataclasses.field(
+        default=None, repr=False, compare=False, metadata=NOT_STORED
+    )
     """Value of the column and share of the population of each row; not stored."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data without the rows: functions can be asked only while the audit is at hand."""
-        # Not super(): a slotted dataclass is made twice, and super() remembers the first.
-        data = Finding.to_dict(dataclasses.replace(self, space=None))
-        del data["space"]
-        return data
-
     def ask_tilt(
-        self, tilt: Callable[..., Any] | Sequence[float] | FloatArray, /, *, name: str = ""
+        self, tilt: OfCovariates | Sequence[float] | AnyArray, /, *, name: str = ""
     ) -> AskedTilt:
         """The bounds under one monotone tilt; asking more never costs confidence.
 
@@ -187,7 +184,7 @@ class MonotoneShift(Finding):
             self.provenance.left_out(),
         )
 
-    def plot(self, answer: AskedTilt | None = None, most: int = 40) -> Any:
+    def plot(self, answer: AskedTilt | None = None, most: int = 40) -> Chart:
         """The half-lines with their bounds, or one answer: its tilt and its bound."""
         if answer is None:
             return self._bounds().plot(most)
@@ -208,7 +205,9 @@ class MonotoneShift(Finding):
             raise OptionError("The half-lines of this finding are not bounds.")
         return found
 
-    def _weights(self, tilt: Any) -> tuple[FloatArray, float | None]:
+    def _weights(
+        self, tilt: OfCovariates | Sequence[float] | AnyArray
+    ) -> tuple[FloatArray, float | None]:
         """One weight for each stretch, and how far they are from the tilt that was given."""
         if not callable(tilt):
             given = np.asarray(tilt, dtype=np.float64)
@@ -243,7 +242,7 @@ class MonotoneShift(Finding):
         away = float(share @ np.abs(values - weights[place])) / (2 * mean) if mean > 0 else None
         return weights, away
 
-    def _checked(self, values: FloatArray, x: Any) -> FloatArray:
+    def _checked(self, values: FloatArray, x: Sequence[float] | FloatArray) -> FloatArray:
         if not np.all(np.isfinite(values)) or values.min() < 0:
             raise OptionError(
                 "A tilt must be a finite number of at least zero everywhere; the least value is "
@@ -281,7 +280,7 @@ class MonotoneShift(Finding):
             found.append(clamp(bound(weights, shares, errors, halves), self.limits))
         return found[0], found[1]
 
-    def _profile(self, weights: FloatArray, shares: FloatArray) -> tuple[dict[str, Any], ...]:
+    def _profile(self, weights: FloatArray, shares: FloatArray) -> tuple[dict[str, object], ...]:
         return tuple(
             {
                 "covariate": self.column,

@@ -5,110 +5,68 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from equipoise._validate import fraction
-from equipoise.findings.charts.forest import Line, forest, reading
-from equipoise.findings.charts.shift import tilt_chart
-from equipoise.findings.finding import Finding
-from equipoise.findings.limits import Ends, Side, clamp, furthest, says_something
-from equipoise.findings.shift_ask import (
+from equipoise.findings.charts.groups import Line, forest, reading
+from equipoise.findings.charts.others import tilt_chart
+from equipoise.findings.finding import Chart
+from equipoise.findings.shift_questions import (
+    Population,
     Question,
+    closest,
+    estimate,
     group_question,
     population_question,
     section_coordinates,
     weight_question,
+    where_negative,
 )
-from equipoise.findings.shift_estimate import closest, estimate, where_negative
-from equipoise.findings.shift_kernels import Covariate, KernelPart, kernel_words
-from equipoise.findings.shift_lazy import tilts
-from equipoise.findings.shift_rows import AskedTilt, Tilted
-from equipoise.findings.shift_space import ShiftBasis, ShiftSpace, profile_of
-from equipoise.findings.words import difference, ends_text, level_text, plural
-from equipoise.methods.arrays import FloatArray
+from equipoise.findings.shift_space import (
+    AskedTilt,
+    OfCovariates,
+    ShiftRecord,
+    Tilted,
+    kernel_words,
+    profile_of,
+)
+from equipoise.findings.words import (
+    clamp,
+    difference,
+    ends_text,
+    furthest,
+    level_text,
+    plural,
+    says_something,
+)
+from equipoise.methods import tilts
+from equipoise.methods.numerics import AnyArray, FloatArray
 
 #: Why a tilt has no bounds although there is a critical value.
 _ELSEWHERE = "the tilt lies outside the kept kernel sections; raise max_rank"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shift(Finding):
-    """Bounds under every non-negative tilt of the covariates; with the confidence, all hold."""
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Shift(ShiftRecord):
+    """Bounds under every non-negative tilt of the covariates; with the confidence, all hold.
 
-    kind: ClassVar[str] = "shift"
-    row_type: ClassVar[type] = Tilted
-    columns: ClassVar[tuple[str, ...]] = (
-        "group",
-        "effective",
-        "value",
-        "disparity",
-        "lower",
-        "upper",
-        "note",
-    )
+    >>> import equipoise as eq
+    >>> eq.shift(eq.datasets.compas(), eq.gap("accuracy"), over=eq.gaussian("age"), rng=7)
+    <Shift: accuracy against everyone, under tilts of age; 3 rows>
+    """
 
-    n: int
-    """Rows audited."""
-    metric: str
-    """The metric in words."""
-    against: str
-    """The target in words."""
-    share: bool
-    """Whether the metric is a share, read in percentage points."""
-    target: float
-    """What the metric is compared with."""
-    mean: float
-    """The metric over everyone."""
-    spread: float
-    """By how much the metric can differ between people."""
-    level: float
-    """Confidence that every bound holds."""
-    side: Side
-    """Which bounds were computed."""
-    limits: Ends
-    """Smallest and largest disparity that is possible at all."""
-    method: str
-    """In which units tilts are compared: rescaled, signed or unscaled."""
-    floor: float | None
-    """What the squared norm of a tilt counts in its scale; None without a scale."""
-    engine: str
-    """How resamples were drawn: exact, moments or clusters."""
-    resamples: int
-    """How often."""
-    critical: float | None
-    """The critical value for tilts in the span; None if there is no answer."""
-    rank: int
-    """Kernel sections that span the tilts."""
-    residual: float
-    """Share of the kernel's trace outside their span."""
-    kernel: tuple[KernelPart, ...]
-    """The kernel, with the bandwidths used."""
-    covariates: tuple[Covariate, ...]
-    """The covariates."""
-    reach: tuple[float, float]
-    """Least and largest average metric under the tilts of the span, where the method uses it."""
-    sampled: int | None
-    """Rows drawn at random, if a sample was asked for."""
-    reason: str
-    """Why there is no answer; empty if there is one."""
-    draws: tuple[tuple[float, float], ...] = dataclasses.field(repr=False)
-    """Lowest and highest value over tilts in the span in each resample."""
-    basis: ShiftBasis = dataclasses.field(repr=False, compare=False)
-    """Averages from which tilts of the span are estimated."""
-    space: ShiftSpace | None = dataclasses.field(default=None, repr=False, compare=False)
-    """The rows; not stored, so that a finding read back answers only what needs none."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data without the rows: groups can be asked only while the audit is at hand."""
-        # Not super(): a slotted dataclass is made twice, and super() remembers the first.
-        data = Finding.to_dict(dataclasses.replace(self, space=None))
-        del data["space"]
-        return data
+    kind = "shift"
+    columns = ("group", "effective", "value", "disparity", "lower", "upper", "note")
 
     def ask_tilt(
-        self, tilt: Any, /, *, at: Mapping[str, Sequence[Any]] | None = None, name: str = ""
+        self,
+        tilt: OfCovariates | Sequence[float] | AnyArray,
+        /,
+        *,
+        at: Mapping[str, Sequence[object]] | None = None,
+        name: str = "",
     ) -> AskedTilt:
         """The bounds under one tilt; asking more never costs confidence.
 
@@ -124,15 +82,20 @@ class Shift(Finding):
             What to call the tilt.
         """
         if callable(tilt):
-            question = weight_question(self, tilt, name)
-            return self._closest(question)
+            return self._closest(weight_question(self, tilt, name))
         weights = np.asarray(tilt, dtype=np.float64)
         found = section_coordinates(self, weights, at)
         label = name or f"a tilt of {plural(int(np.count_nonzero(weights)), 'section')}"
         return self._answer(found.coordinates, label, values=found.values, norm=found.norm)
 
     def ask_group(
-        self, group: Any = None, /, *, name: str = "", penalty: float | None = None, **where: Any
+        self,
+        group: OfCovariates | Mapping[str, object] | None = None,
+        /,
+        *,
+        name: str = "",
+        penalty: float | None = None,
+        **where: object,
     ) -> AskedTilt:
         """The bounds under the closest non-negative tilt to a group, and how close it is.
 
@@ -150,7 +113,7 @@ class Shift(Finding):
         return self._closest(group_question(self, group, where, name), penalty)
 
     def ask_population(
-        self, table: Any, /, *, name: str = "", penalty: float | None = None
+        self, table: Population, /, *, name: str = "", penalty: float | None = None
     ) -> AskedTilt:
         """The bounds under the tilt that brings the covariates closest to those of another table.
 
@@ -165,7 +128,7 @@ class Shift(Finding):
         """
         return self._closest(population_question(self, table, name), penalty)
 
-    def sections(self) -> tuple[dict[str, Any], ...]:
+    def sections(self) -> tuple[dict[str, object], ...]:
         """The covariates of the kernel sections that span the tilts, in the order of weights."""
         return tuple(
             {c.name: c.decode(float(x)) for c, x in zip(self.covariates, point, strict=True)}
@@ -191,7 +154,7 @@ class Shift(Finding):
             self.provenance.left_out(),
         )
 
-    def plot(self, answer: AskedTilt | None = None, most: int = 40) -> Any:
+    def plot(self, answer: AskedTilt | None = None, most: int = 40) -> Chart:
         """The rows with their bounds, or one answer: its tilt over the covariates and its bound."""
         if answer is not None:
             return tilt_chart(
@@ -224,7 +187,7 @@ class Shift(Finding):
         self,
         coordinates: FloatArray,
         label: str,
-        where: Mapping[str, Any] | None = None,
+        where: Mapping[str, object] | None = None,
         values: FloatArray | None = None,
         norm: float | None = None,
     ) -> Tilted:
@@ -270,31 +233,28 @@ class Shift(Finding):
         values: FloatArray | None = None,
         norm: float | None = None,
         wanted: FloatArray | None = None,
-        **more: Any,
     ) -> AskedTilt:
         row = self.tilted(coordinates, label, values=values, norm=norm)
         fields = {f.name: getattr(row, f.name) for f in dataclasses.fields(row)}
-        fields |= {"where": more.pop("where", row.where)}
         profile: tuple[Mapping[str, Any], ...] = ()
         if self.space is not None and row.reach is not None:
             tilt = self.space.features @ coordinates if values is None else values
             profile = profile_of(self.space, self.covariates, np.maximum(tilt, 0.0), wanted)
-        return AskedTilt(**fields, **more, profile=profile)
+        return AskedTilt(**fields, profile=profile)
 
     def _closest(self, question: Question, penalty: float | None = None) -> AskedTilt:
         best = closest(self, question, penalty)
-        answer = self._answer(
-            best.coordinates,
-            question.label,
-            wanted=question.on_rows,
+        answer = self._answer(best.coordinates, question.label, wanted=question.on_rows)
+        said = [answer.note, where_negative(self, best)]
+        return dataclasses.replace(
+            answer,
+            note="; ".join(note for note in said if note),
             where=question.where,
             penalty=best.penalty,
             distance=question.distance(best),
             mismatch=question.mismatch(self.basis, best),
             uncovered=question.uncovered,
         )
-        note = "; ".join(said for said in (answer.note, where_negative(self, best)) if said)
-        return dataclasses.replace(answer, note=note)
 
     def _say(self, value: float) -> str:
         return difference(value, self.share)
@@ -317,9 +277,8 @@ class Shift(Finding):
         ] or [f"No tilt toward one kind of people is told apart from {self.against}."]
 
     def _kernel_sentence(self) -> str:
-        text = (
+        return (
             f"Tilts vary over {kernel_words(self.kernel)} and are described by "
             f"{plural(self.rank, 'kernel section')}, outside of which lies a share of "
             f"{self.residual:.1g} of the kernel."
         )
-        return text

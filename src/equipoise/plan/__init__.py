@@ -1,10 +1,8 @@
 """The audit plan: read, run, judged and performed again."""
 
 from equipoise.plan.draft import draft
-from equipoise.plan.gate import Exit, Gate, gate
 from equipoise.plan.plan import AuditPlan, Plan, TrailPlan, plan_schema
-from equipoise.plan.run import run
-from equipoise.plan.verify import Difference, Verification, verify
+from equipoise.plan.run import Difference, Exit, Gate, Verification, gate, run, verify
 
 __all__ = [
     "AuditPlan",

@@ -10,9 +10,8 @@ import narwhals as nw
 
 from equipoise.errors import PlanError
 from equipoise.trail import Trail, read
-from equipoise.trail.engine import number_of_levels
-from equipoise.trail.roles import is_text
-from equipoise.trail.secrets import scrub
+from equipoise.trail.engine import number_of_levels, scrub
+from equipoise.trail.trail import is_text
 
 #: Attributes with more levels than this are not proposed for groups.
 MOST_LEVELS = 20

@@ -3,14 +3,18 @@
 import hashlib
 import inspect
 import json
+import math
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, Union
+from typing import Annotated, Any, Literal, Self, Union, cast
 
+import yaml
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, create_model
+from pydantic_core import ErrorDetails
 
 from equipoise import audits
 from equipoise._codec import from_plain
@@ -19,8 +23,139 @@ from equipoise._validate import did_you_mean, listing
 from equipoise.claims import Claim, Metric, Together, from_plan
 from equipoise.claims.metric import as_metric
 from equipoise.errors import EquipoiseError, PlanError
-from equipoise.plan.reading import Marked, read_yaml
-from equipoise.trail.secrets import scrub
+from equipoise.trail.engine import scrub
+
+# --- YAML read strictly: plain values only, and for every value the line it stands on ---
+
+#: Characters; a plan is written by hand.
+LIMIT = 1_000_000
+DEPTH = 60
+
+Keys = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marked:
+    """Plain data with the line of each of its parts."""
+
+    data: Any
+    """Dictionaries, lists and scalars."""
+    lines: Mapping[Keys, int]
+    """Where each part stands, by the keys that lead to it."""
+    called: str
+    """The file, in words."""
+
+    def at(self, path: Keys) -> str:
+        """The file and line of a part, or of the nearest part around it."""
+        if not self.lines:
+            # quoted in evidence, or put together by a command: nothing that a line could point to
+            return self.called
+        while path not in self.lines and path:
+            path = path[:-1]
+        return f"{self.called}, line {self.lines.get(path, 1)}"
+
+
+def read_yaml(text: str, called: str) -> Marked:
+    """Parse a YAML text of mappings, lists, text, numbers and true/false.
+
+    Anchors, tags, merge keys and repeated keys are refused: a plan says everything once, where it
+    applies. Words such as "yes" and dates stay the text they are.
+
+    >>> read_yaml("a: [1, yes]", "plan").data
+    {'a': [1, 'yes']}
+    """
+    if len(text) > LIMIT:
+        raise PlanError(f"{called} has {len(text):,} characters; a plan has at most {LIMIT:,}.")
+    try:
+        _refuse_features(text, called)
+        node = yaml.compose(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        raise PlanError(_syntax(error, called)) from error
+    except yaml.YAMLError as error:
+        raise PlanError(f"{called} is not YAML: {error}.") from error
+    lines: dict[Keys, int] = {}
+    data = None if node is None else _value(node, (), lines, called)
+    return Marked(data=data, lines=lines, called=called)
+
+
+class _Loader(yaml.SafeLoader):
+    """Only true and false are truth values, and dates are text."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, regexp) for tag, regexp in resolvers if not tag.endswith((":bool", ":timestamp"))]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_TRUTH = {"true": True, "True": True, "false": False, "False": False}
+
+
+def _refuse_features(text: str, called: str) -> None:
+    """Refuse what goes beyond plain values before anything is built from it."""
+    depth = documents = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        line = f"{called}, line {event.start_mark.line + 1}"
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        documents += isinstance(event, yaml.DocumentStartEvent)
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise PlanError(f"{line}: anchors and aliases (& and *) are not read; write it out.")
+        if getattr(event, "tag", None):
+            raise PlanError(f"{line}: the tag {event.tag!r} is not read; write a plain value.")
+        if depth > DEPTH:
+            raise PlanError(f"{line}: nested more than {DEPTH} deep, which no plan needs.")
+        if documents > 1:
+            raise PlanError(f"{line}: a second document begins; a plan is one.")
+
+
+def _value(node: yaml.Node, path: Keys, lines: dict[Keys, int], called: str) -> object:
+    lines[path] = node.start_mark.line + 1
+    if isinstance(node, yaml.MappingNode):
+        return _mapping(node, path, lines, called)
+    if isinstance(node, yaml.SequenceNode):
+        return [_value(item, (*path, i), lines, called) for i, item in enumerate(node.value)]
+    return _scalar(cast(yaml.ScalarNode, node), f"{called}, line {lines[path]}")
+
+
+def _mapping(
+    node: yaml.MappingNode, path: Keys, lines: dict[Keys, int], called: str
+) -> dict[str, object]:
+    made: dict[str, object] = {}
+    for key_node, item in node.value:
+        line = f"{called}, line {key_node.start_mark.line + 1}"
+        if not isinstance(key_node, yaml.ScalarNode):
+            raise PlanError(f"{line}: a key must be a word; got a list or a mapping.")
+        key = str(key_node.value)
+        if key == "<<":
+            raise PlanError(f"{line}: merge keys (<<) are not read; write the fields out.")
+        if key in made:
+            raise PlanError(f"{line}: {key!r} is given a second time.")
+        made[key] = _value(item, (*path, key), lines, called)
+        lines[(*path, key)] = key_node.start_mark.line + 1
+    return made
+
+
+def _scalar(node: yaml.ScalarNode, line: str) -> object:
+    # a quoted word is text whatever it looks like
+    if node.style is None and node.value in _TRUTH:
+        return _TRUTH[node.value]
+    try:
+        value: object = _Loader("").construct_object(node)
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        raise PlanError(f"{line}: {node.value!r:.60} cannot be read as a value.") from error
+    if isinstance(value, int) and abs(value) >= 2**63:
+        raise PlanError(f"{line}: {node.value!r:.60} is too large a number.")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise PlanError(f"{line}: {node.value!r} is no number; write {{number: inf}} if meant.")
+    return value
+
+
+def _syntax(error: yaml.MarkedYAMLError, called: str) -> str:
+    mark = error.problem_mark or error.context_mark
+    where = f"{called}, line {mark.line + 1}" if mark else called
+    return f"{where}: this is not YAML: {error.problem or error.context}."
+
+
+# --- The plan: what is audited and how, fixed in a file before looking at the answers ---
 
 #: The verbs a plan may hold. Two more, select_fair and compare of models, need models in memory.
 VERBS = (
@@ -40,7 +175,7 @@ VERBS = (
 NOT_IN_A_PLAN = ("trail", "rng", "progress", "model")
 _UNWRITABLE = {("calibration", "models")}
 #: How options are read that stand for more than numbers, words and columns.
-_READERS: dict[str, Callable[[Any], Any]] = {
+_READERS: dict[str, Callable[[object], object]] = {
     "claim": from_plan,
     "metric": as_metric,
     "across": from_plain,
@@ -123,7 +258,7 @@ class Plan(_Strict):
         return cls.from_marked(read_yaml(text, called))
 
     @classmethod
-    def from_plain(cls, data: Any, called: str = "the plan") -> Self:
+    def from_plain(cls, data: object, called: str = "the plan") -> Self:
         """Read a plan from plain data, such as the one quoted in evidence."""
         return cls.from_marked(Marked(data=data, lines={}, called=called))
 
@@ -186,46 +321,42 @@ def _full() -> type[Plan]:
     kinds: Any = Union[tuple(_models().values())]  # noqa: UP007 (not known before it runs)
     listed: Any = tuple[Annotated[kinds, Field(discriminator="audit")], ...]
     described = Field(min_length=1, description="What is asked, in order.")
-    made: Any = create_model("Plan", __base__=Plan, audits=(listed, described))
-    return typing.cast(type[Plan], made)
+    return create_model("Plan", __base__=Plan, audits=(listed, described))
 
 
 @cache
 def _models() -> dict[str, type[AuditPlan]]:
-    return {verb: _model(verb, getattr(audits, verb)) for verb in VERBS}
+    return {name: _model(name, audits.verb(name)) for name in VERBS}
 
 
-def _model(verb: str, function: Callable[..., Any]) -> type[AuditPlan]:
+def _model(verb: str, function: Callable[..., object]) -> type[AuditPlan]:
     hints = typing.get_type_hints(inspect.unwrap(function))
     fields: dict[str, Any] = {"audit": (Literal[verb], ...)}
     for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            continue  # what columns mean is said once, in the trail of the plan
         if name not in NOT_IN_A_PLAN and (verb, name) not in _UNWRITABLE:
             default = ... if parameter.default is parameter.empty else parameter.default
             fields[name] = (_plain_type(hints.get(name, Any)), default)
-    made: Any = create_model(
-        verb, __base__=AuditPlan, __doc__=_first_line(function), **typing.cast(Any, fields)
-    )
-    return typing.cast(type[AuditPlan], made)
+    return create_model(verb, __base__=AuditPlan, __doc__=_first_line(function), **fields)
 
 
-def _plain_type(hint: Any) -> Any:
+def _plain_type(hint: object) -> object:
     """The type of an argument as a file can hold it."""
-    if isinstance(hint, type) and issubclass(hint, Claim | Together):
-        return dict[str, Any]
-    if isinstance(hint, type) and issubclass(hint, Metric):
+    if isinstance(hint, type) and issubclass(hint, Claim | Together | Metric):
         return dict[str, Any]
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if origin in (Union, types.UnionType):
         return Union[tuple(_plain_type(part) for part in parts)]  # noqa: UP007
     if origin in (Sequence, Iterable):
-        return list[_plain_type(parts[0])]  # type: ignore[misc]
+        return types.GenericAlias(list, (_plain_type(parts[0]),))
     if origin is Mapping:
         return dict[str, Any]
     simple = (str, int, float, bool, types.NoneType)
     return hint if hint in simple or origin in (Literal, tuple, list, dict) else Any
 
 
-def _first_line(function: Callable[..., Any]) -> str:
+def _first_line(function: Callable[..., object]) -> str:
     return (inspect.getdoc(function) or "").split("\n", 1)[0]
 
 
@@ -255,7 +386,7 @@ def _complaint(error: ValidationError, marked: Marked) -> str:
     return f"{marked.at(path)}: {_in_words(first, place, marked, path)}{more}."
 
 
-def _in_words(first: Any, place: str, marked: Marked, path: tuple[Any, ...]) -> str:
+def _in_words(first: ErrorDetails, place: str, marked: Marked, path: Keys) -> str:
     if first["type"] == "extra_forbidden":
         fields = _fields_at(path[:-1], marked)
         hint = did_you_mean(str(path[-1]), fields)
@@ -266,7 +397,7 @@ def _in_words(first: Any, place: str, marked: Marked, path: tuple[Any, ...]) -> 
     return f"{place}: {first['msg'][0].lower()}{first['msg'][1:]}; got {given}"
 
 
-def _fields_at(path: tuple[Any, ...], marked: Marked) -> list[str]:
+def _fields_at(path: Keys, marked: Marked) -> list[str]:
     if path[:1] == ("trail",):
         return list(TrailPlan.model_fields)
     if len(path) == 2 and path[0] == "audits":

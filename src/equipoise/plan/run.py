@@ -1,20 +1,90 @@
-"""Performing a plan: each audit in order, all findings kept."""
+"""Performing a plan, judging it at the gate, and performing it again to verify evidence."""
 
 import inspect
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from equipoise import audits, datasets
 from equipoise._validate import known_name
 from equipoise.cells import Tallied
+from equipoise.cells.gather import tallied_within
+from equipoise.claims import Claim, gap
+from equipoise.claims.claim import parts_of
+from equipoise.claims.groups import Dimension
 from equipoise.errors import EquipoiseError, PlanError
 from equipoise.findings.evidence import Asked, Evidence, assemble
 from equipoise.findings.finding import Finding
+from equipoise.findings.words import Verdict
 from equipoise.plan.plan import AuditPlan, Plan, TrailPlan
-from equipoise.plan.sharing import shared_counts
 from equipoise.trail import Trail, read
-from equipoise.trail.connections import is_connection
+from equipoise.trail.sources import is_connection
+
+# --- One scan for all group audits of a plan ---
+
+#: Grouped rows up to which audits share a scan; beyond, a scan of their own is quicker.
+MOST_CELLS = 100_000
+
+Shared = Mapping[int, tuple[Claim, ...]]
+
+
+def shared_counts(trail: Trail, audits: Sequence[AuditPlan]) -> dict[int, Tallied]:
+    """Counts for the audits, by position, that can work from them; the others need the trail.
+
+    What goes wrong here goes wrong again in the audit itself, whose error has its name.
+    """
+    asked = {i: claims for i, audit in enumerate(audits) if (claims := _claims(audit))}
+    together = _tallied(trail, asked)
+    if together is not None:
+        return together
+    found: dict[int, Tallied] = {}
+    for part in _alike(asked):
+        found |= _tallied(trail, part) or {}
+    return found
+
+
+def _tallied(trail: Trail, asked: Shared) -> dict[int, Tallied] | None:
+    """One tally for all of them, or None if there cannot be one."""
+    every = [claim for claims in asked.values() for claim in claims]
+    if len(every) < 2:
+        # nothing to share
+        return {}
+    try:
+        counts = tallied_within(trail, every, MOST_CELLS)
+    except EquipoiseError:
+        return None
+    return dict.fromkeys(asked, counts)
+
+
+def _alike(asked: Shared) -> list[Shared]:
+    """The audits that cut the table in the same way."""
+    found: dict[frozenset[Dimension], dict[int, tuple[Claim, ...]]] = {}
+    for i, claims in asked.items():
+        cut = frozenset(dimension for claim in claims for dimension in claim.dimensions())
+        found.setdefault(cut, {})[i] = claims
+    return list(found.values())
+
+
+def _claims(audit: AuditPlan) -> tuple[Claim, ...]:
+    """What an audit counts; nothing if it needs rows, or cannot be asked."""
+    options = audit.options()
+    try:
+        if audit.audit in ("describe", "flag", "certify", "joint_test"):
+            return parts_of(options["claim"])
+        if audit.audit == "summarize":
+            return (gap(options["metric"], across=options["across"]),)
+        if audit.audit == "compare" and options.get("models") is None:
+            return tuple(gap(options["metric"], across=one) for one in options["across"])
+    except (EquipoiseError, KeyError, TypeError):
+        # the audit itself will say what is wrong
+        return ()
+    return ()
+
+
+# --- Performing a plan: each audit in order, all findings kept ---
 
 BUNDLED = {"equipoise:compas": datasets.compas, "equipoise:adult": datasets.adult_predictions}
 
@@ -83,16 +153,15 @@ def perform(
     progress: bool | None = None,
 ) -> Finding:
     """One audit of a plan; an error names it."""
-    verb = getattr(audits, audit.audit)
+    verb = audits.verb(audit.audit)
     # Every audit starts from the plan's seed, so leaving one out changes no number of another.
     supplied = {"rng": seed, "progress": progress}
     known = inspect.signature(verb).parameters
     options = audit.options() | {k: v for k, v in supplied.items() if k in known}
     try:
-        finding: Finding = verb(trail, **options)
+        return verb(trail, **options)
     except EquipoiseError as error:
         raise type(error)(f"{name}: {error}") from error
-    return finding
 
 
 def open_trail(
@@ -101,7 +170,9 @@ def open_trail(
     """The trail of a plan, from where it says or from ``data``."""
     roles: dict[str, Any] = asked.model_dump(exclude_unset=True, exclude={"source", "table"})
     if data is None and table is None and asked.source.startswith("equipoise:"):
-        return _bundled(asked.source, roles)
+        trail = BUNDLED[known_name("Bundled source", asked.source, BUNDLED, PlanError)]()
+        # roles that are not given keep what the bundled table says
+        return read(trail, **{**dict(trail.roles), **roles}) if roles else trail
     source = _place(asked.source, folder) if data is None else data
     # the plan's table is one of its own database, not of a file given instead
     chosen = table or (asked.table if data is None or is_connection(data) else None)
@@ -112,9 +183,184 @@ def _place(source: str, folder: Path) -> str:
     return source if "://" in source or source.startswith("${") else str(folder / source)
 
 
-def _bundled(source: str, roles: dict[str, Any]) -> Trail:
-    trail = BUNDLED[known_name("Bundled source", source, BUNDLED, PlanError)]()
-    if not roles:
-        return trail
-    # roles that are not given keep what the bundled table says
-    return read(trail, **{**dict(trail.roles), **roles})
+# --- The gate: what evidence means for a release, as an exit code ---
+
+
+class Exit(IntEnum):
+    """Exit codes of every command."""
+
+    KEPT = 0
+    """All limits are shown to be kept, or the command did what it should."""
+    VIOLATION = 1
+    """A violation is shown."""
+    UNDETERMINED = 2
+    """Neither is shown."""
+    ERROR = 3
+    """The question could not be asked, or the answer not be written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """Whether a release may pass, and why."""
+
+    code: Exit
+    """Exit code."""
+    words: str
+    """The reason in one sentence."""
+
+
+def gate(evidence: Evidence, undetermined: Literal["pass", "fail"] | None = None) -> Gate:
+    """Judge evidence; ``undetermined`` says what absence of evidence means for the release.
+
+    >>> import equipoise as eq
+    >>> claim = eq.gap("false_positive_rate", across="race")
+    >>> bounds = eq.certify(eq.datasets.compas(), claim, tolerance=0.05, rng=7)
+    >>> gate(eq.Evidence.of(bounds)).code
+    <Exit.VIOLATION: 1>
+    """
+    code = {
+        Verdict.KEPT: Exit.KEPT,
+        Verdict.EXCEEDED: Exit.VIOLATION,
+        Verdict.UNDETERMINED: Exit.UNDETERMINED,
+    }[evidence.verdict]
+    words = evidence.sentences()[0]
+    if code is not Exit.UNDETERMINED or undetermined is None:
+        return Gate(code=code, words=words)
+    if undetermined == "pass":
+        return Gate(code=Exit.KEPT, words=f"{words} Let through, since undetermined may pass.")
+    return Gate(code=Exit.VIOLATION, words=f"{words} Stopped, since undetermined must fail.")
+
+
+# --- Re-performance: run the plan of an evidence file again and compare every number ---
+
+#: Relative difference that another processor's rounding may cause.
+ROUNDING = 1e-9
+
+#: Fields that say where and by which version, not what was found.
+_CIRCUMSTANCE = ("version", "source")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One value that did not come out again."""
+
+    where: str
+    """The finding and the field in it."""
+    stated: object
+    """What the evidence says."""
+    again: object
+    """What came out when it was performed again."""
+
+    def __str__(self) -> str:
+        return f"{self.where}: the evidence says {self.stated!r}, again it is {self.again!r}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """What performing an audit again showed."""
+
+    differences: tuple[Difference, ...]
+    """Everything that did not come out the same."""
+    compared: int
+    """How many values were compared."""
+    not_performed: tuple[str, ...]
+    """Findings that were added later, outside the plan, and so cannot be performed from it."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything came out the same."""
+        return not self.differences
+
+
+def verify(
+    evidence: Evidence,
+    *,
+    plan: Plan | None = None,
+    folder: str | Path = ".",
+    data: str | None = None,
+    table: str | None = None,
+    tell: Tell | None = None,
+) -> Verification:
+    """Perform the plan again and compare everything with the evidence.
+
+    ``plan`` is the plan as registered elsewhere, if it is to be compared too; otherwise the one
+    quoted in the evidence is performed.
+    """
+    if evidence.plan is None:
+        raise EquipoiseError(
+            "This evidence quotes no plan, so there is nothing to perform again. Only audits run "
+            "by `equipoise run`, `check` or `audit` can be verified."
+        )
+    quoted = Plan.from_plain(evidence.plan, "the plan in the evidence")
+    differences = [*_plan_differences(evidence, quoted, plan)]
+    # a broken seal must not hide which number was changed, so the audits run all the same
+    performed = run(plan or quoted, folder=folder, data=data, table=table, tell=tell)
+    again = {entry.name: entry.finding.to_dict() for entry in performed.entries}
+    compared = 0
+    for entry in evidence.entries:
+        if entry.name in again:
+            pairs = list(_pairs(entry.finding.to_dict(), again.pop(entry.name), (entry.name,)))
+            compared += len(pairs)
+            differences += [_difference(*pair) for pair in pairs if not _same(*pair[1:])]
+    missing = [Difference(where=n, stated="not in it", again="a finding") for n in again]
+    named = {entry.name for entry in performed.entries}
+    later = tuple(entry.name for entry in evidence.entries if entry.name not in named)
+    return Verification(
+        differences=(*differences, *missing), compared=compared, not_performed=later
+    )
+
+
+def _plan_differences(evidence: Evidence, quoted: Plan, plan: Plan | None) -> Iterator[Difference]:
+    if evidence.plan_hash != quoted.hash:
+        yield Difference(where="plan hash", stated=evidence.plan_hash, again=quoted.hash)
+    if plan is not None and plan.hash != evidence.plan_hash:
+        yield Difference(where="plan", stated=evidence.plan_hash, again=plan.hash)
+    if evidence.title != quoted.title:
+        yield Difference(where="title", stated=evidence.title, again=quoted.title)
+    for name, stated, given in evidence.contradictions():
+        yield Difference(where=name, stated=stated, again=given)
+
+
+Place = tuple[str, ...]
+_LISTS = (list, tuple)
+
+
+def _pairs(stated: object, again: object, place: Place) -> Iterator[tuple[Place, object, object]]:
+    """Every value of two results side by side."""
+    if isinstance(stated, Mapping) and isinstance(again, Mapping):
+        for key in dict.fromkeys((*stated, *again)):
+            if not (place[-1] == "provenance" and key in _CIRCUMSTANCE):
+                yield from _pairs(stated.get(key), again.get(key), (*place, str(key)))
+    elif isinstance(stated, _LISTS) and isinstance(again, _LISTS) and len(stated) == len(again):
+        for i, (one, other) in enumerate(zip(stated, again, strict=True)):
+            yield from _pairs(one, other, (*place, _label(one, i)))
+    else:
+        yield place, stated, again
+
+
+def _label(item: object, i: int) -> str:
+    """A row by its group, other items by their number."""
+    return str(item["group"]) if isinstance(item, Mapping) and "group" in item else str(i + 1)
+
+
+def _same(stated: object, again: object) -> bool:
+    numbers = (int, float)
+    # True == 1, but a flag that became a number did not come out the same.
+    if isinstance(stated, bool) or isinstance(again, bool):
+        return stated is again
+    if isinstance(stated, numbers) and isinstance(again, numbers):
+        # A number near zero has no relative size, so there the difference itself is judged.
+        return math.isclose(stated, again, rel_tol=ROUNDING, abs_tol=ROUNDING)
+    return bool(stated == again)
+
+
+def _difference(place: Place, stated: object, again: object) -> Difference:
+    return Difference(where=" / ".join(place), stated=_short(stated), again=_short(again))
+
+
+def _short(value: object) -> object:
+    if isinstance(value, _LISTS):
+        return f"{len(value)} entries"
+    if isinstance(value, str) and len(value) > 200:
+        return value[:200] + "…"
+    return value

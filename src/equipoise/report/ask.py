@@ -1,17 +1,232 @@
 """Ask: every group's bounds at a few levels, worked out here; the page only looks them up."""
 
 import contextlib
-from collections.abc import Mapping
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from equipoise.errors import OptionError
 from equipoise.findings import Finding, Verdict
 from equipoise.findings.bounds import BoundedGroup, Bounds
-from equipoise.findings.limits import tolerance_words
-from equipoise.findings.words import level_text, plural
-from equipoise.report.choices import choices_of
-from equipoise.report.tables import places_of_strongest
-from equipoise.report.text import clipped, tidy
+from equipoise.findings.words import level_text, plural, tolerance_words
+from equipoise.report.tables import clipped, number_text, places_of_strongest, tidy
+
+# --- Which ranges of a number may be published: no difference of two of them may be small ---
+
+Range = tuple[float, float]
+
+
+def overlapping(wheres: Iterable[Mapping[str, object]]) -> set[str]:
+    """Attributes of which groups take ranges that overlap, rather than levels or bins."""
+    ranges: dict[str, set[Range]] = defaultdict(set)
+    for where in wheres:
+        for name, value in where.items():
+            ends = ends_of(value)
+            if ends is not None:
+                ranges[name].add(ends)
+    return {name for name, found in ranges.items() if len({low for low, _ in found}) < len(found)}
+
+
+def ends_of(value: object) -> Range | None:
+    """Both ends of a range given as data; None if it is something else.
+
+    >>> ends_of({"from": 18, "below": 25}), ends_of("Female")
+    ((18.0, 25.0), None)
+    """
+    if not isinstance(value, Mapping) or "from" not in value:
+        return None
+    high = value.get("to", value.get("below"))
+    known = isinstance(high, int | float) and isinstance(value["from"], int | float)
+    return (float(value["from"]), float(high)) if known and high is not None else None
+
+
+def close_ranges(
+    wheres: Mapping[str, Mapping[str, object]], sizes: Mapping[str, int], total: int, least: int
+) -> set[str]:
+    """Ranges that would tell of fewer than ``least`` rows when set against another."""
+    gone: set[str] = set()
+    for name in overlapping(wheres.values()):
+        families: dict[str, dict[Range, str]] = defaultdict(dict)
+        for key, where in wheres.items():
+            ends = ends_of(where.get(name))
+            if ends is not None:
+                rest = {other: value for other, value in where.items() if other != name}
+                families[json.dumps(rest, sort_keys=True)][ends] = key
+        for rest_text, family in families.items():
+            # Only of everybody is the number published beside the ranges.
+            all_rows = total if rest_text == "{}" else None
+            counts = {ends: sizes[key] for ends, key in family.items()}
+            kept = far_apart(counts, all_rows, least)
+            gone |= {key for ends, key in family.items() if ends not in kept}
+    return gone
+
+
+def far_apart(counts: Mapping[Range, int], total: int | None, least: int) -> set[Range]:
+    """The ranges whose ends are cuts with no rows, or at least ``least``, between any two.
+
+    >>> sizes = {(1, 1): 4, (2, 2): 8, (3, 3): 20, (1, 2): 12, (2, 3): 28, (1, 3): 32}
+    >>> sorted(far_apart(sizes, 32, 10))
+    [(1, 2), (1, 3), (3, 3)]
+    """
+    lows, highs = sorted({low for low, _ in counts}), sorted({high for _, high in counts})
+    # Not every run between the same points: how they overlap is unknown, so none is safe.
+    if len(lows) != len(highs):
+        return set()
+    before = _running(counts, lows, highs)
+    # The rows between two cuts are the difference of two ranges, so no two cuts may be close.
+    cuts = [0]
+    for place in range(1, len(before)):
+        if _apart(before[place] - before[cuts[-1]], least):
+            cuts.append(place)
+    # Rows in no range, such as those with a missing value, are everybody less the longest one.
+    end = before[-1] if total is None else total
+    while len(cuts) > 1 and not _apart(end - before[cuts[-1]], least):
+        cuts.pop()
+    first, last = {lows[i] for i in cuts if i < len(lows)}, {highs[i - 1] for i in cuts if i}
+    return {ends for ends in counts if ends[0] in first and ends[1] in last}
+
+
+def _running(counts: Mapping[Range, int], lows: list[float], highs: list[float]) -> list[int]:
+    """Rows before each cut, from the ranges that begin at the first point."""
+    before = [0]
+    for high in highs:
+        before.append(counts.get((lows[0], high), before[-1]))
+    # half-lines leave out the whole line: its two parts give it
+    for place in range(1, len(highs)):
+        rest = counts.get((lows[place], highs[-1]), 0)
+        before[-1] = max(before[-1], before[place] + rest)
+    return before
+
+
+def _apart(rows: int, least: int) -> bool:
+    return rows == 0 or rows >= least
+
+
+# --- Groups as choices a reader can make: a level, or the two ends of a range, of each attribute
+# ---
+
+Axis = dict[str, Any]
+"""One attribute: its name, and in words the levels or ends there are to choose from."""
+Choice = list[object]
+"""For each attribute the place of a level, those of both ends of a range, or None for any."""
+Level = tuple[str, str]
+"""An attribute and one of its values, as text: to Python the levels 1 and true are one."""
+
+
+def choices_of(rows: Sequence[BoundedGroup], noun: str) -> tuple[list[Axis], list[Choice]]:
+    """The attributes that groups are chosen by, and the choice that each group is."""
+    return _by_attributes(rows) or _by_label(rows, noun)
+
+
+def _by_attributes(rows: Sequence[BoundedGroup]) -> tuple[list[Axis], list[Choice]] | None:
+    """A choice for each attribute; None if that does not tell the groups apart."""
+    names = _names_of(rows)
+    runs, said = overlapping(row.where for row in rows), _texts_of(rows)
+    made = [_axis(name, [row.where for row in rows], name in runs, said) for name in names]
+    axes, places = [axis for axis, _ in made], [column for _, column in made]
+    choices = [list(choice) for choice in zip(*places, strict=True)] if made else []
+    unlike = len({json.dumps(choice) for choice in choices})
+    return (axes, choices) if names and unlike == len(rows) else None
+
+
+def _names_of(rows: Sequence[BoundedGroup]) -> list[str]:
+    """The attributes, in the order in which they stand in the names of groups."""
+    last: dict[str, int] = {}
+    for row in rows:
+        for place, name in enumerate(row.where):
+            last[name] = max(last.get(name, 0), place)
+    return sorted(last, key=last.__getitem__)
+
+
+def _level(name: str, value: object) -> Level:
+    return name, json.dumps(value, default=str)
+
+
+def _texts_of(rows: Sequence[BoundedGroup]) -> dict[Level, str]:
+    """Levels as they read in the names of groups, where these tell."""
+    named = [[_level(name, value) for name, value in row.where.items()] for row in rows]
+    ranges = {level for levels in named for level in levels if level[1].startswith("{")}
+    said = {level: _plainly(*level) for level in ranges}
+    for levels, row in sorted(zip(named, rows, strict=True), key=lambda pair: len(pair[0])):
+        new = [level for level in levels if level not in said]
+        if len(new) == 1:
+            # with all levels but one known, that one is the rest of the name
+            place = levels.index(new[0])
+            before = "".join(f"{said[level]}, " for level in levels[:place])
+            after = "".join(f", {said[level]}" for level in levels[place + 1 :])
+            if row.group.startswith(before) and row.group.endswith(after):
+                said[new[0]] = row.group[len(before) : len(row.group) - len(after)]
+    return said
+
+
+def _axis(
+    name: str, wheres: list[Mapping[str, object]], runs: bool, said: Mapping[Level, str]
+) -> tuple[Axis, Sequence[object]]:
+    shown = clipped(tidy(name))
+    if runs and all(ends_of(where.get(name)) is not None for where in wheres):
+        return _runs(shown, [where[name] for where in wheres])
+    levels = [_level(name, where[name]) if name in where else None for where in wheres]
+    known = list(dict.fromkeys(level for level in levels if level is not None))
+    place = {level: i for i, level in enumerate(known)}
+    texts = [clipped(tidy(said.get(level) or _plainly(*level))) for level in known]
+    axis = {"name": shown, "form": "levels", "texts": texts, "free": None in levels}
+    return axis, [None if level is None else place[level] for level in levels]
+
+
+def _runs(name: str, values: list[object]) -> tuple[Axis, Sequence[object]]:
+    pairs = [ends_of(value) or (0.0, 0.0) for value in values]
+    lows, highs = (sorted(set(ends)) for ends in zip(*pairs, strict=True))
+    ends = {high: v for (_, high), v in zip(pairs, values, strict=True) if isinstance(v, Mapping)}
+    choices = [[lows.index(low), highs.index(high)] for low, high in pairs]
+    axis: Axis = {
+        "name": name,
+        "form": "ranges",
+        "texts": [number_text(low) for low in lows],
+        "ends": [number_text(high) for high in highs],
+        "closed": ["to" in ends[high] for high in highs],
+        # with some ranges suppressed, ends need not come in pairs
+        "nearest": [min(j for i, j in choices if i == place) for place in range(len(lows))],
+    }
+    return axis, choices
+
+
+def _by_label(rows: Sequence[BoundedGroup], noun: str) -> tuple[list[Axis], list[Choice]]:
+    texts = [clipped(tidy(row.group)) for row in rows]
+    axis = {"name": noun, "form": "levels", "texts": texts, "free": False}
+    return [axis], [[i] for i in range(len(rows))]
+
+
+def _plainly(name: str, value: str) -> str:
+    """A level of which no group's name tells how it reads."""
+    level = json.loads(value)
+    if level is None:
+        return f"{name} missing"
+    if isinstance(level, bool):
+        return name if level else f"not {name}"
+    if isinstance(level, Mapping):
+        return f"{name} {_range_text(level)}"
+    return level if isinstance(level, str) else f"{name} {level}"
+
+
+def _range_text(ends: Mapping[str, object]) -> str:
+    """A range as it reads in the names of groups.
+
+    >>> [_range_text(x) for x in ({"below": 25}, {"from": 25, "to": 40}, {"from": 40})]
+    ['under 25', '25 to 40', '40 and over']
+    """
+    said = {
+        end: number_text(x) if isinstance(x, float | int) else f"{x}" for end, x in ends.items()
+    }
+    if "from" not in said:
+        return f"under {said.get('below')}"
+    if "to" in said:
+        return said["from"] if said["from"] == said["to"] else f"{said['from']} to {said['to']}"
+    rest = f"to under {said['below']}" if "below" in said else "and over"
+    return f"{said['from']} {rest}"
+
+
+# --- Ask: every group's bounds at a few levels, worked out here; the page only looks them up ---
 
 Ask = dict[str, Any]
 
@@ -79,7 +294,7 @@ def _at_levels(finding: Bounds) -> list[Bounds]:
     return sorted(made, key=lambda one: one.level)
 
 
-def _groups(levels: list[Bounds], places: list[int], choices: list[list[Any]]) -> Ask:
+def _groups(levels: list[Bounds], places: list[int], choices: list[Choice]) -> Ask:
     """For each group its size, its estimate and, at each level, its bounds, verdict and note."""
     columns = [[one.rows[place] for place in places] for one in levels]
     notes = list(dict.fromkeys(tidy(row.note) for column in columns for row in column))
@@ -94,7 +309,7 @@ def _groups(levels: list[Bounds], places: list[int], choices: list[list[Any]]) -
     }
 
 
-def _answer(row: BoundedGroup, notes: Mapping[str, int]) -> list[Any]:
+def _answer(row: BoundedGroup, notes: Mapping[str, int]) -> list[float | None]:
     verdict = None if row.verdict is None else _VERDICTS.index(str(row.verdict))
     return [_short(row.lower), _short(row.upper), verdict, notes[tidy(row.note)]]
 

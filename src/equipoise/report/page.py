@@ -1,18 +1,19 @@
-"""The page: templates filled, styles, scripts and data embedded, everything else forbidden."""
+"""The report: a page filled from findings, with everything it needs inside."""
 
 import base64
 import functools
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import files
-from typing import Any
 
 from equipoise._version import __version__
 from equipoise.findings import Evidence, Verdict
 from equipoise.report.suppress import Kept
-from equipoise.report.text import clipped, tidy
+from equipoise.report.tables import clipped, tidy
 from equipoise.report.view import CONCLUSIONS, left_out_words, section_of
+
+# --- The page: templates filled, styles, scripts and data embedded, everything else forbidden ---
 
 _SCRIPTS = ("page.js", "tables.js", "charts.js", "ask.js")
 
@@ -24,27 +25,23 @@ def render(evidence: Evidence, kept: Sequence[Kept], least: int | None) -> str:
         for number, (entry, one) in enumerate(zip(evidence.entries, kept, strict=True), start=1)
     ]
     scripts = [*([_bundle()] if any(s.chart for s in sections) else []), _own_scripts()]
-    page: str = (
-        _templates()
-        .get_template("report.html")
-        .render(
-            title=tidy(evidence.title),
-            verdict=CONCLUSIONS[evidence.verdict],
-            tone=_TONES[evidence.verdict],
-            sentences=[tidy(sentence) for sentence in evidence.sentences()],
-            facts=_facts(evidence, sum(one.removed for one in kept), least),
-            sections=sections,
-            style=_static("report.css"),
-            scripts=scripts,
-            policy=_policy(scripts),
-            version=__version__,
-        )
+    page = _template()(
+        title=tidy(evidence.title),
+        verdict=CONCLUSIONS[evidence.verdict],
+        tone=_TONES[evidence.verdict],
+        sentences=[tidy(sentence) for sentence in evidence.sentences()],
+        facts=_facts(evidence, sum(one.removed for one in kept), least),
+        sections=sections,
+        style=_static("report.css"),
+        scripts=scripts,
+        policy=_policy(scripts),
+        version=__version__,
     )
     # no table may smuggle in what UTF-8 cannot hold
     return page.encode("utf-8", "replace").decode("utf-8")
 
 
-_TONES = {Verdict.SHOWN_NOT: "alert", Verdict.SHOWN: "calm", Verdict.UNDETERMINED: "unsure"}
+_TONES = {Verdict.EXCEEDED: "alert", Verdict.KEPT: "calm", Verdict.UNDETERMINED: "unsure"}
 
 
 def _facts(evidence: Evidence, removed: int, least: int | None) -> list[tuple[str, str]]:
@@ -74,7 +71,7 @@ def _facts(evidence: Evidence, removed: int, least: int | None) -> list[tuple[st
 
 
 @functools.cache
-def _templates() -> Any:
+def _template() -> Callable[..., str]:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     made = Environment(
@@ -85,10 +82,10 @@ def _templates() -> Any:
         lstrip_blocks=True,
     )
     made.filters.update(json=embedded, clipped=clipped)
-    return made
+    return made.get_template("report.html").render
 
 
-def embedded(data: Any) -> Any:
+def embedded(data: object) -> str:
     """Data as JSON that stands safely inside a script element.
 
     >>> print(embedded(["<b>"]).replace(chr(92), "|"))

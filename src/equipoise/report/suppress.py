@@ -11,14 +11,21 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeGuard
 
 from equipoise.findings import Finding, Verdict
 from equipoise.findings.bounds import Bounds
-from equipoise.findings.joint import Joint
-from equipoise.findings.joint_test import JointTest
+from equipoise.findings.joint_test import Joint, JointTest
 from equipoise.findings.words import plural
-from equipoise.report.ranges import close_ranges, overlapping
+from equipoise.report.ask import close_ranges, overlapping
+
+
+class Sized(Protocol):
+    """A row of a finding that says of how many people it is."""
+
+    group: str
+    n: int
+
 
 Key = str
 Pools = dict[str, set[Key]]
@@ -73,7 +80,7 @@ def small(sizes: Mapping[Key, int], total: int, least: int) -> set[Key]:
         gone |= {key for key in more if key is not None}
 
 
-def _families(wheres: Mapping[Key, Mapping[str, Any]]) -> list[tuple[Key, list[Key]]]:
+def _families(wheres: Mapping[Key, Mapping[str, object]]) -> list[tuple[Key, list[Key]]]:
     """Each group with the groups that split it by one more attribute."""
     found: dict[tuple[Key, str], list[Key]] = defaultdict(list)
     overlaps = overlapping(wheres.values())
@@ -155,36 +162,36 @@ def _pool(finding: Finding) -> str:
     return _text([finding.claim.get("metric"), source.source, source.counted])
 
 
-def _sized(finding: Finding) -> list[Any]:
+def _sized(finding: Finding) -> list[Sized]:
     """Every group in a finding, with its size: rows, groups, cells."""
     fields = (getattr(finding, field.name) for field in dataclasses.fields(finding))
     return [row for value in fields if _is_sized(value) for row in value if _is_group(row)]
 
 
-def _is_sized(value: Any) -> bool:
+def _is_sized(value: object) -> TypeGuard[tuple[Sized, ...]]:
     return isinstance(value, tuple) and bool(value) and hasattr(value[0], "n")
 
 
-def _size(row: Any) -> int:
+def _size(row: Sized) -> int:
     """Rows behind a row of a finding; for a tilt, as many as tell as much."""
     effective = getattr(row, "effective", None)
     return int(row.n if effective is None else min(row.n, effective))
 
 
-def _is_group(row: Any) -> bool:
+def _is_group(row: Sized) -> bool:
     return hasattr(row, "where")
 
 
-def _key(row: Any) -> Key:
+def _key(row: Sized) -> Key:
     return _text(_place(getattr(row, "where", None) or {"group": row.group}, row))
 
 
-def _place(where: Mapping[str, Any], row: Any) -> dict[str, Any]:
+def _place(where: Mapping[str, object], row: Sized) -> dict[str, object]:
     # people with the same features but another label are other people
     return {**where, "label": row.label} if hasattr(row, "label") else dict(where)
 
 
-def _may_stay(row: Any, gone: set[Key], least: int) -> bool:
+def _may_stay(row: Sized, gone: set[Key], least: int) -> bool:
     """Whether a row neither is about a group that must go nor mentions one."""
     if not _is_group(row):
         return _size(row) >= least
@@ -194,13 +201,14 @@ def _may_stay(row: Any, gone: set[Key], least: int) -> bool:
     return not any(key in gone for key in mentioned)
 
 
-def _unnamed(part: Any) -> Any:
+def _unnamed(part: object) -> object:
     """A part of a finding that lists groups as text, without their names."""
-    if not getattr(part, "excluded", ()):
+    known: Any = part
+    if not getattr(known, "excluded", ()):
         return part
-    said = f"{plural(len(part.excluded), 'group')} whose names are suppressed here"
-    return dataclasses.replace(part, excluded=(said,))
+    said = f"{plural(len(known.excluded), 'group')} whose names are suppressed here"
+    return dataclasses.replace(known, excluded=(said,))
 
 
-def _text(value: Any) -> Key:
+def _text(value: object) -> Key:
     return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)

@@ -1,13 +1,72 @@
 """Rows of a finding as the tables of the page."""
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 from equipoise.findings import Finding
-from equipoise.findings.tables import cell_text
-from equipoise.findings.verdict import Verdict
-from equipoise.report.text import LONG, clipped, tidy
+from equipoise.findings.finding import cell_text
+from equipoise.findings.words import Verdict
+
+T = TypeVar("T")
+
+# --- Text that comes from tables: made fit to be shown, whatever it holds ---
+
+LONG = 120
+"""Names of more characters are shown in part."""
+
+# Marks that turn the direction of what follows could make a page read as it was not written.
+_TURNING = {chr(code) for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
+
+
+def tidy(text: str) -> str:
+    """One line without control characters, whatever the text held.
+
+    >>> tidy(f"a{chr(10)}b{chr(0)}c")
+    'a b�c'
+    """
+    flat = " ".join(text.split())
+    return "".join("\ufffd" if _is_control(sign) else sign for sign in flat)
+
+
+def clipped(text: str, most: int = LONG) -> str:
+    """A long text by its beginning and its end, so that similar names stay apart.
+
+    >>> clipped("abcdefghij", 8)
+    'abcd…hij'
+    """
+    if len(text) <= most:
+        return text
+    tail = most * 3 // 8
+    return f"{text[: most - tail - 1]}…{text[-tail:]}"
+
+
+def number_text(value: float) -> str:
+    """A number as it reads in the name of a group: commas from ten thousand up.
+
+    >>> number_text(25.0), number_text(0.125), number_text(25000)
+    ('25', '0.125', '25,000')
+    """
+    return f"{value:,.10g}" if 10_000 <= abs(value) < 1e10 else f"{value:.10g}"
+
+
+def tidied(value: object) -> object:
+    """The same plain data with every text tidied and clipped, keys left alone."""
+    if isinstance(value, str):
+        return clipped(tidy(value), 4 * LONG if " " in value else LONG)
+    if isinstance(value, list | tuple):
+        return [tidied(item) for item in value]
+    if isinstance(value, dict):
+        return {key: tidied(item) for key, item in value.items()}
+    return value
+
+
+def _is_control(sign: str) -> bool:
+    return unicodedata.category(sign) in ("Cc", "Cs") or sign in _TURNING
+
+
+# --- Rows of a finding as the tables of the page ---
 
 MOST_ROWS = 2000
 """Rows of one table that are embedded; the others are counted."""
@@ -51,7 +110,7 @@ def tables_of(finding: Finding) -> tuple[Table, ...]:
     return tuple(table for table in made if table.total)
 
 
-def _table(caption: str, rows: Sequence[Any], columns: Sequence[str]) -> Table:
+def _table(caption: str, rows: Sequence[object], columns: Sequence[str]) -> Table:
     shown = strongest(rows, MOST_ROWS)
     used = [c for c in columns if any(getattr(row, c, None) not in (None, "") for row in shown)]
     numeric = {column: _is_numeric(shown, column) for column in used}
@@ -63,12 +122,12 @@ def _table(caption: str, rows: Sequence[Any], columns: Sequence[str]) -> Table:
     )
 
 
-def strongest(rows: Sequence[Any], most: int) -> Sequence[Any]:
+def strongest(rows: Sequence[T], most: int) -> list[T]:
     """The rows that say most, in their own order: by p-value, by bound, or by size."""
     return [rows[place] for place in places_of_strongest(rows, most)]
 
 
-def places_of_strongest(rows: Sequence[Any], most: int) -> list[int]:
+def places_of_strongest(rows: Sequence[object], most: int) -> list[int]:
     """Where the rows that say most stand, in order."""
     if len(rows) <= most:
         return list(range(len(rows)))
@@ -76,7 +135,7 @@ def places_of_strongest(rows: Sequence[Any], most: int) -> list[int]:
     return sorted(ranked[:most])
 
 
-def _weakness(row: Any) -> tuple[float, float]:
+def _weakness(row: object) -> tuple[float, float]:
     size = -float(getattr(row, "n", 0) or 0)
     p = getattr(row, "p", None)
     if p is not None:
@@ -87,7 +146,7 @@ def _weakness(row: Any) -> tuple[float, float]:
     return (-max(known), size) if known else (float("inf"), size)
 
 
-def _cell(column: str, value: Any) -> Cell:
+def _cell(column: str, value: object) -> Cell:
     if column == "verdict":
         value = _READINGS.get(str(value), value)
     text = tidy(cell_text(value))
@@ -99,13 +158,13 @@ def _cell(column: str, value: Any) -> Cell:
 
 # a sign beside the word, since colour alone must not tell verdicts apart
 _READINGS = {
-    str(Verdict.SHOWN): "✓ shown",
-    str(Verdict.SHOWN_NOT): "✕ shown not",
+    str(Verdict.KEPT): "✓ kept",
+    str(Verdict.EXCEEDED): "✕ exceeded",
     str(Verdict.UNDETERMINED): "? undetermined",
 }
 
 
-def _is_numeric(rows: Sequence[Any], column: str) -> bool:
+def _is_numeric(rows: Sequence[object], column: str) -> bool:
     values = [getattr(row, column) for row in rows if getattr(row, column) is not None]
     numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
     return bool(values) and numbers

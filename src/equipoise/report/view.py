@@ -1,17 +1,55 @@
 """What the page shows of each finding, in the order it shows it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from equipoise.errors import EquipoiseError
 from equipoise.findings import Entry, Finding, Verdict
-from equipoise.findings.joint import Joint
+from equipoise.findings.joint_test import Joint
 from equipoise.findings.notes import NOTES, Note
 from equipoise.findings.words import be, plural
 from equipoise.report.ask import Ask, ask_of
-from equipoise.report.charts import Chart, chart_of
 from equipoise.report.suppress import Kept
-from equipoise.report.tables import Table, tables_of
-from equipoise.report.text import tidy
+from equipoise.report.tables import Table, tables_of, tidied, tidy
+
+# --- Charts of findings as data for the page, with words for those who do not see them ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """One chart."""
+
+    title: str
+    """What it shows."""
+    subtitle: str
+    """What is guaranteed, or left out."""
+    spec: dict[str, object]
+    """The Vega-Lite chart, without the title, which the page sets in its own type."""
+
+
+def chart_of(finding: Finding) -> Chart | None:
+    """The chart of a finding; None if it has none."""
+    try:
+        spec: Any = tidied(finding.plot().to_dict())
+    except (EquipoiseError, NotImplementedError):
+        # a finding without anything to draw, or of a kind without charts, is still worth reading
+        return None
+    title = spec.pop("title", {})
+    if isinstance(title, str):
+        title = {"text": title}
+    return Chart(
+        title=_line(title.get("text", "")) or finding.question.capitalize(),
+        subtitle=_line(title.get("subtitle", "")),
+        spec=spec,
+    )
+
+
+def _line(text: str | list[str]) -> str:
+    return text if isinstance(text, str) else " ".join(text)
+
+
+# --- What the page shows of each finding, in the order it shows it ---
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,10 +63,10 @@ class Badge:
 
 
 CONCLUSIONS = {
-    Verdict.SHOWN_NOT: Badge(sign="✕", text="Violation shown", tone="alert"),
-    Verdict.SHOWN: Badge(sign="✓", text="Limit shown to be kept", tone="calm"),
+    Verdict.EXCEEDED: Badge(sign="✕", text="Limit exceeded", tone="alert"),
+    Verdict.KEPT: Badge(sign="✓", text="Limit kept", tone="calm"),
     Verdict.UNDETERMINED: Badge(sign="?", text="Undetermined", tone="unsure"),
-    None: Badge(sign="–", text="No conclusion drawn", tone="quiet"),
+    None: Badge(sign="–", text="No limit", tone="quiet"),
 }
 ASKED = {
     "confirmatory": Badge(sign="●", text="Confirmatory: fixed in the plan", tone="quiet"),
@@ -130,7 +168,7 @@ def _parts(anchor: str, finding: Finding) -> tuple[Part, ...]:
 
 def _provenance(finding: Finding) -> tuple[tuple[str, str], ...]:
     source = finding.provenance
-    method: Any = getattr(finding, "method", None)
+    method = getattr(finding, "method", None)
     pairs = [
         ("Rows from", source.source),
         ("Rows looked at", f"{source.scanned:,}"),
@@ -147,12 +185,12 @@ def _provenance(finding: Finding) -> tuple[tuple[str, str], ...]:
     return tuple((name, tidy(text)) for name, text in pairs if text)
 
 
-def left_out_words(excluded: Any) -> str:
+def left_out_words(excluded: Mapping[str, int]) -> str:
     """Rows left out, by reason."""
     return ", ".join(f"{rows:,} {reason}" for reason, rows in excluded.items()) or "none"
 
 
-def _method_words(method: Any) -> str:
+def _method_words(method: object) -> str:
     if not isinstance(method, dict):
         return str(method)
     options = [f"{name} {value}" for name, value in method.items() if name != "kind"]

@@ -1,18 +1,103 @@
 """Talking to an engine: fetch a small table as arrays, and turn its errors into ours."""
 
+import atexit
+import functools
+import os
+import re
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote, urlsplit
 
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
+from narwhals.typing import IntoSeries
 
 from equipoise.errors import EquipoiseError, TrailError
-from equipoise.trail.secrets import scrub
+
+if TYPE_CHECKING:
+    import duckdb
+
+# --- Passwords: taken from the environment, remembered so that no message shows them ---
+
+#: What stands where a password was.
+HIDDEN = "***"
+
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+# user:password@ of a URL; the password may hold any sign but a blank
+_IN_URL = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s:/?#@]*:)([^\s'\"]*)@", re.IGNORECASE)
+_PARAMETER = re.compile(
+    r"(\b[\w-]*(?:password|passwd|token|secret|api_?key)[\w-]*=)([^\s&;'\"]+)", re.IGNORECASE
+)
+
+# Engines quote what they were given in errors of their own, so what must not be shown is kept here.
+_KNOWN: set[str] = set()
+
+
+def expand(source: str) -> str:
+    """Put the values of environment variables where ``${NAME}`` stands.
+
+    >>> os.environ["EQUIPOISE_DOCTEST"] = "h"
+    >>> expand("postgres://auditor@${EQUIPOISE_DOCTEST}/db")
+    'postgres://auditor@h/db'
+    """
+
+    def value(found: "re.Match[str]") -> str:
+        name = found.group(1)
+        if name not in os.environ:
+            raise TrailError(
+                f"The source {scrub(source)!r} needs the environment variable {name}, which is not "
+                "set."
+            )
+        return os.environ[name]
+
+    return _VARIABLE.sub(value, source)
+
+
+def remember(secret: str | None) -> None:
+    """Keep a password out of every message from now on."""
+    if secret and secret != HIDDEN:
+        _KNOWN.update({secret, quote(secret, safe=""), unquote(secret)})
+
+
+def remember_url(url: str) -> None:
+    """Keep the password of a connection string, if it has one, out of every message."""
+    try:
+        remember(urlsplit(url).password)
+    except ValueError:
+        return
+
+
+def scrub(text: str) -> str:
+    """The text without passwords, those of connection strings and those that were used.
+
+    >>> scrub("cannot reach postgres://auditor:hunter2@db/decisions?sslpassword=x")
+    'cannot reach postgres://auditor:***@db/decisions?sslpassword=***'
+    """
+    # longest first: one password may be a part of another
+    for secret in sorted(_KNOWN, key=len, reverse=True):
+        # a short one would tear up ordinary words; the patterns below still catch it in a URL
+        if len(secret) >= 4:
+            text = text.replace(secret, HIDDEN)
+    text = _IN_URL.sub(lambda found: f"{found.group(1)}{_hidden(found.group(2))}@", text)
+    return _PARAMETER.sub(lambda found: f"{found.group(1)}{_hidden(found.group(2))}", text)
+
+
+def _hidden(secret: str) -> str:
+    # the name of an environment variable tells nothing, and whoever repeats the audit needs it
+    return secret if not secret or _VARIABLE.fullmatch(secret) else HIDDEN
+
+
+# --- Talking to an engine: fetch a small table as arrays, and turn its errors into ours ---
 
 AnyArray = npt.NDArray[Any]
+Frame = nw.LazyFrame[Any]
 
+# DuckDB's types whose values NumPy holds without loss; it has none for dates, decimals and sums of
+# whole numbers.
+_SAME_IN_NUMPY = {"BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "DOUBLE", "VARCHAR"}
 # The packages whose errors mean that the table, not the audit, is at fault.
 _ENGINES = (
     "duckdb",
@@ -50,33 +135,64 @@ def engine_errors(source: str) -> Iterator[None]:
         raise TrailError(said) from cause
 
 
-def new_duckdb(path: str = ":memory:", **options: Any) -> Any:
+def new_duckdb(path: str = ":memory:", read_only: bool = False) -> "duckdb.DuckDBPyConnection":
     """A DuckDB connection that keeps to itself: it would draw progress bars on standard output."""
     import duckdb
 
-    connection = duckdb.connect(path, **options)
+    atexit.register(_forget_types)
+    connection = duckdb.connect(path, read_only=read_only)
     connection.execute("SET enable_progress_bar = false")
     return connection
 
 
-def fetch(frame: nw.LazyFrame[Any], source: str) -> dict[str, AnyArray]:
-    """Run a query and return its columns as arrays, missing values as None.
+def _forget_types() -> None:
+    """Empty what narwhals remembers: DuckDB 2 complains at exit of types that are still in use."""
+    atexit.unregister(_forget_types)
+    for name, module in [*sys.modules.items()]:
+        if name.startswith("narwhals."):
+            for thing in [*vars(module).values()]:
+                if isinstance(thing, functools._lru_cache_wrapper):
+                    thing.cache_clear()
 
-    DuckDB and Spark answer without Arrow, so that neither pyarrow nor pandas is required.
+
+def fetch(frame: Frame, source: str) -> dict[str, AnyArray]:
+    """Run a query and return its columns as arrays.
+
+    Numbers of which none is missing come as an array of numbers, any other column as one of plain
+    objects, None where a value is missing. DuckDB and Spark answer without Arrow, so that neither
+    pyarrow nor pandas is required.
     """
     with engine_errors(source):
         native = frame.to_native()
         if frame.implementation.is_duckdb():
+            if all(str(kind) in _SAME_IN_NUMPY for kind in native.types):
+                return {name: _unmasked(column) for name, column in native.fetchnumpy().items()}
             return _columns(frame.columns, native.fetchall())
         if frame.implementation.is_spark_like():
             return _columns(frame.columns, native.collect())
         if frame.implementation.is_ibis() and native.get_backend().name == "postgres":
-            return _columns(frame.columns, _postgres_rows(native))
+            return _columns(frame.columns, _postgres_rows(frame))
         table = frame.collect()
-        return {name: objects(table[name].to_list()) for name in table.columns}
+        return {name: _from_series(table[name]) for name in table.columns}
 
 
-def number_of_levels(frame: nw.LazyFrame[Any], value: nw.Expr, source: str) -> int:
+def _unmasked(column: AnyArray) -> AnyArray:
+    """A column of DuckDB, which hides what is missing under a mask."""
+    gone = np.ma.getmaskarray(column)
+    if not gone.any():
+        return np.asarray(column)
+    made = np.asarray(column).astype(object)
+    made[gone] = None
+    return made
+
+
+def _from_series(column: nw.Series[IntoSeries]) -> AnyArray:
+    if column.dtype in (nw.Float64, nw.Int64, nw.Boolean) and not column.null_count():
+        return column.to_numpy()
+    return objects(column.to_list())
+
+
+def number_of_levels(frame: Frame, value: nw.Expr, source: str) -> int:
     """How many different values an expression has, missing counted as one."""
     with engine_errors(source):
         # not by the engine's own count of distinct values, which Ibis cannot ask PostgreSQL for
@@ -84,18 +200,17 @@ def number_of_levels(frame: nw.LazyFrame[Any], value: nw.Expr, source: str) -> i
     return int(fetch(levels, source)["levels"][0])
 
 
-def _postgres_rows(native: Any) -> list[Any]:
+def _postgres_rows(frame: Frame) -> list[tuple[object, ...]]:
     """The rows as PostgreSQL gives them.
 
     A sum of whole numbers has type numeric there, which Ibis cannot turn into what it expects.
     """
-    backend = native.get_backend()
-    with backend.raw_sql(native.compile()) as cursor:
-        rows: list[Any] = cursor.fetchall()
-    return rows
+    native = frame.to_native()
+    with native.get_backend().raw_sql(native.compile()) as cursor:
+        return [*cursor.fetchall()]
 
 
-def objects(values: Sequence[Any]) -> AnyArray:
+def objects(values: Sequence[object]) -> AnyArray:
     """An array of values as they are; numpy would make numbers or further dimensions of them."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
@@ -111,7 +226,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _columns(names: list[str], rows: list[Any]) -> dict[str, AnyArray]:
+def _columns(names: list[str], rows: list[tuple[object, ...]]) -> dict[str, AnyArray]:
     columns = zip(*rows, strict=True) if rows else ([] for _ in names)
     return {name: objects(column) for name, column in zip(names, columns, strict=True)}
 

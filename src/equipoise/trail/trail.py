@@ -1,21 +1,126 @@
 """The trail: a table somewhere, with a meaning for its columns."""
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import narwhals as nw
 
-from equipoise._codec import canonical
-from equipoise._validate import listing
+from equipoise._codec import Scalar, canonical
+from equipoise._validate import did_you_mean, known_name, listing
 from equipoise.errors import TrailError
+from equipoise.trail.engine import Frame as Frame
 from equipoise.trail.engine import engine_errors
-from equipoise.trail.roles import ROLE_NAMES, Roles, check_roles, is_text, require_column
+
+# --- What each column means: label, prediction, score, weight and so on ---
+
+#: Roles whose column must hold numbers.
+NUMERIC = ("score", "low", "high", "weight", "count")
+#: Roles that may hold any two values.
+TWO_VALUED = ("label", "prediction")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roles:
+    """The columns that play a part in an audit; a role not played is None."""
+
+    label: str | None = None
+    """What really happened."""
+    prediction: str | None = None
+    """What the model decided."""
+    score: str | None = None
+    """The model's number before deciding, often a probability."""
+    low: str | None = None
+    """Lower end of the model's prediction interval."""
+    high: str | None = None
+    """Upper end of the model's prediction interval."""
+    weight: str | None = None
+    """Sampling weight: how many people in the population the row stands for."""
+    count: str | None = None
+    """Frequency: how many identical rows this row is."""
+    cluster: str | None = None
+    """Rows with the same value were not sampled independently."""
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        """The roles that are played, as (role, column)."""
+        for role in dataclasses.fields(self):
+            column = getattr(self, role.name)
+            if column is not None:
+                yield role.name, column
+
+    def __contains__(self, role: object) -> bool:
+        return any(role == name for name, _ in self)
+
+    def column(self, role: str) -> str:
+        """The column that plays ``role``; an error says how to name one."""
+        known_name("Role", role, ROLE_NAMES, TrailError)
+        column = getattr(self, role)
+        if column is None:
+            played = listing(name for name, _ in self)
+            raise TrailError(
+                f"This needs a {role} column; this trail has: {played}. "
+                f"Pass {role}=… to equipoise.read."
+            )
+        return str(column)
+
+
+ROLE_NAMES = tuple(field.name for field in dataclasses.fields(Roles))
+
+
+def check_roles(roles: Roles, schema: Mapping[str, nw.dtypes.DType]) -> None:
+    """Refuse a role whose column is absent or holds the wrong kind of value."""
+    for role, column in roles:
+        require_column(column, schema, f"{role}={column!r}")
+        _check_type(role, column, schema[column])
+    _check_distinct(roles)
+
+
+def require_column(column: object, schema: Mapping[str, object], called: str) -> None:
+    """Refuse a column that the table does not have, with the nearest name."""
+    if not isinstance(column, str) or column not in schema:
+        hint = did_you_mean(str(column), schema)
+        raise TrailError(
+            f"There is no column for {called}.{hint} The table has: {listing(schema, most=40)}."
+        )
+
+
+def is_text(dtype: nw.dtypes.DType) -> bool:
+    """Whether a column holds text (plain, categorical or enumerated)."""
+    return isinstance(dtype, nw.String | nw.Categorical | nw.Enum)
+
+
+def _check_type(role: str, column: str, dtype: nw.dtypes.DType) -> None:
+    if role in NUMERIC and not (dtype.is_numeric() or isinstance(dtype, nw.Boolean)):
+        raise TrailError(
+            f"The {role} column {column!r} must hold numbers; it holds {dtype}. "
+            "Convert it, or name another column."
+        )
+    if role in TWO_VALUED:
+        plain = dtype.is_numeric() or is_text(dtype) or isinstance(dtype, nw.Boolean | nw.Object)
+        if not plain:
+            raise TrailError(
+                f"The {role} column {column!r} must hold 0/1, booleans, text or numbers; "
+                f"it holds {dtype}. Convert it, or name another column."
+            )
+
+
+def _check_distinct(roles: Roles) -> None:
+    taken: dict[str, str] = {}
+    for role, column in roles:
+        # A model may output its decision as its score, so that pair alone may share a column.
+        if column in taken and {role, taken[column]} != {"prediction", "score"}:
+            raise TrailError(
+                f"Column {column!r} is given two roles, {taken[column]} and {role}. "
+                "Name a different column for one of them."
+            )
+        taken[column] = role
+
+
+# --- The trail: a table somewhere, with a meaning for its columns ---
 
 #: Names that start so are our own.
 RESERVED = "__equipoise_"
 
-Frame = nw.LazyFrame[Any]
 Schema = Mapping[str, nw.dtypes.DType]
 
 
@@ -40,7 +145,7 @@ class Trail:
     """Columns by which groups may be formed."""
     schema: Schema = field(repr=False)
     """Column types, as read once from the source."""
-    positive: Mapping[str, Any]
+    positive: Mapping[str, Scalar]
     """For label and prediction: the value that counts as 1, where it is not 1 or True."""
     source: str
     """What the table was read from, in words."""
@@ -115,8 +220,7 @@ class Trail:
         """A two-valued role as the numbers 0 and 1, computed by the engine."""
         column = self.roles.column(role)
         if role in self.positive:
-            positive: nw.Expr = self.key(column) == self.positive[role]
-            return truth_number(positive).cast(nw.Float64)
+            return truth_number(self.key(column) == self.positive[role]).cast(nw.Float64)
         if is_text(self.schema[column]):
             raise TrailError(
                 f"The {role} column {column!r} holds text. Pass positive=… to equipoise.read to "
@@ -131,7 +235,7 @@ class Trail:
         return self.number(column)
 
 
-def expect_trail(value: Any) -> Trail:
+def expect_trail(value: object) -> Trail:
     """Return a trail; anything else is refused with the way to make one."""
     if isinstance(value, Trail):
         return value
@@ -155,7 +259,7 @@ def not_nan(value: nw.Expr) -> nw.Expr:
 
 
 def make_trail(
-    frame: Frame, *, roles: Roles, attributes: tuple[str, ...] | None, positive: Any, source: str
+    frame: Frame, *, roles: Roles, attributes: tuple[str, ...] | None, positive: object, source: str
 ) -> Trail:
     """Check roles and attributes against the real schema, then build the trail."""
     with engine_errors(source):
@@ -176,7 +280,7 @@ def make_trail(
     )
 
 
-def positive_values(positive: Any, roles: Roles, schema: Schema) -> dict[str, Any]:
+def positive_values(positive: object, roles: Roles, schema: Schema) -> dict[str, Scalar]:
     """Which value counts as 1 in each two-valued role.
 
     One value given for both roles speaks only for the columns that could hold it: "yes" says
@@ -185,8 +289,6 @@ def positive_values(positive: Any, roles: Roles, schema: Schema) -> dict[str, An
     named = [role for role in ("label", "prediction") if role in roles]
     if positive is None:
         return {}
-    if not isinstance(positive, Mapping):
-        positive = canonical(positive)
     if isinstance(positive, Mapping):
         unknown = [role for role in positive if role not in named]
         if unknown:
@@ -195,17 +297,18 @@ def positive_values(positive: Any, roles: Roles, schema: Schema) -> dict[str, An
                 f"{listing(named)}."
             )
         return {role: _fitting(role, canonical(v), roles, schema) for role, v in positive.items()}
-    fitting = {role: positive for role in named if _fits(positive, schema[roles.column(role)])}
+    value = canonical(positive)
+    fitting = {role: value for role in named if _fits(value, schema[roles.column(role)])}
     if not fitting:
         held = ", ".join(f"{role} holds {schema[roles.column(role)]}" for role in named)
         raise TrailError(
-            f"positive={positive!r} fits neither label nor prediction: "
+            f"positive={value!r} fits neither label nor prediction: "
             f"{held or 'neither role is played'}."
         )
     return fitting
 
 
-def _fitting(role: str, value: Any, roles: Roles, schema: Schema) -> Any:
+def _fitting(role: str, value: Scalar, roles: Roles, schema: Schema) -> Scalar:
     column = roles.column(role)
     if not _fits(value, schema[column]):
         raise TrailError(
@@ -215,7 +318,7 @@ def _fitting(role: str, value: Any, roles: Roles, schema: Schema) -> Any:
     return value
 
 
-def _fits(value: Any, dtype: Any) -> bool:
+def _fits(value: Scalar, dtype: nw.dtypes.DType) -> bool:
     if isinstance(dtype, nw.Object):
         return True
     # First, since True is a number to Python and would fit a column of 0 and 1.
@@ -223,7 +326,7 @@ def _fits(value: Any, dtype: Any) -> bool:
         return isinstance(dtype, nw.Boolean)
     if isinstance(value, str):
         return is_text(dtype)
-    return bool(dtype.is_numeric())
+    return dtype.is_numeric()
 
 
 def _check_names(schema: Schema) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
+from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
 
 FLOOR = 0.01
 

@@ -23,7 +23,7 @@ def table(seed: int = 1, rows: int = 600) -> pl.DataFrame:
 @pytest.mark.parametrize("metric", [eq.brier, eq.error_rate])
 @pytest.mark.parametrize("target", [0.3, eq.overall(), eq.complement(), eq.reference(g="a")])
 def test_bounds_hold_their_estimate_and_any_group_has_them(
-    metric: eq.Metric, target: object
+    metric: eq.Metric, target: eq.Target | float
 ) -> None:
     frame = table().with_columns(p=(pl.col("s") > 0.5).cast(int))
     trail = eq.read(frame, label="y", score="s", prediction="p")

@@ -11,12 +11,11 @@ from scipy.stats import beta
 import equipoise as eq
 from equipoise.findings import Verdict
 from equipoise.findings.bounds import Bounds
-from equipoise.findings.certificates import CertificateList
 from equipoise.findings.finding import from_json
+from equipoise.findings.flags import CertificateList
 from tests.unit.audits.table import make_table
 
 # the verbs return one of several findings, which each test knows
-certify_: Any = eq.certify
 
 TABLE = make_table(600)
 TRAIL = eq.read(TABLE, label="label", prediction="prediction", score="score")
@@ -24,14 +23,14 @@ CLAIM = eq.gap("accuracy", across=eq.intersections("race", "sex"))
 
 
 def bounds(claim: Any = CLAIM, **options: Any) -> Any:
-    found = certify_(TRAIL, claim, **{"resamples": 300, "rng": 2, **options})
+    found = eq.certify(TRAIL, claim, **{"resamples": 300, "rng": 2, **options})
     assert isinstance(found, Bounds)
     return found
 
 
 def certificates(claim: Any = CLAIM, **options: Any) -> Any:
     given = {"resamples": 300, "rng": 2, "method": "certificates", **options}
-    found = certify_(TRAIL, claim, **given)
+    found = eq.certify(TRAIL, claim, **given)
     assert isinstance(found, CertificateList)
     return found
 
@@ -53,8 +52,8 @@ def test_one_side_needs_less_than_both() -> None:
 
 
 @pytest.mark.parametrize("form", ["pivotal", "certificates", "bootstrap", "certificates-published"])
-def test_json_comes_back_equal(form: str) -> None:
-    found = certify_(TRAIL, CLAIM, method=form, tolerance=0.2, resamples=100, rng=1)
+def test_json_comes_back_equal(form: Any) -> None:
+    found = eq.certify(TRAIL, CLAIM, method=form, tolerance=0.2, resamples=100, rng=1)
     assert from_json(found.to_json()) == found
 
 
@@ -86,17 +85,15 @@ def test_verdicts_follow_the_bounds() -> None:
     for row in found.rows:
         inside = row.lower > -0.15 and row.upper < 0.15
         outside = row.lower >= 0.15 or row.upper <= -0.15
-        expected = (
-            Verdict.SHOWN if inside else Verdict.SHOWN_NOT if outside else Verdict.UNDETERMINED
-        )
+        expected = Verdict.KEPT if inside else Verdict.EXCEEDED if outside else Verdict.UNDETERMINED
         assert row.verdict is expected
-    assert bounds(tolerance=0.99).verdict is Verdict.SHOWN
+    assert bounds(tolerance=0.99).verdict is Verdict.KEPT
 
 
 @pytest.mark.parametrize("side", ["lower", "upper", "both"])
 def test_certificates_are_never_fewer_than_bounds_show(side: str) -> None:
     limit = -0.1 if side == "lower" else 0.1
-    shown = [r.verdict is Verdict.SHOWN for r in bounds(side=side, tolerance=limit).rows]
+    shown = [r.verdict is Verdict.KEPT for r in bounds(side=side, tolerance=limit).rows]
     one_side = certificates(side=side, tolerance=limit)
     for held, row in zip(shown, one_side.rows, strict=True):
         assert row.certified or not held
@@ -113,7 +110,7 @@ def test_stepping_down_never_loses_a_certificate() -> None:
 @pytest.mark.parametrize(("side", "limit"), [("lower", 0.5), ("upper", 1.6), ("both", 0.6)])
 def test_ratios_are_certified_where_their_bounds_show_it(side: str, limit: float) -> None:
     claim = eq.ratio("accuracy", across="race", target=eq.reference(race="a"))
-    shown = [r.verdict is Verdict.SHOWN for r in bounds(claim, side=side, tolerance=limit).rows]
+    shown = [r.verdict is Verdict.KEPT for r in bounds(claim, side=side, tolerance=limit).rows]
     found = certificates(claim, side=side, tolerance=limit)
     for held, row in zip(shown, found.rows, strict=True):
         assert row.certified or not held
@@ -149,7 +146,7 @@ def test_a_group_that_is_its_own_target_has_no_bounds_and_no_verdict() -> None:
     itself = found.ask(race="a")
     assert (itself.disparity, itself.lower, itself.upper) == (0.0, None, None)
     assert (itself.verdict, itself.note) == (None, "the group is its own target")
-    assert found.verdict is Verdict.SHOWN
+    assert found.verdict is Verdict.KEPT
     assert "shown for 2 of 2 groups" in found.sentences()[1]
     assert not certificates(claim, tolerance=0.9).ask(race="a").certified
 
@@ -160,7 +157,7 @@ def test_a_one_sided_tolerance_may_be_shown_not_to_be_kept(
 ) -> None:
     claim = eq.gap("accuracy", across=eq.intersections("race", "sex"), target=target)
     found = bounds(claim, side=side, tolerance=limit)
-    assert found.verdict is Verdict.SHOWN_NOT
+    assert found.verdict is Verdict.EXCEEDED
     # each group from the other side, at its even share of the error; the target is a number, so
     # these are Clopper and Pearson's bounds
     error = 0.1 / len(found.rows)
@@ -169,7 +166,7 @@ def test_a_one_sided_tolerance_may_be_shown_not_to_be_kept(
         upper = beta.ppf(1 - error, ones + 1, row.n - ones) - target
         lower = beta.ppf(error, ones, row.n - ones + 1) - target
         beyond = upper <= limit if side == "lower" else lower >= limit
-        assert (row.verdict is Verdict.SHOWN_NOT) == beyond
+        assert (row.verdict is Verdict.EXCEEDED) == beyond
     # at another level the other side is read off as well
     assert found.at(0.8).rows == bounds(claim, side=side, tolerance=limit, level=0.8).rows
 
@@ -220,4 +217,4 @@ def test_charts_are_drawn() -> None:
 )
 def test_what_is_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises((eq.OptionError, TypeError), match=words):
-        certify_(TRAIL, CLAIM, **options)
+        eq.certify(TRAIL, CLAIM, **options)

@@ -8,7 +8,7 @@ import pytest
 
 import equipoise as eq
 from equipoise.methods import spread
-from equipoise.methods.spread import compare_rows
+from equipoise.methods.spread import compare as compare_rows
 
 
 def _comparison(trail: Any, metric: Any, **options: Any) -> Any:

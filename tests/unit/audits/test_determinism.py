@@ -10,12 +10,10 @@ import duckdb
 import pytest
 
 import equipoise as eq
-from equipoise.methods.published.bootstrap import streams
+from equipoise.methods.published.bootstrap import process as streams
 from tests.unit.audits.table import make_table
 
 # the verbs return one of several findings, which each test knows
-certify_: Any = eq.certify
-flag_: Any = eq.flag
 
 TABLE = make_table(300)
 SHUFFLED = TABLE.sample(fraction=1.0, shuffle=True, seed=2)
@@ -30,10 +28,10 @@ CLAIMS = {
 def answers(table: Any, claim: Any, **roles: str) -> list[str]:
     trail = eq.read(table, **ROLES, **roles)
     found = [
-        certify_(trail, claim, resamples=100, rng=3),
-        certify_(trail, claim, resamples=100, rng=3, method="certificates", tolerance=0.1),
-        flag_(trail, claim, rng=3, method="bootstrap", resamples=100),
-        flag_(trail, claim, rng=3, control="max-t"),
+        eq.certify(trail, claim, resamples=100, rng=3),
+        eq.certify(trail, claim, resamples=100, rng=3, method="certificates", tolerance=0.1),
+        eq.flag(trail, claim, rng=3, method="bootstrap", resamples=100),
+        eq.flag(trail, claim, rng=3, control="max-t"),
     ]
     # the name of the source is part of a result, and differs by design
     return [one.to_json().replace(one.provenance.source, "") for one in found]
@@ -63,7 +61,7 @@ def test_the_block_size_does_not_matter(name: str, monkeypatch: pytest.MonkeyPat
 def test_clusters_in_any_order() -> None:
     claim = CLAIMS["0/1"]
     one, two = (
-        certify_(eq.read(t, cluster="site", **ROLES), claim, resamples=100, rng=3).to_json()
+        eq.certify(eq.read(t, cluster="site", **ROLES), claim, resamples=100, rng=3).to_json()
         for t in (TABLE, SHUFFLED)
     )
     assert one == two
@@ -71,7 +69,7 @@ def test_clusters_in_any_order() -> None:
 
 def test_another_seed_is_another_answer() -> None:
     trail = eq.read(TABLE, **ROLES)
-    one, two = (certify_(trail, CLAIMS["0/1"], resamples=100, rng=seed) for seed in (3, 4))
+    one, two = (eq.certify(trail, CLAIMS["0/1"], resamples=100, rng=seed) for seed in (3, 4))
     assert one.critical != two.critical
 
 

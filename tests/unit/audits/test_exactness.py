@@ -11,13 +11,12 @@ from scipy.stats import t as student
 
 import equipoise as eq
 from equipoise.findings.bounds import BoundedGroup, Bounds
-from equipoise.methods.arrays import BoolArray, FloatArray
+from equipoise.methods.numerics import BoolArray, FloatArray
 from tests.unit.audits.oracle import Oracle, member
 from tests.unit.audits.table import make_table
 from tests.unit.methods.inference.naive import Part, kish, shape_of_rows, turned, usual
 
 # the verbs return one of several findings, which each test knows
-certify_: Any = eq.certify
 
 TABLE = make_table()
 LARGE = make_table(900)
@@ -85,7 +84,7 @@ def oracle_of(
 def test_estimates_are_those_of_the_rows(metric: str, kind: str, target: str) -> None:
     goal, options = TARGETS[target]
     claim = eq.gap(metric, across=ACROSS[kind], target=goal)
-    found = certify_(eq.read(LARGE, **ROLES), claim, rng=5)
+    found = eq.certify(eq.read(LARGE, **ROLES), claim, rng=5)
     answered = [row for row in found.rows if row.reach]
     oracle = oracle_of(LARGE, found, metric, **options)
     assert len(answered) >= 2
@@ -98,7 +97,7 @@ def test_estimates_are_those_of_the_rows(metric: str, kind: str, target: str) ->
 @pytest.mark.parametrize("kind", ["intersections", "masks"])
 def test_bounds_of_rates_against_a_number_are_exact(kind: str) -> None:
     claim = eq.gap("accuracy", across=ACROSS[kind], target=0.6)
-    found = certify_(eq.read(TABLE, **ROLES), claim, rng=5)
+    found = eq.certify(eq.read(TABLE, **ROLES), claim, rng=5)
     error = float(ndtr(-found.critical))
     correct = value_of(TABLE, "accuracy")
     for row in found.rows:
@@ -117,7 +116,7 @@ def test_bounds_of_real_values_are_welchs_with_halls_transformation(
     goal, _ = TARGETS[target]
     claim = eq.gap("absolute_error", across=ACROSS["intersections"], target=goal)
     more = {"weight": "weight"} if weighted else {}
-    found = certify_(eq.read(LARGE, **ROLES, **more), claim, rng=5)
+    found = eq.certify(eq.read(LARGE, **ROLES, **more), claim, rng=5)
     x = value_of(LARGE, "absolute_error")
     weight = LARGE["weight"].to_numpy() if weighted else np.ones(x.size)
     error = float(ndtr(-found.critical))
@@ -159,7 +158,7 @@ def same_law(sides: dict[str, Bounds], low: FloatArray, high: FloatArray) -> boo
 
 def both_sides(trail: eq.Trail, claim: Any) -> dict[str, Bounds]:
     return {
-        side: certify_(trail, claim, method="bootstrap", side=side, resamples=2000, rng=5)
+        side: eq.certify(trail, claim, method="bootstrap", side=side, resamples=2000, rng=5)
         for side in ("lower", "upper")
     }
 
@@ -202,12 +201,12 @@ def test_a_wrong_distribution_would_be_noticed() -> None:
 
 
 @pytest.mark.parametrize("method", ["pivotal", "bootstrap"])
-def test_counts_are_repeated_rows(method: str) -> None:
+def test_counts_are_repeated_rows(method: Any) -> None:
     claim = eq.gap("accuracy", across=ACROSS["intersections"])
     counted = TABLE.group_by("race", "sex", "label", "prediction").len("people")
     roles: dict[str, Any] = {"label": "label", "prediction": "prediction"}
     one, two = (
-        certify_(trail, claim, method=method, rng=5)
+        eq.certify(trail, claim, method=method, rng=5)
         for trail in (eq.read(TABLE, **roles), eq.read(counted, count="people", **roles))
     )
     assert [(r.lower, r.upper) for r in one.rows] == [(r.lower, r.upper) for r in two.rows]

@@ -11,18 +11,17 @@ from scipy.stats import t as student
 
 import equipoise as eq
 from equipoise.findings.finding import from_json
-from equipoise.methods.hypotheses import Above
-from equipoise.methods.inference.reachable import smallest_reachable
-from equipoise.methods.multiplicity import (
+from equipoise.methods.hypotheses import (
+    Above,
     benjamini_hochberg,
     benjamini_yekutieli,
     e_benjamini_hochberg,
     holm,
 )
+from equipoise.methods.inference.tails import smallest_reachable
 from tests.unit.audits.table import make_table
 
 # the verbs return one of several findings, which each test knows
-flag_: Any = eq.flag
 
 TABLE = make_table(600)
 ROLES = {"label": "label", "prediction": "prediction", "score": "score"}
@@ -57,9 +56,9 @@ def planted(n: int = 2000, gap: float = 0.2) -> eq.Trail:
     ],
 )
 def test_adjusted_p_values_are_those_of_the_control(control: Any, adjust: Any) -> None:
-    found = flag_(TRAIL, CLAIM, control=control)
+    found = eq.flag(TRAIL, CLAIM, control=control)
     p = np.array([row.p for row in found.rows], dtype=float)
-    adjusted = [row.p_adjusted for row in found.rows]
+    adjusted = np.array([row.p_adjusted for row in found.rows], dtype=float)
     np.testing.assert_allclose(adjusted, adjust(p))
     assert all(row.flagged == (row.p_adjusted <= found.rate) for row in found.rows)
 
@@ -67,7 +66,7 @@ def test_adjusted_p_values_are_those_of_the_control(control: Any, adjust: Any) -
 def test_a_p_value_equal_to_the_rate_is_flagged() -> None:
     twice = eq.read(pl.DataFrame({"group": ["a", "a"], "y": [1, 1]}), prediction="y")
     claim = eq.gap(eq.selection_rate, across="group", target=0.5)
-    (row,) = flag_(twice, claim, above=0.0, fdr=0.25).rows
+    (row,) = eq.flag(twice, claim, above=0.0, fdr=0.25).rows
     assert row.p_adjusted == pytest.approx(0.25)
     assert row.flagged
 
@@ -85,19 +84,20 @@ def test_what_could_be_reached_is_what_one_more_flag_takes(control: Any, step: A
     ones = [1, 0, 0] * 50 + [1] * 40 + [0] * 10
     trail = eq.read(frame.with_columns(y=pl.Series(ones)), prediction="y")
     claim = eq.gap(eq.selection_rate, across="group", target=0.3)
-    found = flag_(trail, claim, above=0.0, control=control)
+    found = eq.flag(trail, claim, above=0.0, control=control)
     assert [row.group for row in found.flagged] == ["c"]
     alpha = 0.1 * step(1, 3)
     size, target = np.array([90.0, 60.0, 50.0]), np.full(3, 0.3)
     wanted = smallest_reachable(size, target, Above(limit=0.0), alpha=alpha)
-    np.testing.assert_allclose([row.reachable for row in found.rows], wanted.disparity_above)
+    reachable = np.array([row.reachable for row in found.rows], dtype=float)
+    np.testing.assert_allclose(reachable, np.asarray(wanted.disparity_above, dtype=float))
 
 
 @pytest.mark.parametrize("question", [{}, {"above": 0.0}, {"below": 0.1}])
 def test_max_t_of_one_group_is_its_p_value(question: Any) -> None:
     frame = pl.DataFrame({"group": ["a"] * 400, "y": [1] * 215 + [0] * 185})
     claim = eq.gap(eq.selection_rate, across="group", target=0.5)
-    found = flag_(eq.read(frame, prediction="y"), claim, control="max-t", rng=1, **question)
+    found = eq.flag(eq.read(frame, prediction="y"), claim, control="max-t", rng=1, **question)
     (row,) = found.rows
     # Holm's p-value of one group is its own, and no draws can beat it
     assert row.p_adjusted == row.p
@@ -106,7 +106,9 @@ def test_max_t_of_one_group_is_its_p_value(question: Any) -> None:
 @pytest.mark.parametrize("question", [{}, {"above": 0.02}, {"below": -0.02}])
 @pytest.mark.parametrize("claim", [CLAIM, REAL], ids=["0/1", "real"])
 def test_max_t_lies_between_the_plain_p_value_and_holm(claim: Any, question: Any) -> None:
-    stepped, plain = (flag_(TRAIL, claim, control=c, rng=1, **question) for c in ("max-t", "holm"))
+    stepped, plain = (
+        eq.flag(TRAIL, claim, control=c, rng=1, **question) for c in ("max-t", "holm")
+    )
     for a, b in zip(stepped.rows, plain.rows, strict=True):
         assert a.p == b.p
         if a.p is not None:
@@ -116,9 +118,13 @@ def test_max_t_lies_between_the_plain_p_value_and_holm(claim: Any, question: Any
     assert any((a.p_adjusted or 1) < (b.p_adjusted or 1) for a, b in pairs)
 
 
+def asked(way: str) -> Any:
+    return {way: 0.0}
+
+
 @pytest.mark.parametrize("claim", [CLAIM, REAL], ids=["0/1", "real"])
 def test_opposite_questions_have_opposite_p_values(claim: Any) -> None:
-    above, below = (flag_(TRAIL, claim, rng=1, **{way: 0.0}) for way in ("above", "below"))
+    above, below = (eq.flag(TRAIL, claim, rng=1, **asked(way)) for way in ("above", "below"))
     for a, b in zip(above.rows, below.rows, strict=True):
         if a.p is not None:
             # the outcome itself counts on both sides; each tail is the larger of several
@@ -131,14 +137,14 @@ def test_opposite_questions_have_opposite_p_values(claim: Any) -> None:
 )
 def test_methods_by_name_agree_where_groups_are_large(method: Any) -> None:
     claim = eq.gap("accuracy", across="sex", target=eq.complement())
-    reference = flag_(TRAIL, claim).ask(sex="f").p
-    found = flag_(TRAIL, claim, method=method, rng=1)
+    reference = eq.flag(TRAIL, claim).ask(sex="f").p
+    found = eq.flag(TRAIL, claim, method=method, rng=1)
     assert found.ask(sex="f").p == pytest.approx(reference, abs=0.05)
 
 
 def test_against_a_number_p_values_are_binomial_tails() -> None:
-    found = flag_(TRAIL, eq.gap("accuracy", across=eq.intersections("race", "sex"), target=0.7))
-    above = flag_(TRAIL, eq.gap("accuracy", across="sex", target=0.7), above=0.05)
+    found = eq.flag(TRAIL, eq.gap("accuracy", across=eq.intersections("race", "sex"), target=0.7))
+    above = eq.flag(TRAIL, eq.gap("accuracy", across="sex", target=0.7), above=0.05)
     for row in found.rows:
         k = round(row.value * row.n)
         tails = binom.cdf(k, row.n, 0.7), binom.sf(k - 1, row.n, 0.7)
@@ -150,7 +156,7 @@ def test_against_a_number_p_values_are_binomial_tails() -> None:
 
 def test_groups_out_of_reach_are_listed_with_their_size() -> None:
     table = pl.DataFrame({"g": ["a"] * 500 + ["b"] * 2, "y": [0, 1] * 250 + [1, 1]})
-    found = flag_(eq.read(table, prediction="y"), eq.gap("selection_rate", across="g"))
+    found = eq.flag(eq.read(table, prediction="y"), eq.gap("selection_rate", across="g"))
     row = found.ask(g="b")
     assert row.note == "too small to be flagged whatever the outcome"
     assert row in found.unreachable
@@ -166,7 +172,7 @@ def test_the_reachable_disparity_would_indeed_be_flagged() -> None:
             "y": [1] * ones + [0] * (400 - ones) + [0, 1] * 200,
         }
         claim = eq.gap("selection_rate", across="g", target=0.5)
-        return flag_(eq.read(pl.DataFrame(table), prediction="y"), claim).ask(g="a")
+        return eq.flag(eq.read(pl.DataFrame(table), prediction="y"), claim).ask(g="a")
 
     needed = round(400 * (0.5 + found_with(200).reachable))
     assert found_with(needed).flagged
@@ -174,26 +180,26 @@ def test_the_reachable_disparity_would_indeed_be_flagged() -> None:
 
 
 def test_a_minimum_is_the_users_option() -> None:
-    found = flag_(TRAIL, CLAIM, min_rows=100)
+    found = eq.flag(TRAIL, CLAIM, min_rows=100)
     for row in found.rows:
         assert (row.p is None) == (row.n < 100)
     assert "fewer rows than the minimum" in {row.note for row in found.rows}
 
 
 def test_clusters_are_tested_by_leaving_one_out() -> None:
-    found = flag_(planted(), eq.gap("selection_rate", across="group"))
+    found = eq.flag(planted(), eq.gap("selection_rate", across="group"))
     assert found.ask(group="c").flagged
     assert "clusters" in " ".join(found.assumptions)
-    silent = flag_(planted(gap=0.0), eq.gap("selection_rate", across="group"), fdr=0.01)
+    silent = eq.flag(planted(gap=0.0), eq.gap("selection_rate", across="group"), fdr=0.01)
     assert not silent.flagged
-    stepped = flag_(planted(), eq.gap("selection_rate", across="group"), control="max-t", rng=1)
+    stepped = eq.flag(planted(), eq.gap("selection_rate", across="group"), control="max-t", rng=1)
     assert stepped.ask(group="c").flagged
 
 
 def test_the_cluster_error_is_the_jackknife_written_out() -> None:
     table = make_table(400)
     trail = eq.read(table, cluster="site", **ROLES)
-    found = flag_(trail, eq.gap("absolute_error", across="sex"), above=0.0).ask(sex="f")
+    found = eq.flag(trail, eq.gap("absolute_error", across="sex"), above=0.0).ask(sex="f")
     x = (table["label"] - table["score"]).abs().to_numpy()
     site, woman = table["site"].to_numpy(), (table["sex"] == "f").to_numpy()
     gap, everyone = x[woman].mean() - x.mean(), np.unique(site)
@@ -214,10 +220,10 @@ def test_the_cluster_error_is_the_jackknife_written_out() -> None:
 def test_four_fifths_is_a_ratio_below() -> None:
     claim = eq.ratio("selection_rate", across="group", target=eq.reference(group="c"))
     trail = eq.read(planted().frame.to_native(), prediction="y")
-    found = flag_(trail, claim, below=0.8)
+    found = eq.flag(trail, claim, below=0.8)
     assert {row.group for row in found.flagged} == {"a", "b"}
     scaled = eq.gap("selection_rate", across="group", target=0.8 * eq.reference(group="c"))
-    same = flag_(trail, scaled, below=0.0)
+    same = eq.flag(trail, scaled, below=0.0)
     # four fifths of the reference are a gap it could have to itself; a ratio to itself is one
     pairs = zip(same.rows, found.rows, strict=True)
     assert all(a.p == pytest.approx(b.p) for a, b in pairs if a.group != "c")
@@ -230,19 +236,19 @@ def test_four_fifths_is_a_ratio_below() -> None:
 def test_a_ratio_without_a_limit_asks_for_any_difference() -> None:
     trail = eq.read(planted().frame.to_native(), prediction="y")
     claim = eq.ratio("selection_rate", across="group", target=eq.complement())
-    found = flag_(trail, claim)
+    found = eq.flag(trail, claim)
     assert "different from everyone else" in found.sentences()[0]
     assert found.ask(group="c").flagged
     # a ratio differs from one exactly if the gap differs from zero
-    gaps = flag_(trail, eq.gap("selection_rate", across="group", target=eq.complement()))
+    gaps = eq.flag(trail, eq.gap("selection_rate", across="group", target=eq.complement()))
     assert [r.p for r in found.rows] == pytest.approx([r.p for r in gaps.rows], rel=1e-6)
-    wide = flag_(trail, claim, outside=(0.8, 1.25))
+    wide = eq.flag(trail, claim, outside=(0.8, 1.25))
     assert "outside 0.8 to 1.25 times" in wide.sentences()[0]
     assert all(a.p >= b.p for a, b in zip(wide.rows, found.rows, strict=True))
     with pytest.raises(eq.OptionError, match="must be above 0"):
-        flag_(trail, claim, outside=(0.0, 1.2))
+        eq.flag(trail, claim, outside=(0.0, 1.2))
     with pytest.raises(eq.OptionError, match="needs above= or below="):
-        flag_(trail, claim, method="bootstrap")
+        eq.flag(trail, claim, method="bootstrap")
 
 
 # --- exactly these rows --------------------------------------------------------------------------
@@ -251,17 +257,17 @@ def test_a_ratio_without_a_limit_asks_for_any_difference() -> None:
 def test_these_rows_are_asked_by_dealing_outcomes() -> None:
     table = pl.DataFrame({"g": ["a"] * 5 + ["b"] * 5, "y": [1] * 5 + [0] * 5})
     claim = eq.gap("selection_rate", across="g", target=eq.complement())
-    found = flag_(eq.read(table, prediction="y"), claim, population="these rows")
+    found = eq.flag(eq.read(table, prediction="y"), claim, population="these rows")
     # one deal in 252 is as uneven, or two with the opposite one
     assert [row.p for row in found.rows] == pytest.approx([2 / 252, 2 / 252])
     assert "exactly these rows" in found.assumptions[0]
-    above = flag_(eq.read(table, prediction="y"), claim, population="these rows", above=0.0)
+    above = eq.flag(eq.read(table, prediction="y"), claim, population="these rows", above=0.0)
     assert [row.p for row in above.rows] == pytest.approx([1 / 252, 1.0])
     everyone = eq.gap("selection_rate", across="g")
-    same = flag_(eq.read(table, prediction="y"), everyone, population="these rows")
+    same = eq.flag(eq.read(table, prediction="y"), everyone, population="these rows")
     assert [row.p for row in same.rows] == pytest.approx([2 / 252, 2 / 252])
     ratio = eq.ratio("selection_rate", across="g", target=eq.reference(g="b"))
-    nothing = flag_(eq.read(table, prediction="y"), ratio, population="these rows")
+    nothing = eq.flag(eq.read(table, prediction="y"), ratio, population="these rows")
     assert nothing.ask(g="a").p is None
 
 
@@ -270,9 +276,9 @@ def test_these_rows_leave_no_doubt_where_people_like_them_would() -> None:
     table = pl.DataFrame({"g": ["a"] * 40 + ["b"] * 60, "y": [1, 0] * 20 + [1, 0, 0] * 20})
     claim = eq.gap("selection_rate", across="g", target=eq.complement())
     trail = eq.read(table, prediction="y")
-    here = flag_(trail, claim, above=0.0, population="these rows").ask(g="a").p
+    here = eq.flag(trail, claim, above=0.0, population="these rows").ask(g="a").p
     assert here == pytest.approx(float(hypergeom.sf(19, 100, 40, 40)))
-    beyond = flag_(trail, claim, above=0.0).ask(g="a").p
+    beyond = eq.flag(trail, claim, above=0.0).ask(g="a").p
     # conditioning costs power: the unconditional p-value is the smaller one
     assert beyond < here
 
@@ -301,7 +307,7 @@ def test_what_cannot_be_asked_of_these_rows(
     trail: Any, claim: Any, options: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(eq.OptionError, match=words):
-        flag_(trail, claim, **{"population": "these rows", **options})
+        eq.flag(trail, claim, **{"population": "these rows", **options})
 
 
 # --- words and refusals --------------------------------------------------------------------------
@@ -319,11 +325,11 @@ def test_what_cannot_be_asked_of_these_rows(
     ],
 )
 def test_the_question_reads_well(limits: dict[str, Any], words: str) -> None:
-    assert words in flag_(TRAIL, CLAIM, **limits).sentences()[0]
+    assert words in eq.flag(TRAIL, CLAIM, **limits).sentences()[0]
 
 
 def test_json_comes_back_equal_and_the_lattice_is_drawn() -> None:
-    found = flag_(TRAIL, CLAIM)
+    found = eq.flag(TRAIL, CLAIM)
     assert from_json(found.to_json()) == found
     assert json.dumps(found.plot().to_dict())
 
@@ -348,7 +354,7 @@ def test_json_comes_back_equal_and_the_lattice_is_drawn() -> None:
 )
 def test_what_is_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises((eq.OptionError, TypeError), match=words):
-        flag_(TRAIL, CLAIM, **options)
+        eq.flag(TRAIL, CLAIM, **options)
 
 
 def test_what_is_out_of_reach_of_stepped_maxima_is_said_only_where_it_is_certain() -> None:
@@ -357,8 +363,9 @@ def test_what_is_out_of_reach_of_stepped_maxima_is_said_only_where_it_is_certain
     data = pl.DataFrame({"y": [1, 0] * 33, **{f"g{i}": group for i in range(4)}})
     trail = eq.read(data, prediction="y")
     claim = eq.gap("selection_rate", across=[f"g{i}" for i in range(4)], target=0.5)
-    for control, certain in (("holm", True), ("max-t", False)):
-        rows = flag_(trail, claim, control=control, rng=1).rows
+    controls: list[tuple[Any, bool]] = [("holm", True), ("max-t", False)]
+    for control, certain in controls:
+        rows = eq.flag(trail, claim, control=control, rng=1).rows
         small = [row for row in rows if row.n == 6]
         assert small
         assert all(("whatever the outcome" in row.note) == certain for row in small)
@@ -367,7 +374,7 @@ def test_what_is_out_of_reach_of_stepped_maxima_is_said_only_where_it_is_certain
 def test_a_lattice_of_many_groups_is_no_wider_than_a_page() -> None:
     names = [f"town {i}" for i in range(40)]
     data = pl.DataFrame({"town": names * 20, "y": [0, 1] * 400})
-    flags = flag_(eq.read(data, prediction="y"), eq.gap("selection_rate", across="town"))
+    flags = eq.flag(eq.read(data, prediction="y"), eq.gap("selection_rate", across="town"))
     drawn = flags.plot().to_dict()
     assert drawn["width"] < 850
     boxes = max(drawn["datasets"].values(), key=len)

@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 
 import equipoise as eq
 from equipoise.audits._individual import people as _people
-from equipoise.audits._individual.inquiry import verdict_of
+from equipoise.audits._individual.questions import verdict_of
 from equipoise.findings import Individual, from_json
 
 FEATURES = ["race", "sex", "age", "priors", "charge"]
@@ -131,7 +131,7 @@ def test_small_table_by_hand() -> None:
     assert (row.where, row.where_to) == ({"team": "a", "site": "x"}, {"team": "b", "site": "x"})
     assert found.observed_only
     assert found.isolated == 1
-    assert found.verdict is eq.Verdict.SHOWN
+    assert found.verdict is eq.Verdict.KEPT
     assert found.lower is not None
     assert found.upper is not None
     assert found.lower < found.value < found.upper
@@ -159,8 +159,8 @@ def test_verdicts_and_p_values() -> None:
         audit(small(), vary="team", tolerance=t, rng=1) for t in (0.05, 0.5, 0.25)
     )
     assert [f.verdict for f in (unfair, fair, open_)] == [
-        eq.Verdict.SHOWN_NOT,
-        eq.Verdict.SHOWN,
+        eq.Verdict.EXCEEDED,
+        eq.Verdict.KEPT,
         eq.Verdict.UNDETERMINED,
     ]
     assert unfair.p_above is not None
@@ -175,7 +175,7 @@ def test_a_model_blind_to_what_is_varied_has_value_zero() -> None:
     assert len(found.cells) == 6 * 2 * 3 * 3 * 2 * 2
     assert found.value == 0
     assert found.rows == ()
-    assert found.verdict is eq.Verdict.SHOWN
+    assert found.verdict is eq.Verdict.KEPT
     assert "nobody in the table could be treated worse" in found.sentences()[0]
 
 
@@ -454,5 +454,5 @@ def test_a_bound_that_equals_the_tolerance_does_not_exceed_it() -> None:
         return verdict_of(found, 0.95, 0.1)
 
     assert verdict(0.1, 0.3) is eq.Verdict.UNDETERMINED
-    assert verdict(0.1001, 0.3) is eq.Verdict.SHOWN_NOT
-    assert verdict(0.0, 0.1) is eq.Verdict.SHOWN
+    assert verdict(0.1001, 0.3) is eq.Verdict.EXCEEDED
+    assert verdict(0.0, 0.1) is eq.Verdict.KEPT

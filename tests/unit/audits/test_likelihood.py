@@ -12,8 +12,6 @@ from equipoise.findings import from_json
 from equipoise.methods.published.likelihood import mean_ratio, segments
 
 # the verbs return one of several findings, which each test knows
-certify_: Any = eq.certify
-flag_: Any = eq.flag
 
 TRAIL = eq.datasets.compas()
 CLAIM = eq.gap(eq.false_positive_rate, across=eq.intersections("race", "sex", "age"))
@@ -36,7 +34,7 @@ VALUE = eq.metric("value", "value")
 def test_euclidean_intervals_are_those_of_student() -> None:
     table = real_trail_table()
     claim = eq.gap(VALUE, across="group", target=1.0)
-    found = certify_(real_trail(), claim, level=0.9, method=eq.Euclidean(family="pointwise"))
+    found = eq.certify(real_trail(), claim, level=0.9, method=eq.Euclidean(family="pointwise"))
     for row in found.rows:
         x = table["value"][table["group"] == row.group]
         half = stdtrit(x.size - 1, 0.95) * x.std() / np.sqrt(x.size)
@@ -46,10 +44,10 @@ def test_euclidean_intervals_are_those_of_student() -> None:
 
 @pytest.mark.parametrize("side", ["lower", "upper", "both"])
 @pytest.mark.parametrize("target", [None, 0.3, eq.complement(), eq.reference(race="Caucasian")])
-def test_another_level_is_the_same_audit_at_that_level(target: Any, side: str) -> None:
+def test_another_level_is_the_same_audit_at_that_level(target: Any, side: Any) -> None:
     claim = eq.gap(eq.false_positive_rate, across=eq.intersections("race", "sex"), target=target)
-    one = certify_(TRAIL, claim, level=0.9, side=side, rng=3)
-    two = certify_(TRAIL, claim, level=0.95, side=side, rng=3)
+    one = eq.certify(TRAIL, claim, level=0.9, side=side, rng=3)
+    two = eq.certify(TRAIL, claim, level=0.95, side=side, rng=3)
     moved = from_json(one.to_json()).at(0.95)  # type: ignore[attr-defined]
     assert moved.guarantee == two.guarantee
     for a, b in zip(moved.rows, two.rows, strict=True):
@@ -57,7 +55,7 @@ def test_another_level_is_the_same_audit_at_that_level(target: Any, side: str) -
 
 
 def test_bounds_stay_inside_the_possible_range() -> None:
-    found = certify_(TRAIL, eq.gap(eq.false_positive_rate, across="race", target=0.1), rng=1)
+    found = eq.certify(TRAIL, eq.gap(eq.false_positive_rate, across="race", target=0.1), rng=1)
     for row in found.rows:
         if row.n:
             assert -0.1 <= row.lower <= row.disparity <= row.upper <= 0.9
@@ -66,21 +64,21 @@ def test_bounds_stay_inside_the_possible_range() -> None:
 def test_the_plug_in_form_says_what_is_wrong_with_it() -> None:
     claim = eq.gap(eq.false_positive_rate, across="race", target=eq.complement())
     for found in (
-        certify_(TRAIL, claim, method="likelihood-plugin"),
-        flag_(TRAIL, claim, method="likelihood-plugin"),
+        eq.certify(TRAIL, claim, method="likelihood-plugin"),
+        eq.flag(TRAIL, claim, method="likelihood-plugin"),
         eq.joint_test(TRAIL, claim, method="likelihood-plugin"),
     ):
         assert "taken for the truth" in found.guarantee
-        assert "taken for the truth" not in certify_(TRAIL, claim, rng=1).guarantee
+        assert "taken for the truth" not in eq.certify(TRAIL, claim, rng=1).guarantee
 
 
 @pytest.mark.parametrize("target", [None, 1.0, eq.complement(), eq.reference(group="a")])
 @pytest.mark.parametrize("method", ["likelihood", "euclidean"])
-def test_real_metrics_have_intervals_that_match_their_p_values(method: str, target: Any) -> None:
+def test_real_metrics_have_intervals_that_match_their_p_values(method: Any, target: Any) -> None:
     trail, claim = real_trail(), eq.gap(VALUE, across="group", target=target)
     name = {"likelihood": eq.Likelihood, "euclidean": eq.Euclidean}[method]
-    bounds = certify_(trail, claim, level=0.9, method=name(family="pointwise"))
-    flags = flag_(trail, claim, method=method)
+    bounds = eq.certify(trail, claim, level=0.9, method=name(family="pointwise"))
+    flags = eq.flag(trail, claim, method=method)
     for bound, test in zip(bounds.rows, flags.rows, strict=True):
         if test.p is None:
             assert bound.note
@@ -92,18 +90,18 @@ def test_real_metrics_have_intervals_that_match_their_p_values(method: str, targ
 def test_likelihood_and_euclidean_agree_in_large_groups() -> None:
     trail, claim = real_trail(4000), eq.gap(VALUE, across="group")
     one, two = (
-        certify_(trail, claim, method=m).ask(group="b") for m in ("likelihood", "euclidean")
+        eq.certify(trail, claim, method=m).ask(group="b") for m in ("likelihood", "euclidean")
     )
     assert one.lower == pytest.approx(two.lower, abs=0.02)
     assert one.upper == pytest.approx(two.upper, abs=0.02)
 
 
 def test_rows_of_a_likelihood_interval_keep_no_other_level() -> None:
-    found = certify_(real_trail(), eq.gap(VALUE, across="group"), method="likelihood")
+    found = eq.certify(real_trail(), eq.gap(VALUE, across="group"), method="likelihood")
     with pytest.raises(eq.OptionError, match="keep too little"):
         found.at(0.5)
-    moved = certify_(real_trail(), eq.gap(VALUE, across="group"), method="euclidean")
-    again = certify_(real_trail(), eq.gap(VALUE, across="group"), method="euclidean", level=0.5)
+    moved = eq.certify(real_trail(), eq.gap(VALUE, across="group"), method="euclidean")
+    again = eq.certify(real_trail(), eq.gap(VALUE, across="group"), method="euclidean", level=0.5)
     assert [r.lower for r in moved.at(0.5).rows] == [r.lower for r in again.rows]
 
 
@@ -114,10 +112,10 @@ def test_three_identical_rows_are_not_evidence() -> None:
         pl.DataFrame({"group": group, "value": [i / 60 for i in range(60)] + [2.5] * 3})
     )
     claim = eq.gap(VALUE, across="group", target=0.5)
-    row = flag_(counts, claim, method="likelihood").ask(group="b")
+    row = eq.flag(counts, claim, method="likelihood").ask(group="b")
     assert 0.01 < row.p < 0.5
-    assert flag_(numbers, claim, method="likelihood").ask(group="b").p is None
-    assert certify_(numbers, claim, method="likelihood").ask(group="b").lower is None
+    assert eq.flag(numbers, claim, method="likelihood").ask(group="b").p is None
+    assert eq.certify(numbers, claim, method="likelihood").ask(group="b").lower is None
 
 
 def test_a_joint_test_counts_only_what_does_not_follow() -> None:
@@ -130,7 +128,7 @@ def test_a_joint_test_counts_only_what_does_not_follow() -> None:
     assert two.degrees == 2
     assert two.tested > 3
     assert one.statistic == pytest.approx(two.statistic, rel=1e-6)
-    assert one.verdict == "disparity shown"
+    assert str(one.verdict) == "exceeded"
     assert from_json(one.to_json()) == one
     assert one.contains({row.group: row.disparity or 0.0 for row in one.rows})
     assert not one.contains({"b": -0.5})
@@ -140,7 +138,7 @@ def test_a_joint_test_counts_only_what_does_not_follow() -> None:
 
 @pytest.mark.parametrize("method", ["likelihood", "euclidean"])
 @pytest.mark.parametrize("target", [None, 0.3, eq.complement(), eq.reference(race="Caucasian")])
-def test_the_region_holds_zero_unless_the_test_rejects(target: Any, method: str) -> None:
+def test_the_region_holds_zero_unless_the_test_rejects(target: Any, method: Any) -> None:
     claim = eq.gap(eq.false_positive_rate, across=eq.intersections("race", "sex"), target=target)
     for level in (0.95, 1 - 1e-12):
         found = eq.joint_test(TRAIL, claim, level=level, method=method, intervals=False, rng=1)
@@ -220,19 +218,19 @@ def test_tiny_groups_of_ones_do_not_decide_the_joint_test() -> None:
 
 def test_a_few_rows_of_a_skewed_metric_get_no_interval() -> None:
     trail, claim = real_trail(150), eq.gap(VALUE, across="group", target=1.0)
-    bounds = certify_(trail, claim, method="likelihood").ask(group="c")
+    bounds = eq.certify(trail, claim, method="likelihood").ask(group="c")
     assert bounds.n < 30
     assert bounds.lower is None
     assert bounds.note == "fewer rows than the minimum"
-    assert flag_(trail, claim, method="likelihood").ask(group="c").p is None
+    assert eq.flag(trail, claim, method="likelihood").ask(group="c").p is None
     willing = eq.Likelihood(min_rows=5)
-    assert certify_(trail, claim, method=willing).ask(group="c").lower is not None
+    assert eq.certify(trail, claim, method=willing).ask(group="c").lower is not None
 
 
 def test_flags_against_everyone_are_the_intervals_read_backwards() -> None:
     claim = eq.gap(eq.false_positive_rate, across=eq.intersections("race", "sex"))
-    bounds = certify_(TRAIL, claim, level=0.9, method=eq.Likelihood(family="pointwise"))
-    tested = flag_(TRAIL, claim, above=0.05, method="likelihood")
+    bounds = eq.certify(TRAIL, claim, level=0.9, method=eq.Likelihood(family="pointwise"))
+    tested = eq.flag(TRAIL, claim, above=0.05, method="likelihood")
     for bound, test in zip(bounds.rows, tested.rows, strict=True):
         if test.p is not None:
             assert (bound.lower > 0.05) == (test.p < 0.05)
@@ -241,14 +239,14 @@ def test_flags_against_everyone_are_the_intervals_read_backwards() -> None:
 def test_two_methods_stand_beside_each_other() -> None:
     pytest.importorskip("altair")
     claim = eq.gap(eq.false_positive_rate, across="race")
-    one = certify_(TRAIL, claim, rng=1)
-    two = certify_(TRAIL, claim, method="bootstrap", resamples=50, rng=1)
+    one = eq.certify(TRAIL, claim, rng=1)
+    two = eq.certify(TRAIL, claim, method="bootstrap", resamples=50, rng=1)
     spec = one.plot(beside=two).to_dict()
     text = str(spec)
     assert "pivotal, 90 %" in text
     assert "bootstrap, 90 %" in text
     assert "diamond" in text
-    ratio = certify_(TRAIL, eq.ratio(eq.false_positive_rate, across="race"), rng=1)
+    ratio = eq.certify(TRAIL, eq.ratio(eq.false_positive_rate, across="race"), rng=1)
     with pytest.raises(eq.OptionError, match="same metric"):
         one.plot(beside=ratio)
 
@@ -272,10 +270,10 @@ def test_likelihood_refuses_what_it_cannot_do() -> None:
     )
     claim = eq.gap(VALUE, across="group", target=1.0)
     with pytest.raises(eq.OptionError, match="weights"):
-        certify_(weighted, claim, method="likelihood")
+        eq.certify(weighted, claim, method="likelihood")
     with pytest.raises(eq.OptionError, match="are for gaps"):
-        certify_(real_trail(), eq.ratio(VALUE, across="group"), method="likelihood")
+        eq.certify(real_trail(), eq.ratio(VALUE, across="group"), method="likelihood")
     with pytest.raises(eq.OptionError, match="joint test is for gaps"):
         eq.joint_test(real_trail(), eq.ratio(VALUE, across="group"), method="likelihood")
     with pytest.raises(eq.OptionError, match="does not resample"):
-        certify_(real_trail(), claim, method="likelihood", resamples=100)
+        eq.certify(real_trail(), claim, method="likelihood", resamples=100)

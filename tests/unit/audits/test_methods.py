@@ -25,7 +25,7 @@ def test_names_that_are_gone_are_not_guessed() -> None:
 
 
 def test_draws_and_resamples_go_by_one_name_at_the_door() -> None:
-    assert with_resamples(eq.Pivotal(), 200) == eq.Pivotal(draws=200)
+    assert with_resamples(eq.Pivotal(), 200) == eq.Pivotal(resamples=200)
     assert with_resamples(eq.Bootstrap(), 200) == eq.Bootstrap(resamples=200)
     with pytest.raises(eq.OptionError, match="does not resample"):
         with_resamples(eq.Euclidean(), 200)
@@ -38,8 +38,8 @@ def test_draws_and_resamples_go_by_one_name_at_the_door() -> None:
         (lambda: eq.Bootstrap(engine="fast"), "engine"),  # type: ignore[arg-type]
         (lambda: eq.Bootstrap(floor=0.0), "floor"),
         (lambda: eq.Bootstrap(shrink=-1.0), "shrink"),
-        (lambda: eq.Pivotal(draws=3), "draws"),
-        (lambda: eq.Certificates(draws=3), "draws"),
+        (lambda: eq.Pivotal(resamples=3), "resamples"),
+        (lambda: eq.Certificates(resamples=3), "resamples"),
         (lambda: eq.Likelihood(min_rows=0), "min_rows"),
         (lambda: eq.BootstrapCertificates(resamples=3), "resamples"),
         (lambda: eq.Bootstrap(scaled="no"), "scaled"),  # type: ignore[arg-type]

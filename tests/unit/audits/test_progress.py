@@ -5,20 +5,21 @@ from typing import Any
 import pytest
 
 import equipoise as eq
-from equipoise.audits import _progress
+from equipoise.audits import _common as _progress
 from tests.unit.audits.table import make_table
 
 # the verbs return one of several findings, which each test knows
-certify_: Any = eq.certify
 
 TRAIL = eq.read(make_table(), label="label", prediction="prediction")
 CLAIM = eq.gap("accuracy", across="race")
 
 
 @pytest.mark.parametrize(("method", "step"), [("pivotal", 256), ("bootstrap", 32)])
-def test_a_function_is_told_how_far_it_is(method: str, step: int) -> None:
+def test_a_function_is_told_how_far_it_is(method: Any, step: int) -> None:
     seen: list[tuple[int, int]] = []
-    certify_(TRAIL, CLAIM, method=method, resamples=600, rng=1, progress=lambda *x: seen.append(x))
+    eq.certify(
+        TRAIL, CLAIM, method=method, resamples=600, rng=1, progress=lambda *x: seen.append(x)
+    )
     assert seen == [(min(i, 600), 600) for i in range(step, 600 + step, step)]
 
 
@@ -28,7 +29,7 @@ def test_an_interrupted_audit_stops() -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        certify_(TRAIL, CLAIM, resamples=10_000, rng=1, progress=stop)
+        eq.certify(TRAIL, CLAIM, resamples=10_000, rng=1, progress=stop)
 
 
 def test_a_bar_appears_only_after_a_moment(
@@ -42,21 +43,21 @@ def test_a_bar_appears_only_after_a_moment(
         original(bar)
 
     monkeypatch.setattr(_progress._Bar, "_open", noted)
-    certify_(TRAIL, CLAIM, resamples=100, rng=1, progress=True)
+    eq.certify(TRAIL, CLAIM, resamples=100, rng=1, progress=True)
     assert not opened
     monkeypatch.setattr(_progress, "PATIENCE", -1.0)
-    certify_(TRAIL, CLAIM, resamples=100, rng=1, progress=False)
+    eq.certify(TRAIL, CLAIM, resamples=100, rng=1, progress=False)
     assert not opened
-    certify_(TRAIL, CLAIM, resamples=100, rng=1, progress=True)
+    eq.certify(TRAIL, CLAIM, resamples=100, rng=1, progress=True)
     assert opened == [True]
 
 
 def test_watching_changes_no_number() -> None:
-    one = certify_(TRAIL, CLAIM, resamples=100, rng=1)
-    two = certify_(TRAIL, CLAIM, resamples=100, rng=1, progress=lambda done, total: None)
+    one = eq.certify(TRAIL, CLAIM, resamples=100, rng=1)
+    two = eq.certify(TRAIL, CLAIM, resamples=100, rng=1, progress=lambda done, total: None)
     assert one == two
 
 
 def test_anything_else_is_refused() -> None:
     with pytest.raises(eq.OptionError, match=r"a function of \(done, total\); got 3"):
-        certify_(TRAIL, CLAIM, resamples=100, rng=1, progress=3)
+        eq.certify(TRAIL, CLAIM, resamples=100, rng=1, progress=3)  # type: ignore[call-overload]

@@ -35,7 +35,7 @@ def both_ways(
 @pytest.mark.parametrize("target", [0.65, eq.overall()])
 @pytest.mark.parametrize(("side", "tolerance"), [("lower", -0.1), ("upper", 0.12), ("both", 0.15)])
 def test_certificates_of_a_rate_equal_those_of_the_list(
-    side: str, tolerance: float, target: object
+    side: str, tolerance: float, target: eq.Target | float
 ) -> None:
     trail = eq.read(table(1), prediction="hit")
     claim = eq.gap(eq.selection_rate, across=eq.intervals("x"), target=target)
@@ -82,7 +82,8 @@ def test_rows_are_the_certified_ranges_that_lie_in_no_wider_one() -> None:
     assert sorted(ends(row.where) for row in swift.rows) == sorted(widest)
     for row in swift.rows:
         same = listed.ask(x=ends(row.where))
-        assert (row.n, row.value) == (same.n, pytest.approx(same.value))
+        assert row.n == same.n
+        assert row.value == pytest.approx(same.value)
         assert row.disparity == pytest.approx(same.disparity)
 
 
@@ -123,7 +124,7 @@ def test_rows_without_a_value_lie_on_no_range_and_are_counted() -> None:
     ],
 )
 def test_what_it_cannot_do_is_said(
-    across: eq.Groups, target: object, tolerance: float | None, says: str
+    across: eq.Groups, target: eq.Target | float, tolerance: float | None, says: str
 ) -> None:
     claim = eq.gap(eq.selection_rate, across=across, target=target)
     with pytest.raises(eq.EquipoiseError, match=says):

@@ -60,7 +60,7 @@ def test_every_model_is_audited_as_by_itself() -> None:
 def test_the_choice_by_the_definition() -> None:
     for tolerance in (0.0, 0.02, 0.05, 0.3):
         for bound in ("lower", "upper"):
-            found = choose(MODELS, TRAIL, tolerance=tolerance, bound=bound, **OPTIONS)
+            found = choose(MODELS, TRAIL, tolerance=tolerance, side=bound, **OPTIONS)
             passing = [row for row in found.rows if getattr(row, bound) <= tolerance]
             assert [row.candidate for row in found.rows] == [row in passing for row in found.rows]
             best = min(passing, key=lambda row: (row.error, row.value), default=None)
@@ -77,14 +77,14 @@ def test_no_model_fits() -> None:
     found = choose({"men": lambda f: f["sex"] == "Male"}, TRAIL, tolerance=0.01, **OPTIONS)
     assert found.chosen is None
     assert found.closest == "men"
-    assert found.rows[0].verdict is eq.Verdict.SHOWN_NOT
+    assert found.rows[0].verdict is eq.Verdict.EXCEEDED
     assert found.sentences()[0].startswith("None of 1 model meets the tolerance")
 
 
 def test_upper_bounds_allow_for_the_number_of_models() -> None:
-    one = choose({"a": MODELS["C = 1"]}, TRAIL, tolerance=0.1, bound="upper", **OPTIONS)
+    one = choose({"a": MODELS["C = 1"]}, TRAIL, tolerance=0.1, side="upper", **OPTIONS)
     many = choose(
-        dict.fromkeys("abcd", MODELS["C = 1"]), TRAIL, tolerance=0.1, bound="upper", **OPTIONS
+        dict.fromkeys("abcd", MODELS["C = 1"]), TRAIL, tolerance=0.1, side="upper", **OPTIONS
     )
     alone = eq.individual(TRAIL, model=MODELS["C = 1"], level=1 - 0.05 / 4, **OPTIONS)
     assert many.rows[0].upper == pytest.approx(alone.upper_bound)

@@ -2,9 +2,8 @@
 
 import equipoise as eq
 from equipoise.findings.bounds import Bounds
-from equipoise.findings.certificates import CertificateList
-from equipoise.findings.flags import Flags
-from equipoise.findings.joint import Joint
+from equipoise.findings.flags import CertificateList, Flags
+from equipoise.findings.joint_test import Joint
 
 TRAIL = eq.datasets.compas()
 CLAIM = eq.gap(eq.false_positive_rate, across="race")

@@ -1,6 +1,8 @@
 """Cells: what they say about themselves."""
 
 import dataclasses
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -8,11 +10,10 @@ import pytest
 
 import equipoise as eq
 from equipoise.cells import form_groups, gather
-from equipoise.cells.levels import encode, sort_levels
-from equipoise.cells.merge import merge
+from equipoise.cells.cells import steady
 from equipoise.cells.rows import pull_rows
-from equipoise.cells.steady import steady
-from equipoise.methods.tilted import TiltSums
+from equipoise.cells.scan import encode, merge, sort_levels
+from equipoise.methods.targets import TiltSums
 
 TABLE = pl.DataFrame(
     {"y": [1, 0, 1, 0], "p": [1, 1, 0, 0], "g": ["a", "b", "a", None], "s": [0.1, 0.7, 0.2, 0.9]}
@@ -75,9 +76,20 @@ def test_levels_in_order() -> None:
         sort_levels({"a", 1}, "g")
 
 
-def test_gather_wants_a_trail() -> None:
-    with pytest.raises(eq.TrailError, match=r"Expected a trail.*got str"):
-        eq.describe("decisions.csv", eq.gap("accuracy", across="g"))  # type: ignore[arg-type]
+def test_what_is_audited_can_be_a_path_or_a_table(tmp_path: Path) -> None:
+    claim = eq.gap("accuracy", across="g")
+    table = pl.DataFrame({"y": [0, 1, 1], "d": [0, 1, 0], "g": ["a", "b", "b"]})
+    table.write_csv(tmp_path / "decisions.csv")
+    roles: dict[str, Any] = {"label": "y", "prediction": "d"}
+    read = eq.describe(eq.read(table, **roles), claim)
+    for source in (table, str(tmp_path / "decisions.csv"), tmp_path / "decisions.csv"):
+        assert eq.describe(source, claim, **roles).rows == read.rows
+    with pytest.raises(eq.TrailError, match="cannot be read from int"):
+        eq.describe(3, claim)  # type: ignore[arg-type]
+    with pytest.raises(eq.OptionError, match="says already what its columns mean"):
+        eq.describe(eq.read(table, **roles), claim, label="y")
+    with pytest.raises(eq.OptionError, match=r"'labl' does not exist\. Did you mean 'label'"):
+        eq.describe(table, claim, labl="y")  # type: ignore[call-arg]
 
 
 def test_two_grids_of_one_attribute_are_kept_apart() -> None:

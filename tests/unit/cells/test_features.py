@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 import equipoise as eq
-from equipoise.cells.features import Feature, pull_features
+from equipoise.cells.rows import Feature, pull_features
 
 
 @pytest.mark.parametrize(

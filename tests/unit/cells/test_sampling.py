@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 
 import equipoise as eq
-from equipoise.cells import sampling
-from equipoise.cells.features import draw_sample, pull_features
+from equipoise.cells import rows as sampling
 from equipoise.cells.query import Query
+from equipoise.cells.rows import pull_features
 
 N = 20_000
 
@@ -24,8 +24,8 @@ def _kept(trail: eq.Trail, seed: int, monkeypatch: pytest.MonkeyPatch) -> dict[s
     monkeypatch.setattr(sampling, "THIN_ABOVE", 10)
     query = Query(trail, (), (eq.metric("y", "label"),))
     further = {"feature0": trail.key("x")}
-    found = sampling.fetch_rows(query, further, sample=500, seed=np.random.SeedSequence(seed))
-    x, count = found.table["feature0"].astype(float), found.table["count"]
+    table, _ = sampling.fetch_rows(query, further, sample=500, seed=np.random.SeedSequence(seed))
+    x, count = table["feature0"].astype(float), table["count"]
     runs = (x == np.floor(x)) & (x != 7)
     return {
         "all": count.sum(),
@@ -74,15 +74,15 @@ def test_draws_of_equal_rows_are_binomial_given_that_they_came_through() -> None
 def test_a_sample_has_exactly_as_many_rows(trail: eq.Trail) -> None:
     seed = np.random.SeedSequence(1)
     rows = pull_features(trail, eq.metric("y", "label"), ["x"], sample=300, seed=seed)
-    drawn = draw_sample(rows, 300, seed)
-    assert (drawn.count.sum(), drawn.left) == (300, N - 300)
-    assert draw_sample(rows, N, seed) is rows
+    drawn = rows.sampled(300, seed)
+    assert (drawn.counts.sum(), drawn.left) == (300, N - 300)
+    assert rows.sampled(N, seed) is rows
 
 
 def test_a_table_without_enough_rows_is_taken_whole(trail: eq.Trail) -> None:
     seed = np.random.SeedSequence(1)
     rows = pull_features(trail, eq.metric("y", "label"), ["x"], sample=300_000, seed=seed)
-    assert (rows.count.sum(), rows.left) == (N, 0)
+    assert (rows.counts.sum(), rows.left) == (N, 0)
 
 
 def test_what_the_engine_worked_out_may_differ_in_the_last_digit() -> None:
@@ -106,6 +106,6 @@ def test_the_order_of_the_rows_does_not_change_a_sample() -> None:
     samples = []
     for rows in (table, table.sample(fraction=1, shuffle=True, seed=2)):
         pulled = pull_features(eq.read(rows, label="y"), eq.metric("y", "label"), ["x"])
-        drawn = draw_sample(pulled, 200, seed)
+        drawn = pulled.sampled(200, seed)
         samples.append(sorted(zip(drawn.value.tolist(), drawn.matrix[:, 0].tolist(), strict=True)))
     assert samples[0] == samples[1]

@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 
 import equipoise as eq
-from equipoise.cells import Collection, form, form_groups, gather
-from equipoise.cells.operators import ProductSums, SparseSums
+from equipoise.cells import Collection, form_groups, gather
+from equipoise.cells import groups as form
+from equipoise.cells.groups import ProductSums, SparseSums
 
 MORNING = datetime.datetime(2020, 1, 2, 5)
 

@@ -6,8 +6,7 @@ import polars as pl
 import pytest
 
 import equipoise as eq
-from equipoise.claims.arithmetic import Term
-from equipoise.claims.formula import Reference, parse
+from equipoise.claims.formula import Reference, Term, parse
 
 X = np.array([-2.0, 0.0, 0.5, 3.0])
 

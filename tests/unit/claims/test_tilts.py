@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 import equipoise as eq
-from equipoise.claims.dimension import Tilt, Values
-from equipoise.claims.tilts import Tilts
+from equipoise.claims.groups import Tilt, Tilts, Values
 
 # bad input is given on purpose
 tilts: Any = eq.tilts

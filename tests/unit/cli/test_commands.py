@@ -149,7 +149,7 @@ def test_a_violation_stops_the_gate(folder: Path, run: Run) -> None:
     code, out, _ = run("check", _plan(folder, 0.05), "--out", "kept")
     assert code == 1
     assert "violation" in out
-    assert Evidence.load("kept/evidence.json").verdict == "shown not"
+    assert Evidence.load("kept/evidence.json").verdict == "exceeded"
 
 
 def test_the_registered_hash_lets_the_plan_run(folder: Path, run: Run) -> None:

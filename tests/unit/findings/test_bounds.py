@@ -43,7 +43,7 @@ def test_rows_are_judged_by_their_bounds_and_by_nothing_else() -> None:
     found = bounds(tolerance=0.9)
     row = dataclasses.replace(found.rows[0], n=1, note="", lower=-0.1, upper=0.1)
     one = found.judged(row)
-    assert (str(one.verdict), one.note) == ("shown", "")
+    assert (str(one.verdict), one.note) == ("kept", "")
     open_ = found.judged(dataclasses.replace(row, lower=-2.0, upper=2.0))
     assert (open_.lower, open_.upper) == (-1.0, 1.0)
     assert (str(open_.verdict), open_.note) == (
@@ -70,7 +70,7 @@ def test_a_bound_from_the_other_side_may_show_that_a_limit_is_not_kept(side: Any
     sign = -1 if side == "lower" else 1
     for against, verdict in ((None, "undetermined"), (-0.1 * sign, "undetermined")):
         assert str(found.judged(row, against).verdict) == verdict
-    assert str(found.judged(row, 0.1 * sign).verdict) == "shown not"
+    assert str(found.judged(row, 0.1 * sign).verdict) == "exceeded"
 
 
 def test_without_any_answer_another_level_changes_nothing() -> None:
@@ -85,14 +85,14 @@ def test_without_any_answer_another_level_changes_nothing() -> None:
 
 def test_the_verdict_on_all_groups_is_that_of_the_worst() -> None:
     found = bounds(tolerance=0.1)
-    shown = [row for row in found.rows if str(row.verdict) == "shown"]
+    shown = [row for row in found.rows if str(row.verdict) == "kept"]
     unclear = [row for row in found.rows if str(row.verdict) == "undetermined"]
-    assert found.conclusion is eq.Verdict.SHOWN_NOT
+    assert found.conclusion is eq.Verdict.EXCEEDED
     for rows, verdict in (
-        (shown, eq.Verdict.SHOWN),
+        (shown, eq.Verdict.KEPT),
         (shown + unclear, eq.Verdict.UNDETERMINED),
         # a group that is its own target has no verdict, and if there is nobody else none is shown
-        ([*shown, dataclasses.replace(shown[0], verdict=None)], eq.Verdict.SHOWN),
+        ([*shown, dataclasses.replace(shown[0], verdict=None)], eq.Verdict.KEPT),
         ([dataclasses.replace(shown[0], verdict=None)], eq.Verdict.UNDETERMINED),
     ):
         assert dataclasses.replace(found, rows=tuple(rows)).conclusion is verdict
@@ -101,8 +101,10 @@ def test_the_verdict_on_all_groups_is_that_of_the_worst() -> None:
 def test_sentences_name_the_furthest_on_each_side() -> None:
     found = bounds()
     above, below = found.sentences()[1:3]
-    highest = max((row for row in found.rows if row.lower is not None), key=lambda r: r.lower)
-    lowest = min((row for row in found.rows if row.upper is not None), key=lambda r: r.upper)
+    highest = max(
+        (row for row in found.rows if row.lower is not None), key=lambda r: r.lower or 0.0
+    )
+    lowest = min((row for row in found.rows if row.upper is not None), key=lambda r: r.upper or 0.0)
     assert above == (
         f"Furthest above: {highest.group} (n = {highest.n:,}), estimated "
         f"+{100 * highest.disparity:.1f} points, at least +{100 * highest.lower:.1f} points."

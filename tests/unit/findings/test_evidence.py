@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import equipoise as eq
-from equipoise.findings.evidence import overall
+from equipoise.findings.words import together
 
-SHOWN, SHOWN_NOT, UNDETERMINED = eq.Verdict.SHOWN, eq.Verdict.SHOWN_NOT, eq.Verdict.UNDETERMINED
+KEPT, EXCEEDED, UNDETERMINED = eq.Verdict.KEPT, eq.Verdict.EXCEEDED, eq.Verdict.UNDETERMINED
 TRAIL, CLAIM = eq.datasets.compas(), eq.gap("false_positive_rate", across="race")
 
 
@@ -27,17 +27,17 @@ def evidence() -> eq.Evidence:
     )
 
 
-CONCLUSIONS = (SHOWN, SHOWN_NOT, UNDETERMINED, None)
+CONCLUSIONS = (KEPT, EXCEEDED, UNDETERMINED, None)
 
 
 @pytest.mark.parametrize("said", list(itertools.product(CONCLUSIONS, repeat=3)))
 def test_one_violation_outweighs_everything_and_doubt_outweighs_the_rest(said: Any) -> None:
-    if SHOWN_NOT in said:
-        assert overall(said) is SHOWN_NOT
-    elif UNDETERMINED in said or SHOWN not in said:
-        assert overall(said) is UNDETERMINED
+    if EXCEEDED in said:
+        assert together(said) is EXCEEDED
+    elif UNDETERMINED in said or KEPT not in said:
+        assert together(said) is UNDETERMINED
     else:
-        assert overall(said) is SHOWN
+        assert together(said) is KEPT
 
 
 def test_nothing_at_all_is_undetermined() -> None:
@@ -46,7 +46,7 @@ def test_nothing_at_all_is_undetermined() -> None:
 
 def test_it_says_how_many_findings_show_what(evidence: eq.Evidence) -> None:
     assert [entry.finding.conclusion for entry in evidence.entries] == [
-        SHOWN_NOT, None, SHOWN, UNDETERMINED,
+        EXCEEDED, None, KEPT, UNDETERMINED,
     ]  # fmt: skip
     verdict, counts, asked = evidence.sentences()
     assert verdict.startswith("A violation is shown")
@@ -81,17 +81,17 @@ def test_it_survives_being_stored(evidence: eq.Evidence, tmp_path: Path) -> None
     assert again == evidence
     assert again.contradictions() == ()
     assert again.stated == {
-        "verdict": "shown not", "fingerprint": evidence.fingerprint, "seal": evidence.seal,
+        "verdict": "exceeded", "fingerprint": evidence.fingerprint, "seal": evidence.seal,
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["verdict", "fingerprint", "seal"])
 def test_what_a_file_states_of_itself_must_follow_from_it(evidence: eq.Evidence, name: str) -> None:
-    data = {**evidence.to_dict(), name: "shown"}
-    with pytest.raises(eq.EquipoiseError, match=f"its {name} is stated as 'shown'"):
+    data = {**evidence.to_dict(), name: "kept"}
+    with pytest.raises(eq.EquipoiseError, match=f"its {name} is stated as 'kept'"):
         eq.Evidence.from_dict(data)
     lenient = eq.Evidence.from_dict(data, strict=False)
-    assert lenient.contradictions() == ((name, "shown", evidence.to_dict()[name]),)
+    assert lenient.contradictions() == ((name, "kept", evidence.to_dict()[name]),)
 
 
 def test_any_changed_number_breaks_the_seal(evidence: eq.Evidence) -> None:

@@ -10,9 +10,7 @@ import pytest
 
 import equipoise as eq
 from equipoise.findings import Description, from_dict, from_json
-from equipoise.findings.finding import _KINDS
-from equipoise.findings.reading import _readers
-from equipoise.findings.tables import cell_text, text_table
+from equipoise.findings.finding import _KINDS, _readers, cell_text, text_table
 from equipoise.findings.words import (
     amount,
     difference,
@@ -189,7 +187,7 @@ def test_parts_words_and_counts_are_checked() -> None:
     for changes, says in (
         ({"side": "left"}, "'side' must be one of 'lower', 'upper', 'both'; got 'left'"),
         ({"limits": [0.0]}, r"'limits' must be a list of 2; got \[0.0\]"),
-        ({"rows": [{**data["rows"][0], "verdict": "yes"}]}, "'verdict' must be one of 'shown'"),
+        ({"rows": [{**data["rows"][0], "verdict": "yes"}]}, "'verdict' must be one of 'kept'"),
         ({"quantiles": [1.0, "2"]}, "'quantiles' must be a number; got '2'"),
         ({"recipe": [1]}, r"'recipe' must be a mapping; got \[1\]"),
         (
@@ -222,7 +220,7 @@ def test_findings_cannot_be_changed() -> None:
     with pytest.raises((AttributeError, TypeError)):
         found.level = 0.5  # type: ignore[misc]
     with pytest.raises((AttributeError, TypeError)):
-        found.rows[0].n = 3
+        found.rows[0].n = 3  # type: ignore[misc]
 
 
 def test_words() -> None:

@@ -11,12 +11,12 @@ from equipoise.findings import CertificateList, ComparedSpread, Joint, RangeCert
 
 TRAIL = eq.datasets.compas()
 RACE = eq.gap("false_positive_rate", across="race")
-SHOWN, SHOWN_NOT, UNDETERMINED = eq.Verdict.SHOWN, eq.Verdict.SHOWN_NOT, eq.Verdict.UNDETERMINED
+KEPT, EXCEEDED, UNDETERMINED = eq.Verdict.KEPT, eq.Verdict.EXCEEDED, eq.Verdict.UNDETERMINED
 
 
 def test_flags_never_end_in_shown() -> None:
     found = eq.flag(TRAIL, RACE, above=0.05, rng=1)
-    assert found.conclusion is SHOWN_NOT
+    assert found.conclusion is EXCEEDED
     none = dataclasses.replace(
         found, rows=tuple(dataclasses.replace(row, flagged=False) for row in found.rows)
     )
@@ -41,7 +41,7 @@ def test_certificates_show_all_or_nothing_and_never_a_violation() -> None:
     assert isinstance(found, CertificateList)
     yes, no = (dataclasses.replace(found.rows[0], certified=x) for x in (True, False))
     for rows, verdict in (
-        ((yes, yes), SHOWN), ((yes, no), UNDETERMINED), ((no, no), UNDETERMINED),
+        ((yes, yes), KEPT), ((yes, no), UNDETERMINED), ((no, no), UNDETERMINED),
         ((), UNDETERMINED),
     ):  # fmt: skip
         assert dataclasses.replace(found, rows=rows).conclusion is verdict
@@ -56,24 +56,24 @@ def test_several_claims_are_shown_only_together() -> None:
         dataclasses.replace(
             part, rows=tuple(dataclasses.replace(row, verdict=verdict) for row in part.rows)
         ).to_dict()
-        for verdict in (SHOWN, UNDETERMINED, SHOWN_NOT)
+        for verdict in (KEPT, UNDETERMINED, EXCEEDED)
     )
     for parts, verdict in (
-        ((inside, inside), SHOWN),
+        ((inside, inside), KEPT),
         ((inside, unclear), UNDETERMINED),
-        ((inside, outside), SHOWN_NOT),
+        ((inside, outside), EXCEEDED),
     ):
         made = {"kind": "parts", **dict(zip(names, parts, strict=True))}
         assert dataclasses.replace(found, parts=made).conclusion is verdict
 
 
 def test_a_joint_test_says_what_is_ruled_out_and_what_is_not() -> None:
-    assert eq.joint_test(TRAIL, RACE, rng=1).conclusion is SHOWN_NOT
+    assert eq.joint_test(TRAIL, RACE, rng=1).conclusion is EXCEEDED
     found = eq.joint_test(TRAIL, RACE, method="likelihood", rng=1)
     assert found.rejected
-    assert found.conclusion is SHOWN_NOT
+    assert found.conclusion is EXCEEDED
     assert found.sentences()[0].startswith("At least one group's false positive rate differs")
-    estimates = {row.group: row.disparity for row in found.rows if not row.note}
+    estimates = {row.group: row.disparity or 0.0 for row in found.rows if not row.note}
     assert found.contains(estimates)
     assert not found.contains(dict.fromkeys(estimates, 0.0))
     kept = dataclasses.replace(found, rejected=False)
@@ -164,7 +164,7 @@ def test_a_calibration_test_without_models_has_no_control_chart() -> None:
         eq.read(table, label="y", score="s"),
         features=["s"],
         method="hosmer-lemeshow",
-        draws=20,
+        resamples=20,
         importance=0,
         rng=1,
     )

@@ -5,25 +5,31 @@ from typing import Any
 
 import pytest
 
-from equipoise.findings.limits import clamp, furthest, judged, says_something, tolerance_words
-from equipoise.findings.words import ends_text
+from equipoise.findings.words import (
+    clamp,
+    ends_text,
+    furthest,
+    judged,
+    says_something,
+    tolerance_words,
+)
 
 
 @pytest.mark.parametrize(
     ("lower", "upper", "allowed", "verdict"),
     [
-        (-0.05, 0.05, (-0.1, 0.1), "shown"),
+        (-0.05, 0.05, (-0.1, 0.1), "kept"),
         (-0.05, 0.1, (-0.1, 0.1), "undetermined"),
         (-0.1, 0.05, (-0.1, 0.1), "undetermined"),
         (0.05, 0.3, (-0.1, 0.1), "undetermined"),
-        (0.1, 0.3, (-0.1, 0.1), "shown not"),
-        (-0.3, -0.1, (-0.1, 0.1), "shown not"),
+        (0.1, 0.3, (-0.1, 0.1), "exceeded"),
+        (-0.3, -0.1, (-0.1, 0.1), "exceeded"),
         (-0.3, -0.09, (-0.1, 0.1), "undetermined"),
         (None, 0.05, (-0.1, 0.1), "undetermined"),
-        (None, -0.2, (-0.1, 0.1), "shown not"),
-        (None, 0.05, (None, 0.1), "shown"),
-        (0.0, None, (-0.1, None), "shown"),
-        (0.2, None, (None, 0.1), "shown not"),
+        (None, -0.2, (-0.1, 0.1), "exceeded"),
+        (None, 0.05, (None, 0.1), "kept"),
+        (0.0, None, (-0.1, None), "kept"),
+        (0.2, None, (None, 0.1), "exceeded"),
         (None, None, (None, 0.1), "undetermined"),
     ],
 )

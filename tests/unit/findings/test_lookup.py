@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import equipoise as eq
-from equipoise.findings.lookup import find_row
+from equipoise.findings.finding import find_row
 
 
 def test_ends_of_a_range_are_found_but_for_rounding() -> None:

@@ -5,8 +5,8 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from equipoise.methods.arrays import FloatArray
 from equipoise.methods.hypotheses import Above, Below, Outside, Tails, normal_tails
+from equipoise.methods.numerics import FloatArray
 
 
 def binomial(k: FloatArray, n: int, theta: float) -> Tails:

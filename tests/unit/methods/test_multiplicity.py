@@ -7,14 +7,14 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import binom
 
-from equipoise.methods.arrays import FloatArray
-from equipoise.methods.multiplicity import (
+from equipoise.methods.hypotheses import (
     StepDown,
     benjamini_hochberg,
     benjamini_yekutieli,
     e_benjamini_hochberg,
     holm,
 )
+from equipoise.methods.numerics import FloatArray
 
 P = np.array([0.01, 0.02, 0.03, 0.04, 0.9])
 ALL = [benjamini_hochberg, benjamini_yekutieli, e_benjamini_hochberg, holm]

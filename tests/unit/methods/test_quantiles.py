@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from equipoise.methods.quantiles import column_medians, quantile
+from equipoise.methods.numerics import column_medians, quantile
 
 
 @pytest.mark.parametrize("q", [0.001, 0.1, 0.5, 0.9, 0.95, 0.999, 1.0])

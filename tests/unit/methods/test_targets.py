@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from equipoise.methods.arrays import FloatArray
+from equipoise.methods.numerics import FloatArray
 from equipoise.methods.targets import (
     Complement,
     Constant,

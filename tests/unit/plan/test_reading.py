@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import equipoise as eq
 from equipoise.plan import Plan, draft, plan_schema
-from equipoise.plan.reading import read_yaml
+from equipoise.plan.plan import read_yaml
 
 PLAN = """\
 equipoise: 1

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 import equipoise as eq
-from equipoise.report.ranges import far_apart
+from equipoise.report.ask import far_apart
 from equipoise.report.suppress import small, suppressed
 from tests.browser.audits import table
 
@@ -108,13 +108,13 @@ def test_the_conclusion_is_that_of_the_whole_finding() -> None:
     found = eq.flag(eq.read(table, label="y", prediction="p"), claim, above=0.1, rng=1)
     assert [row.group for row in found.rows if row.flagged] == [SMALL]
     page = eq.report(found, suppress=10).html
-    assert "Violation shown" in page
+    assert "Limit exceeded" in page
     assert "the conclusion and the guarantee still cover them" in page
     assert SMALL not in own_text(page)
 
 
 def test_rows_known_by_their_place_go_together() -> None:
-    found = eq.calibration(table(300), features=["age", "income"], draws=50, rng=7)
+    found = eq.calibration(table(300), features=["age", "income"], resamples=50, rng=7)
     sizes = sorted(row.n for row in found.rows)
     page = own_text(eq.report(found, suppress=sizes[0] + 1).html)
     assert found.rows[0].group not in page

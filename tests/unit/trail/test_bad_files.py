@@ -13,7 +13,7 @@ ROWS = pa.table({"y": [1, 0, 1], "p": [1, 1, 0], "g": ["a", "b", "a"]})
 CLAIM = eq.gap("accuracy", across="g")
 
 
-def counted(path: object) -> int:
+def counted(path: str | Path) -> int:
     return eq.describe(eq.read(path, label="y", prediction="p"), CLAIM).provenance.counted
 
 

@@ -1,24 +1,23 @@
 """From a tested statistic to a finding: verdict, subgroup, charts."""
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from equipoise.audits._calibration.named_tests import WORDS, Options
-from equipoise.audits._calibration.portfolio import COMPONENTS, LEARNT_SHARE, words_of
-from equipoise.audits._calibration.residual_models import Fitted
-from equipoise.audits._calibration.rows import AuditRows
-from equipoise.audits._calibration.subgroup import (
-    curve_of,
-    curves_by_column,
-    least_disparity,
-    profile_of,
-    rules_of,
+from equipoise.audits._calibration.named_tests import (
+    COMPONENTS,
+    LEARNT_SHARE,
+    WORDS,
+    Options,
+    words_of,
 )
-from equipoise.audits._fields import finite, independent
+from equipoise.audits._calibration.residual_models import Fitted
+from equipoise.audits._calibration.rows import AuditRows, null_of
+from equipoise.audits._common import finite, independent
+from equipoise.cells.rows import leaf_rules
 from equipoise.findings.calibration import (
     CalibratedGroup,
     Calibration,
@@ -26,13 +25,151 @@ from equipoise.findings.calibration import (
     ControlPath,
     CurvePoint,
     ImportantColumn,
+    ProfileLine,
     Rule,
 )
-from equipoise.findings.verdict import Verdict
+from equipoise.findings.words import Verdict
 from equipoise.methods import cusum
-from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
 from equipoise.methods.cusum import Null, Piece, Tested
 from equipoise.methods.cusum.testing import Statistic
+from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
+
+# --- The detected subgroup in words: a shallow tree that imitates it, and its worst members ---
+
+DEPTH = 3
+#: Fewer rows than this have no common description worth reading.
+MIN_DESCRIBED = 10
+#: Share of the subgroup that counts as its worst members, and how many there are at least.
+WORST_SHARE, WORST_ROWS = 0.1, 10
+#: Bins of the calibration curves.
+CURVE_BINS = 10
+#: Strata of a column, for curves of their own.
+STRATA = 3
+
+
+def rules_of(rows: AuditRows, inside: BoolArray, direction: str) -> list[Rule]:
+    """Rules of at most three conditions for who is inside, as far as a tree can tell."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    if inside.sum() < MIN_DESCRIBED:
+        return []
+    tree = DecisionTreeClassifier(
+        max_depth=DEPTH, min_samples_leaf=max(5, int(inside.sum()) // 10), random_state=0
+    ).fit(rows.matrix, inside)
+    leaf = tree.apply(rows.matrix)
+    rules = leaf_rules(tree.tree_, rows.features, lambda cut: float(f"{cut:.4g}"))
+    found = [_rule(said[0], leaf == node, inside, direction) for node, said in rules.items()]
+    mostly = [rule for rule in found if rule.inside > 0.5]
+    # a subgroup too thin to fill any leaf is told by the leaf that has most of it
+    chosen = mostly or [max(found, key=lambda rule: rule.inside)]
+    return sorted(chosen, key=lambda rule: -rule.covers)
+
+
+def _rule(words: str, where: BoolArray, inside: BoolArray, direction: str) -> Rule:
+    both = int(np.count_nonzero(where & inside))
+    return Rule(
+        words=words,
+        direction=direction,
+        n=int(where.sum()),
+        inside=both / int(where.sum()),
+        covers=both / int(inside.sum()),
+    )
+
+
+def profile_of(rows: AuditRows, members: IntArray) -> list[ProfileLine]:
+    """What the worst members have in common: each column among them and among everybody."""
+    number = min(members.size, max(WORST_ROWS, round(WORST_SHARE * members.size)))
+    worst = members[:number]
+    return [_profile_line(rows, column, worst) for column in rows.columns]
+
+
+def _profile_line(rows: AuditRows, column: str, worst: IntArray) -> ProfileLine:
+    at = rows.inputs(column)
+    there, here = rows.matrix[:, at].mean(axis=0), rows.matrix[worst][:, at].mean(axis=0)
+    most = int(np.argmax(here - there))
+    level = rows.features[at[most]].level
+    return ProfileLine(
+        feature=column,
+        level=None if level is None else str(level),
+        worst=float(here[most]),
+        everyone=float(there[most]),
+        n=worst.size,
+    )
+
+
+def curve_of(
+    rows: AuditRows, chosen: IntArray, group: str, column: str | None = None
+) -> list[CurvePoint]:
+    """Mean prediction and mean outcome in bins of about equally many rows."""
+    points = []
+    order = chosen[np.argsort(rows.score[chosen], kind="stable")]
+    for part in np.array_split(order, min(CURVE_BINS, max(1, chosen.size // 5))):
+        if part.size:
+            point = CurvePoint(
+                group=group,
+                n=part.size,
+                predicted=_mean(rows, rows.score, part),
+                observed=_mean(rows, rows.outcome, part),
+                column=column,
+            )
+            points.append(point)
+    return points
+
+
+def curves_by_column(rows: AuditRows, where: IntArray, columns: Sequence[str]) -> list[CurvePoint]:
+    """Calibration curves stratified by columns: thirds of a number, the commonest levels of text.
+
+    As in Figure 5 of the appendix of Feng and others.
+    """
+    found = []
+    for column in columns:
+        for words, inside in _strata(rows, column):
+            chosen = where[inside[where]]
+            if chosen.size >= MIN_DESCRIBED:
+                found += curve_of(rows, chosen, words, column)
+    return found
+
+
+def _strata(rows: AuditRows, column: str) -> list[tuple[str, BoolArray]]:
+    at = rows.inputs(column)
+    first = rows.features[at[0]]
+    if first.level is not None:
+        common = sorted(at, key=lambda i: -rows.matrix[:, i].sum())[:STRATA]
+        return [(rows.features[i].rule(0.5, None)[0], rows.matrix[:, i] > 0) for i in common]
+    values = rows.matrix[:, at[0]]
+    gone: BoolArray = rows.matrix[:, at[1]] > 0 if len(at) > 1 else np.zeros(len(rows), dtype=bool)
+    thirds = tuple((np.arange(1, STRATA) / STRATA).tolist())
+    part = cusum.half_lines(values, gone, thirds)
+    edges = [None, *(float(f"{cut:.6g}") for cut in part.cuts), None]
+    found = [
+        (first.rule(low, high)[0], (part.bins == place) & ~gone)
+        for place, (low, high) in enumerate(itertools.pairwise(edges))
+        if part.cuts.size
+    ]
+    return [*found, *([(f"{column} is missing", gone)] if gone.any() else [])]
+
+
+def least_disparity(
+    rows: AuditRows, chosen: IntArray, way: int, tolerance: float, critical: float
+) -> float:
+    """The largest tolerance at which these rows' score still exceeds the critical one, signed."""
+    side = cusum.Side.UNDER if way > 0 else cusum.Side.OVER
+    together = cusum.levels(np.zeros(chosen.size, dtype=np.int64))
+
+    def beyond(limit: float) -> bool:
+        null = null_of(rows, chosen, limit)
+        found = cusum.scan([together], null, pairs=False, side=side)
+        return found is not None and found.observed(null) > critical
+
+    low = tolerance
+    high = tolerance + float(np.abs(rows.outcome[chosen] - rows.score[chosen]).max())
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if beyond(middle) else (low, middle)
+    return way * low
+
+
+# --- From a tested statistic to a finding: verdict, subgroup, charts ---
 
 #: Points of a control chart's line.
 CHART_POINTS = 150
@@ -117,7 +254,7 @@ def finding_of(
         provenance=rows.provenance,
         rows=tuple(_groups(rows, options, outcome, signs)),
         tolerance=options.tolerance,
-        side=str(options.side),
+        side=options.side,
         level=options.level,
         verdict=verdict_of(outcome.p, options.level),
         p=outcome.p,
@@ -152,7 +289,7 @@ def finding_of(
 
 def verdict_of(p: float, level: float) -> Verdict:
     """A violation is shown, or nothing is."""
-    return Verdict.SHOWN_NOT if p <= 1 - level + 1e-12 else Verdict.UNDETERMINED
+    return Verdict.EXCEEDED if p <= 1 - level + 1e-12 else Verdict.UNDETERMINED
 
 
 def _signs(outcome: Outcome, rows: AuditRows) -> IntArray:
@@ -323,12 +460,12 @@ def _folds(options: Options) -> int | None:
     return options.folds if options.test.adaptive and options.split is None else None
 
 
-def _claim(rows: AuditRows, options: Options) -> dict[str, Any]:
+def _claim(rows: AuditRows, options: Options) -> dict[str, object]:
     return {
         "kind": "calibration",
         "features": list(rows.columns[1:]),
         "tolerance": options.tolerance,
-        "side": str(options.side),
+        "side": options.side,
         "method": options.method,
         "folds": _folds(options),
         "split": options.split,
@@ -337,7 +474,7 @@ def _claim(rows: AuditRows, options: Options) -> dict[str, Any]:
 
 
 def _question(rows: AuditRows, options: Options) -> str:
-    way = {"both": "differs from", "under": "exceeds", "over": "falls short of"}[str(options.side)]
+    way = {"both": "differs from", "upper": "exceeds", "lower": "falls short of"}[options.side]
     what = "true risk" if rows.binary else "expected outcome"
     return f"whether in some subgroup the {what} {way} the score by more than {options.tolerance:g}"
 

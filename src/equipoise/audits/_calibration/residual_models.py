@@ -6,13 +6,63 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from equipoise.audits._calibration.forest import Forest
 from equipoise.errors import EquipoiseError, OptionError
-from equipoise.methods.arrays import BoolArray, FloatArray
+from equipoise.methods.numerics import BoolArray, FloatArray
+
+# --- A small random forest that may be fitted in threads ---
+#
+# scikit-learn's forests change the filters of warnings, which belong to the whole process, around
+# every tree; several at once in threads get in each other's way. Single trees do not, and
+# averaging them is all a forest is. Trees of 0/1 outcomes by squared error are those by Gini's
+# index.
+
+
+@dataclass(slots=True, kw_only=True)
+class Forest:
+    """Trees on resampled rows, averaged."""
+
+    trees: int
+    depth: int
+    width: int
+    """Columns that each split may choose from."""
+    leaf_rows: int
+    seed: int
+    fitted: tuple[Any, ...] = ()
+
+    def fit(self, matrix: FloatArray, wanted: FloatArray) -> Self:
+        """Grow the trees."""
+        from sklearn.tree import DecisionTreeRegressor
+
+        rng = np.random.default_rng(self.seed)
+        n, single = len(wanted), np.ascontiguousarray(matrix, dtype=np.float32)
+        target = np.ascontiguousarray(wanted, dtype=np.float64)
+        grown = []
+        for seed in rng.integers(0, 2**31, self.trees):
+            times = np.bincount(rng.integers(0, n, n), minlength=n).astype(np.float64)
+            tree = DecisionTreeRegressor(
+                max_depth=self.depth,
+                max_features=self.width,
+                min_samples_leaf=self.leaf_rows,
+                random_state=int(seed),
+            )
+            grown.append(tree.fit(single, target, sample_weight=times, check_input=False))
+        self.fitted = tuple(grown)
+        return self
+
+    def predict(self, matrix: FloatArray) -> FloatArray:
+        """The mean of the trees."""
+        single = np.ascontiguousarray(matrix, dtype=np.float32)
+        total = np.zeros(len(matrix))
+        for tree in self.fitted:
+            total += tree.predict(single, check_input=False)
+        return total / len(self.fitted)
+
+
+# --- Residual models: fitted once per part of the rows, and asked about the rest ---
 
 #: Trees of each default forest: thirty order rows about as well as a hundred.
 TREES = 30
@@ -66,11 +116,8 @@ class Fitted:
         """What the models of each part predict for all rows: parts × models × rows."""
         found = np.empty((len(self.parts), len(self.candidates), len(matrix)))
 
-        def ask(task: tuple[int, int]) -> None:
-            model, part = task
-            candidate = self.candidates[model]
-            guess = _predict(self.estimators[model][part], matrix, candidate)
-            found[part, model] = guess - (score if candidate.of_outcome else 0.0)
+        def ask(model: int, part: int) -> None:
+            found[part, model] = self._guess(model, part, matrix, score)
 
         _work_through(ask, self.candidates, len(self.parts), tell)
         return found
@@ -89,16 +136,19 @@ class Fitted:
         """
         found = np.full((len(matrices), len(self.candidates), matrices.shape[1]), np.nan)
 
-        def ask(task: tuple[int, int]) -> None:
-            model, part = task
-            candidate, rows = self.candidates[model], np.flatnonzero(self.parts[part].test)
+        def ask(model: int, part: int) -> None:
+            rows = np.flatnonzero(self.parts[part].test)
             stacked = matrices[:, rows].reshape(-1, matrices.shape[2])
-            guess = _predict(self.estimators[model][part], stacked, candidate)
-            guess = guess.reshape(len(matrices), rows.size)
-            found[:, model, rows] = guess - (score[rows] if candidate.of_outcome else 0.0)
+            guess = self._guess(model, part, stacked, np.tile(score[rows], len(matrices)))
+            found[:, model, rows] = guess.reshape(len(matrices), rows.size)
 
         _work_through(ask, self.candidates, len(self.parts), tell)
         return found
+
+    def _guess(self, model: int, part: int, matrix: FloatArray, score: FloatArray) -> FloatArray:
+        candidate = self.candidates[model]
+        guess = _predict(self.estimators[model][part], matrix, candidate)
+        return guess - score if candidate.of_outcome else guess
 
 
 def fit_models(
@@ -115,10 +165,10 @@ def fit_models(
     seeds = np.random.default_rng(seed).integers(0, 2**31, (len(candidates), len(parts)))
     made: dict[tuple[int, int], Any] = {}
 
-    def fit(task: tuple[int, int]) -> None:
-        candidate, rows = candidates[task[0]], parts[task[1]].fit
+    def fit(model: int, part: int) -> None:
+        candidate, rows = candidates[model], parts[part].fit
         wanted = outcome if candidate.of_outcome else outcome - score
-        made[task] = _fit(candidate, matrix[rows], wanted[rows], int(seeds[task]))
+        made[model, part] = _fit(candidate, matrix[rows], wanted[rows], int(seeds[model, part]))
 
     _work_through(fit, candidates, len(parts), tell)
     return Fitted(
@@ -150,7 +200,7 @@ def portfolio_pool(inputs: int, binary: bool) -> list[Candidate]:
     return [_tree(), _boosting(), *forests, _kernel(10.0, binary)]
 
 
-def as_pool(models: Any, binary: bool) -> list[Candidate]:
+def as_pool(models: object, binary: bool) -> list[Candidate]:
     """Candidates from a list of scikit-learn estimators, or a mapping from names to them."""
     if isinstance(models, Mapping):
         named = list(models.items())
@@ -166,7 +216,7 @@ def as_pool(models: Any, binary: bool) -> list[Candidate]:
     return [_candidate(name, model, binary) for name, model in named]
 
 
-def _candidate(name: Any, model: Any, binary: bool) -> Candidate:
+def _candidate(name: object, model: object, binary: bool) -> Candidate:
     from sklearn.base import clone, is_classifier
 
     if isinstance(model, type) or not (hasattr(model, "fit") and hasattr(model, "predict")):
@@ -179,7 +229,7 @@ def _candidate(name: Any, model: Any, binary: bool) -> Candidate:
     if classifier and not hasattr(model, "predict_proba"):
         raise OptionError(f"{model!r} is a classifier without predict_proba; use another one.")
 
-    def make(rows: int, seed: int) -> Any:
+    def make(rows: int, seed: int) -> object:
         made = clone(model)
         given = made.get_params()
         names = [key for key in given if key.split("__")[-1] == "random_state"]
@@ -190,13 +240,13 @@ def _candidate(name: Any, model: Any, binary: bool) -> Candidate:
     )
 
 
-def _brief(model: Any) -> str:
+def _brief(model: object) -> str:
     text = " ".join(repr(model).split())
     return text if len(text) <= 60 else f"{type(model).__name__}(…)"
 
 
 def _forest(depth: int, width: int, of_outcome: bool) -> Candidate:
-    def make(rows: int, seed: int) -> Any:
+    def make(rows: int, seed: int) -> object:
         return Forest(trees=TREES, depth=depth, width=width, leaf_rows=_leaf(rows), seed=seed)
 
     of = "outcome" if of_outcome else "residual"
@@ -205,7 +255,7 @@ def _forest(depth: int, width: int, of_outcome: bool) -> Candidate:
 
 
 def _tree() -> Candidate:
-    def make(rows: int, seed: int) -> Any:
+    def make(rows: int, seed: int) -> object:
         from sklearn.tree import DecisionTreeRegressor
 
         return DecisionTreeRegressor(max_depth=3, min_samples_leaf=_leaf(rows), random_state=seed)
@@ -214,7 +264,7 @@ def _tree() -> Candidate:
 
 
 def _boosting() -> Candidate:
-    def make(rows: int, seed: int) -> Any:
+    def make(rows: int, seed: int) -> object:
         from sklearn.ensemble import GradientBoostingRegressor
 
         return GradientBoostingRegressor(
@@ -229,7 +279,7 @@ def _leaf(rows: int) -> int:
 
 
 def _kernel(penalty: float, binary: bool) -> Candidate:
-    def make(rows: int, seed: int) -> Any:
+    def make(rows: int, seed: int) -> object:
         from sklearn.kernel_approximation import Nystroem
         from sklearn.linear_model import LogisticRegression, Ridge
         from sklearn.pipeline import make_pipeline
@@ -283,7 +333,7 @@ def _predict(estimator: Any, matrix: FloatArray, candidate: Candidate) -> FloatA
 
 
 def _work_through(
-    work: Callable[[tuple[int, int]], None],
+    work: Callable[[int, int], None],
     candidates: Sequence[Candidate],
     parts: int,
     tell: Tell,
@@ -297,7 +347,7 @@ def _work_through(
 
     every = list(itertools.product(range(len(candidates)), range(parts)))
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        futures = [pool.submit(work, task) for task in every if candidates[task[0]].threads]
+        futures = [pool.submit(work, *task) for task in every if candidates[task[0]].threads]
         try:
             for future in futures:
                 future.result()
@@ -310,5 +360,5 @@ def _work_through(
         warnings.simplefilter("ignore", ConvergenceWarning)
         for task in every:
             if not candidates[task[0]].threads:
-                work(task)
+                work(*task)
                 tell()

@@ -4,25 +4,21 @@ import dataclasses
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import narwhals as nw
 import numpy as np
 
 from equipoise._version import __version__
 from equipoise.cells import gather
-from equipoise.cells.features import Feature, FeatureRows, pull_features
-from equipoise.claims import Metric, overall
+from equipoise.cells.rows import Feature, RowTable, pull_features, renumbered
+from equipoise.claims import Metric
 from equipoise.claims.claim import Gap
-from equipoise.claims.dimension import Condition
-from equipoise.claims.groups import Masks
 from equipoise.errors import ClaimError, OptionError, TrailError
 from equipoise.findings import Provenance
-from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
 from equipoise.methods.cusum import Null, bernoulli_null, canonical_order, sign_flip_null
+from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
 from equipoise.trail import Trail
-from equipoise.trail.roles import is_text
-from equipoise.trail.trail import expect_trail
+from equipoise.trail.trail import expect_trail, is_text
 
 #: More rows than this are not audited without being asked for a sample.
 MAX_AUDITED = 200_000
@@ -71,7 +67,7 @@ def null_of(rows: AuditRows, chosen: BoolArray | IntArray, tolerance: float) -> 
     if rows.binary and rows.cluster is None:
         return bernoulli_null(y, p, tolerance=tolerance, weight=weight)
     # coins of one cluster are not independent, so its residuals change signs together
-    cluster = None if rows.cluster is None else _numbered(rows.cluster[chosen])
+    cluster = None if rows.cluster is None else renumbered(rows.cluster[chosen])
     return sign_flip_null(
         y, p, tolerance=tolerance, weight=weight, cluster=cluster, risks=rows.binary
     )
@@ -79,7 +75,7 @@ def null_of(rows: AuditRows, chosen: BoolArray | IntArray, tolerance: float) -> 
 
 def pull_audit_rows(
     trail: Trail,
-    features: Any,
+    features: Sequence[str] | None,
     sample: int | None,
     seed: np.random.SeedSequence,
     number: int | None,
@@ -87,10 +83,11 @@ def pull_audit_rows(
     numeric: bool = False,
 ) -> AuditRows:
     """Fetch the rows, check them, and sort them; draw a sample if one is asked for."""
-    score = _score_of(trail)
+    expect_trail(trail).roles.column("label")
+    score = trail.roles.column("score")
     names = _feature_names(trail, features, score)
     residual = _residual(trail)
-    cells = gather(trail, [_everyone(residual)])[0]
+    cells = gather(trail, [Gap(metric=residual)])[0]
     _check_number(cells.counted, sample)
     allowed = dataclasses.replace(trail, attributes=(*trail.attributes, score))
     # The score comes first, so that rows without one are not counted as lost to a feature.
@@ -99,56 +96,42 @@ def pull_audit_rows(
         allowed, outcome, [score, *names], sample=sample, seed=seed, needed=[score]
     )
     lost = {why: n for why, n in rows.missing.items() if why != f"missing {score}"}
-    repeated = np.repeat(np.arange(len(rows.value)), rows.count)
-    tied = [] if rows.cluster is None else [rows.cluster[repeated].astype(np.float64)]
-    by_value = (*rows.matrix[repeated].T, rows.value[repeated], rows.weight[repeated], *tied)
-    repeated = repeated[canonical_order(*by_value)]
-    _check_values(rows, repeated)
-    binary = bool(np.isin(rows.value[repeated], (0.0, 1.0)).all())
+    rows = rows.part(rows.one_by_one(np.arange(len(rows))))
+    tied = [] if rows.cluster is None else [rows.cluster.astype(np.float64)]
+    rows = rows.part(canonical_order(*rows.matrix.T, rows.value, rows.weights, *tied))
+    binary = _check_values(rows)
     if not numeric:
-        _check_classes(rows.value[repeated], trail.roles.column("label"))
-    _check_scores(rows.matrix[repeated, 0], binary, score)
-    kept = _sampled(repeated, sample, seed)
-    weight = rows.weight[kept] if trail.roles.weight is not None else None
-    if weight is not None:
-        # a row of no weight says nothing
-        kept, weight = kept[weight > 0], weight[weight > 0]
-    if not kept.size:
+        _check_classes(rows.value, trail.roles.column("label"))
+    _check_scores(rows.matrix[:, 0], binary, score)
+    drawn = rows.part(_drawn(len(rows), sample, seed))
+    # a row of no weight says nothing
+    kept = drawn.part(drawn.weights > 0)
+    if not len(kept):
         raise ClaimError("No row has a label, a score and a weight above 0.")
-    unused = repeated.size - kept.size + rows.left
+    unused = len(rows) - len(kept) + rows.left
     return AuditRows(
-        outcome=rows.value[kept],
-        score=rows.matrix[kept, 0],
-        matrix=rows.matrix[kept],
-        features=rows.features,
+        outcome=kept.value,
+        score=kept.matrix[:, 0],
+        matrix=kept.matrix,
+        features=kept.features,
         binary=binary,
-        weight=weight,
-        cluster=None if rows.cluster is None else _numbered(rows.cluster[kept]),
+        weight=kept.weight,
+        cluster=None if kept.cluster is None else renumbered(kept.cluster),
         provenance=Provenance(
             version=__version__,
             source=trail.source,
             scanned=cells.scanned,
-            counted=kept.size,
-            excluded={**cells.excluded, **lost, **_not_sampled(unused)},
+            counted=len(kept),
+            excluded={**cells.excluded, **lost, **({"not sampled": unused} if unused else {})},
             ineligible=0,
-            cells=kept.size,
-            fingerprint=_digest(rows, repeated),
+            cells=len(kept),
+            fingerprint=_digest(rows),
             seed=number,
         ),
     )
 
 
-def _score_of(trail: Any) -> str:
-    checked = expect_trail(trail)
-    checked.roles.column("label")
-    return checked.roles.column("score")
-
-
-def _numbered(cluster: IntArray) -> IntArray:
-    return np.unique(cluster, return_inverse=True)[1].reshape(-1).astype(np.int64)
-
-
-def _feature_names(trail: Trail, features: Any, score: str) -> list[str]:
+def _feature_names(trail: Trail, features: object, score: str) -> list[str]:
     asked = trail.attributes if features is None else features
     if isinstance(asked, str) or not isinstance(asked, Sequence) or not asked:
         raise OptionError(
@@ -170,23 +153,19 @@ def _residual(trail: Trail) -> Metric:
     return Metric(name="residual", value="label - score", binary=binary, by_role=True)
 
 
-def _everyone(metric: Metric) -> Gap:
-    groups = Masks(conditions=(Condition("everyone", "1 == 1"),))
-    return Gap(metric=metric, across=groups, target=overall())
-
-
-def _check_values(rows: FeatureRows, repeated: IntArray) -> None:
-    if repeated.size == 0:
+def _check_values(rows: RowTable) -> bool:
+    """Whether all labels are 0 or 1; an error if some values cannot be used."""
+    if not len(rows):
         raise ClaimError("No row has both a label and a score.")
-    infinite = ~np.isfinite(rows.matrix).all(axis=1) | ~np.isfinite(rows.value)
-    if infinite[repeated].any():
+    if not (np.isfinite(rows.matrix).all() and np.isfinite(rows.value).all()):
         raise TrailError("Labels, scores and features must be finite; some are infinite.")
-    found = np.unique(rows.value[repeated])
+    found = np.unique(rows.value)
     if found.size == 2 and found.tolist() != [0.0, 1.0]:
         raise TrailError(
             f"The label has two values, {found[0]:g} and {found[1]:g}. Pass positive=… to "
             "equipoise.read to say which counts as 1."
         )
+    return bool(np.isin(found, (0.0, 1.0)).all())
 
 
 def _check_classes(label: FloatArray, column: str) -> None:
@@ -219,18 +198,16 @@ def _check_number(rows: int, sample: int | None) -> None:
         )
 
 
-def _sampled(rows: IntArray, sample: int | None, seed: np.random.SeedSequence) -> IntArray:
-    if sample is None or rows.size <= sample:
-        return rows
-    return rows[np.sort(np.random.default_rng(seed).permutation(rows.size)[:sample])]
+def _drawn(rows: int, sample: int | None, seed: np.random.SeedSequence) -> IntArray:
+    """Which rows are audited, in their order: people one by one, of whom each counts alone."""
+    some = rows if sample is None else sample
+    if some >= rows:
+        return np.arange(rows)
+    return np.sort(np.random.default_rng(seed).permutation(rows)[:some])
 
 
-def _not_sampled(rows: int) -> dict[str, int]:
-    return {"not sampled": rows} if rows else {}
-
-
-def _digest(rows: FeatureRows, order: IntArray) -> str:
+def _digest(rows: RowTable) -> str:
     # rounded, and without the sign of zero, so that engines agree
-    parts = [rows.matrix, rows.value, *([] if (rows.weight == 1).all() else [rows.weight])]
-    table = np.column_stack(parts)[order]
+    weight = [] if (rows.weights == 1).all() else [rows.weights]
+    table = np.column_stack([rows.matrix, rows.value, *weight])
     return hashlib.sha256((np.round(table, 9) + 0.0).tobytes()).hexdigest()

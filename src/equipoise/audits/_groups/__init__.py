@@ -1,5 +1,5 @@
 """Behind the audits of named groups: `certify`, `flag`, `joint_test`, `discover`.
 
-`bench` brings cells, groups and target into the form the mathematics takes; the other modules put
+`problem` brings cells, groups and target into the form the mathematics takes; the other modules put
 one method each on it.
 """

@@ -1,29 +1,31 @@
-"""Flags on the groups of a bench: question, tests, adjustment, and the finding in words."""
+"""Flags on the groups of a problem: question, tests, adjustment, and the finding in words."""
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from equipoise._codec import to_plain
 from equipoise._rng import Seed
 from equipoise._validate import modest
-from equipoise.audits._fields import finite, possible_range, provenance_of
-from equipoise.audits._groups.bench import (
-    Bench,
+from equipoise.audits._common import Progress, finite, possible_range, progress_bar
+from equipoise.audits._groups.likelihood import WRONG, likelihood_p_values
+from equipoise.audits._groups.problem import (
+    CONTROLS,
+    FlagOptions,
+    Problem,
+    about,
+    answerable,
     check_method,
+    exactness,
     group_fields,
     method_target,
     notes_of,
+    possible_limit,
     published_notes,
+    stepped_down,
 )
-from equipoise.audits._groups.likelihood import WRONG
-from equipoise.audits._groups.likelihood_tests import likelihood_p_values
-from equipoise.audits._groups.options import CONTROLS, FlagOptions, possible_limit
 from equipoise.audits._groups.published import audit_of
-from equipoise.audits._groups.scores import answerable, exactness, stepped_down
-from equipoise.audits._progress import Progress, progress_bar
 from equipoise.audits.methods import (
     Bootstrap,
     Euclidean,
@@ -36,20 +38,21 @@ from equipoise.claims.claim import Gap
 from equipoise.errors import OptionError
 from equipoise.findings.flags import FlaggedGroup, Flags
 from equipoise.findings.words import difference, level_text, unsigned
-from equipoise.methods.arrays import BoolArray, FloatArray
-from equipoise.methods.hypotheses import Above, Below, Null, Outside
-from equipoise.methods.inference.comparison import Status
-from equipoise.methods.inference.core import Core
-from equipoise.methods.inference.dealt import dealt_tails
-from equipoise.methods.inference.joint import independent_score
-from equipoise.methods.inference.reachable import Reachable, smallest_reachable
-from equipoise.methods.inference.tails import Tails
-from equipoise.methods.multiplicity import (
+from equipoise.methods.hypotheses import (
+    Above,
+    Below,
+    Null,
+    Outside,
     benjamini_hochberg,
     benjamini_yekutieli,
     e_benjamini_hochberg,
     holm,
 )
+from equipoise.methods.inference.comparison import Status
+from equipoise.methods.inference.core import Core
+from equipoise.methods.inference.joint import independent_score
+from equipoise.methods.inference.tails import Reachable, Tails, dealt_tails, smallest_reachable
+from equipoise.methods.numerics import BoolArray, FloatArray
 from equipoise.methods.published.bootstrap import algorithm_4
 
 Test = Pivotal | Bootstrap | Likelihood | Euclidean
@@ -63,34 +66,30 @@ _ADJUST: dict[str, Adjust] = {
 }
 
 
-def flag_bench(bench: Bench, options: FlagOptions, seed: Seed, progress: Progress) -> Flags:
-    """Flag the groups of a bench."""
-    chosen = _method(bench, options)
-    null, words = _question(bench, options)
-    core, score = _answered(bench, options, chosen, null, seed)
-    p = _p_values(bench, core, chosen, null, options, seed, progress)
-    small = _too_small(bench, chosen, options.min_rows)
+def flag_groups(problem: Problem, options: FlagOptions, seed: Seed, progress: Progress) -> Flags:
+    """Flag the groups of a problem."""
+    chosen = _method(problem, options)
+    null, words = _question(problem, options)
+    core, score = _answered(problem, options, chosen, null, seed)
+    p = _p_values(problem, core, chosen, null, options, seed, progress)
+    small = _too_small(problem, chosen, options.min_rows)
     p = np.where(small, np.nan, p)
     if options.control == "max-t":
-        adjusted = stepped_down(core, p, null, getattr(chosen, "draws", None), seed)
+        adjusted = stepped_down(core, p, null, _draws(chosen), seed)
     else:
         adjusted = _ADJUST[options.control](p)
     if isinstance(chosen, Pivotal):
-        notes = notes_of(core, score, bench.claim.metric, bench.noun)
+        notes = notes_of(core, score, problem.claim.metric, problem.noun)
     else:
-        notes = list(published_notes(bench, ~np.isnan(p) | small, chosen))
+        notes = list(published_notes(problem, ~np.isnan(p) | small, chosen))
     notes = _notes(notes, p, small)
     return Flags(
-        claim=bench.claim.quoted(),
-        question=bench.claim.words,
-        guarantee=_guarantee(options, chosen, bench),
-        assumptions=_assumptions(bench, options, chosen),
-        provenance=provenance_of(bench.cells, seed.number),
-        rows=_rows(bench, null, p, adjusted, options, notes),
-        metric=bench.claim.metric.words,
-        against=bench.claim.target.words,
-        share=bench.cells.zero_one,
-        relative=bench.relative,
+        **about(problem, seed.number),
+        guarantee=_guarantee(options, chosen, problem),
+        assumptions=_assumptions(problem, options, chosen),
+        rows=_rows(problem, null, p, adjusted, options, notes),
+        share=problem.cells.zero_one,
+        relative=problem.relative,
         null=words,
         rate=options.fdr,
         control=CONTROLS[options.control],
@@ -100,39 +99,44 @@ def flag_bench(bench: Bench, options: FlagOptions, seed: Seed, progress: Progres
 
 
 def _answered(
-    bench: Bench, options: FlagOptions, chosen: Test, null: Null, seed: Seed
+    problem: Problem, options: FlagOptions, chosen: Test, null: Null, seed: Seed
 ) -> tuple[Core, float]:
     """The core without groups that are too skewed ever to be flagged, and the score they miss."""
     two_sided = isinstance(null, Outside)
     if options.control == "max-t":
-        draws, side = getattr(chosen, "draws", None), "both" if two_sided else "lower"
-        core, _, score = answerable(bench.core, 1 - options.fdr, side, draws, seed, False)
+        draws, side = _draws(chosen), "both" if two_sided else "lower"
+        core, _, score = answerable(problem.core, 1 - options.fdr, side, draws, seed, False)
         return core, score
     # with all others flagged a group needs no more than the rate itself
     score = independent_score(1 - options.fdr, 1, two_sided)
-    return bench.core.guarded(score), score
+    return problem.core.guarded(score), score
 
 
-def _method(bench: Bench, options: FlagOptions) -> Test:
+def _draws(chosen: Test) -> int | None:
+    return chosen.resamples if isinstance(chosen, Pivotal) else None
+
+
+def _method(problem: Problem, options: FlagOptions) -> Test:
     allowed = (Pivotal, Bootstrap, Likelihood, Euclidean)
     asked = as_method(Pivotal() if options.method is None else options.method, allowed, "flag")
-    chosen: Test = with_resamples(asked, options.resamples)
-    check_method(bench, chosen, {"pivotal": Pivotal})
+    chosen = with_resamples(asked, options.resamples)
+    assert isinstance(chosen, allowed)
+    check_method(problem, chosen, {"pivotal": Pivotal})
     if options.dealt and not isinstance(chosen, Pivotal):
         raise OptionError("population='these rows' has a test of its own; leave method= out.")
     return chosen
 
 
-def _question(bench: Bench, options: FlagOptions) -> tuple[Null, str]:
+def _question(problem: Problem, options: FlagOptions) -> tuple[Null, str]:
     """The null in numbers and in words."""
     above, below = options.above, options.below
     one = [modest(name, x) for name, x in (("above", above), ("below", below)) if x is not None]
     outside = None if options.outside is None else _range(options.outside)
     for limit in (*one, *(outside or ())):
-        possible_limit("limit", limit, bench.claim, possible_range(bench.claim))
-    if bench.relative:
+        possible_limit("limit", limit, problem.claim, possible_range(problem.claim))
+    if problem.relative:
         return _ratio_question(above, below, outside)
-    share = bench.cells.zero_one
+    share = problem.cells.zero_one
     if above is not None:
         return Above(limit=one[0]), _limit_words(one[0], "above", "below", share)
     if below is not None:
@@ -173,7 +177,7 @@ def _ratio_question(
     return Below(limit=factor), f"less than {factor:g} times"
 
 
-def _range(outside: Any) -> tuple[float, float]:
+def _range(outside: object) -> tuple[float, float]:
     if not isinstance(outside, tuple | list) or len(outside) != 2:
         raise OptionError(f"outside must be a pair (low, high); got {outside!r}.")
     low, high = modest("outside", outside[0]), modest("outside", outside[1])
@@ -186,7 +190,7 @@ def _range(outside: Any) -> tuple[float, float]:
 
 
 def _p_values(
-    bench: Bench,
+    problem: Problem,
     core: Core,
     method: Test,
     null: Null,
@@ -196,10 +200,10 @@ def _p_values(
 ) -> FloatArray:
     """One p-value per group, NaN where it could not be tested."""
     if isinstance(method, Pivotal):
-        tails = _dealt(bench, core, null) if options.dealt else core.tails
+        tails = _dealt(problem, core, null) if options.dealt else core.tails
         return null.p_value(tails)
     # the published tests know gaps only: μ/θ against c is μ − cθ against zero (Fieller)
-    moved, at_zero = (_as_gap(bench, null)) if bench.relative else (bench, null)
+    moved, at_zero = (_as_gap(problem, null)) if problem.relative else (problem, null)
     if isinstance(method, Likelihood | Euclidean):
         p = likelihood_p_values(moved, method, at_zero)
     else:
@@ -211,21 +215,21 @@ def _p_values(
     return np.where(np.isin(moved.estimates.status, alone), np.nan, p)
 
 
-def _as_gap(bench: Bench, null: Null) -> tuple[Bench, Null]:
+def _as_gap(problem: Problem, null: Null) -> tuple[Problem, Null]:
     if isinstance(null, Outside):
         raise OptionError("For a ratio this method needs above= or below=, such as below=0.8.")
-    target = bench.claim.target * null.limit
-    claim = Gap(metric=bench.claim.metric, across=bench.claim.across, target=target)
-    scaled = method_target(target, bench.cells, bench.influence)
-    moved = dataclasses.replace(bench, claim=claim, target=scaled)
+    target = problem.claim.target * null.limit
+    claim = Gap(metric=problem.claim.metric, across=problem.claim.across, target=target)
+    scaled = method_target(target, problem.cells, problem.influence)
+    moved = dataclasses.replace(problem, claim=claim, target=scaled)
     return moved, Above(limit=0.0) if isinstance(null, Above) else Below(limit=0.0)
 
 
-def _dealt(bench: Bench, core: Core, null: Null) -> Callable[[float], Tails]:
+def _dealt(problem: Problem, core: Core, null: Null) -> Callable[[float], Tails]:
     """Tails given all margins, for the one null they are about: no difference at all."""
-    even = 1.0 if bench.relative else 0.0
-    target, found = bench.target, core.comparison
-    if not core.counted or bench.cells.weighted or bench.cells.clusters is not None:
+    even = 1.0 if problem.relative else 0.0
+    target, found = problem.target, core.comparison
+    if not core.counted or problem.cells.weighted or problem.cells.clusters is not None:
         raise OptionError(
             "population='these rows' needs a 0/1 metric without weights and clusters."
         )
@@ -252,12 +256,12 @@ def _dealt(bench: Bench, core: Core, null: Null) -> Callable[[float], Tails]:
     return lambda limit: (np.where(able, up, np.nan), np.where(able, down, np.nan))
 
 
-def _too_small(bench: Bench, method: Any, min_rows: int | None) -> BoolArray:
+def _too_small(problem: Problem, method: Test, min_rows: int | None) -> BoolArray:
     least = min_rows if min_rows is not None else getattr(method, "min_rows", 1)
-    if min_rows is None and isinstance(method, Likelihood) and bench.moments.binary:
+    if min_rows is None and isinstance(method, Likelihood) and problem.moments.binary:
         # counts have an answer at any size
         least = 1
-    return np.asarray(bench.core.comparison.rows < least)
+    return np.asarray(problem.core.comparison.rows < least)
 
 
 # --- rows ----------------------------------------------------------------------------------------
@@ -274,7 +278,7 @@ def _notes(notes: list[str], p: FloatArray, small: BoolArray) -> list[str]:
 
 
 def _rows(
-    bench: Bench,
+    problem: Problem,
     null: Null,
     p: FloatArray,
     adjusted: FloatArray,
@@ -285,7 +289,7 @@ def _rows(
     flagged = np.nan_to_num(adjusted, nan=1.0) <= options.fdr * (1 + 1e-9)
     tested = max(int((~np.isnan(p)).sum()), 1)
     threshold = options.fdr * _step(options.control, int(flagged.sum()), tested)
-    reach = _reach(bench, null, threshold)
+    reach = _reach(problem, null, threshold)
     # Holm's step is a guide to the maxima of dependent groups; beyond the rate itself none can go.
     never = options.fdr if options.control == "max-t" else threshold
     return tuple(
@@ -295,20 +299,20 @@ def _rows(
             p_adjusted=finite(adjusted[i]),
             flagged=bool(flagged[i]),
             note=notes[i] or _out_of_reach(reach, i, never),
-            reachable=None if bench.relative else _reachable(reach, i),
+            reachable=None if problem.relative else _reachable(reach, i),
         )
-        for i, fields in enumerate(group_fields(bench))
+        for i, fields in enumerate(group_fields(problem))
     )
 
 
-def _reach(bench: Bench, null: Null, threshold: float) -> Reachable | None:
+def _reach(problem: Problem, null: Null, threshold: float) -> Reachable | None:
     """What groups of these sizes could show at most, worked out as if the target were known."""
-    core = bench.core
-    if not core.counted or bench.cells.weighted or bench.cells.clusters is not None:
+    core = problem.core
+    if not core.counted or problem.cells.weighted or problem.cells.clusters is not None:
         return None
     found = core.comparison
     theta = np.nan_to_num(found.target.scale * found.theta)
-    if not bench.relative:
+    if not problem.relative:
         return smallest_reachable(found.rows, theta, null, alpha=threshold)
     # a ratio of c is a gap of (c − 1) θ; one number serves all groups only if they share θ
     moved = [limit * float(theta.mean()) for limit in null.limits]
@@ -348,40 +352,40 @@ def _reachable(reach: Reachable | None, i: int) -> float | None:
 # --- words ---------------------------------------------------------------------------------------
 
 
-def _guarantee(options: FlagOptions, method: Test, bench: Bench) -> str:
+def _guarantee(options: FlagOptions, method: Test, problem: Problem) -> str:
     rate = level_text(options.fdr)
-    number = len(bench.collection)
-    groups = f"all {number:,} {bench.noun}s" if number > 1 else f"the one {bench.noun}"
+    number = len(problem.collection)
+    groups = f"all {number:,} {problem.noun}s" if number > 1 else f"the one {problem.noun}"
     if options.control in ("bh", "by", "e-bh"):
         first = f"On average at most {rate} of the flags are false, over {groups}"
     else:
         first = f"The chance of any false flag is at most {rate}, over {groups}"
     if isinstance(method, Bootstrap):
-        small = f"in small {bench.noun}s these p-values are too small"
+        small = f"in small {problem.noun}s these p-values are too small"
         return f"{first}; {small}, and this does not hold"
     if isinstance(method, Likelihood) and method.target == "plug-in":
         return f"{first}; {WRONG}, and this does not hold"
     return first
 
 
-def _assumptions(bench: Bench, options: FlagOptions, method: Test) -> tuple[str, ...]:
+def _assumptions(problem: Problem, options: FlagOptions, method: Test) -> tuple[str, ...]:
     if options.dealt:
         return (
             "speaks of exactly these rows: outcomes dealt without regard to the group, all margins "
             "as they are; exact",
-            bench.assumptions[1],
-            *_dependence(bench, options),
+            problem.assumptions[1],
+            *_dependence(problem, options),
         )
-    trust = f"p-values {exactness(bench, many=False)}" if isinstance(method, Pivotal) else ""
-    return (*bench.assumptions, *([trust] if trust else []), *_dependence(bench, options))
+    trust = f"p-values {exactness(problem, many=False)}" if isinstance(method, Pivotal) else ""
+    return (*problem.assumptions, *([trust] if trust else []), *_dependence(problem, options))
 
 
-def _dependence(bench: Bench, options: FlagOptions) -> list[str]:
+def _dependence(problem: Problem, options: FlagOptions) -> list[str]:
     if options.control != "bh":
         return []
     # Benjamini and Yekutieli (2001): BH holds under positive regression dependence
     return [
-        f"false discovery rate proved if the {bench.noun}s' estimates are positively dependent, "
-        f"measured to hold for {bench.noun}s against everyone ('by' and 'e-bh' hold under any "
+        f"false discovery rate proved if the {problem.noun}s' estimates are positively dependent, "
+        f"measured to hold for {problem.noun}s against everyone ('by' and 'e-bh' hold under any "
         "dependence)"
     ]

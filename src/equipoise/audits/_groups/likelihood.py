@@ -1,108 +1,272 @@
-"""Intervals group by group by empirical or Euclidean likelihood, as published and corrected."""
+"""Empirical and Euclidean likelihood group by group: samples, intervals, p-values."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TypedDict
 
 import numpy as np
 
-from equipoise.audits._groups.bench import Bench
-from equipoise.audits._groups.samples import own_values, pseudo_values
+from equipoise.audits._groups.problem import Found, Problem
 from equipoise.audits.methods import Euclidean, Likelihood
 from equipoise.claims import target as targets
 from equipoise.errors import OptionError
 from equipoise.findings.words import level_text
-from equipoise.methods.arrays import BoolArray, FloatArray
+from equipoise.methods.hypotheses import Null, normal_tails
 from equipoise.methods.inference.comparison import Status
+from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
 from equipoise.methods.published import bootstrap, likelihood
-from equipoise.methods.targets import Complement, Constant, Overall, Reference
+from equipoise.methods.stored import stored_parts
+from equipoise.methods.targets import Complement, Constant, Custom, Overall, Reference
+
+# --- Rows of the groups, for real-valued likelihood: a group's own values, or pseudo-values ---
+
+#: Values handled at a time.
+_BLOCK = 4_000_000
+#: Cells × groups up to which memberships are written out.
+_MEMBERSHIPS = 50_000_000
+
+Batch = tuple[IntArray, likelihood.Segments]
+
+
+def membership(problem: Problem) -> BoolArray:
+    """Which cells each group consists of, shape ``(G, C)``."""
+    if problem.moments.rows.size * len(problem.collection) > _MEMBERSHIPS:
+        raise OptionError(
+            "This method lists the rows of every group, which is too much for a collection of "
+            f"{len(problem.collection):,} groups. Use method='euclidean' or 'bootstrap'."
+        )
+    return np.asarray(problem.collection.sums(np.eye(problem.moments.rows.size)).T > 0.5)
+
+
+def rows_of(problem: Problem) -> bootstrap.RowData:
+    """The rows, if likelihood can be used on them at all."""
+    if problem.cells.clusters is not None or problem.cells.weighted:
+        raise OptionError(
+            "Empirical likelihood needs rows without weights and clusters. certify and flag take "
+            "such rows with method='bootstrap'."
+        )
+    return counted_rows(problem)
+
+
+def counted_rows(problem: Problem) -> bootstrap.RowData:
+    """The rows; of a 0/1 metric the zeros and ones of each cell, with how often they occurred."""
+    if not problem.moments.binary:
+        return problem.rows()
+    rows, ones = np.rint(problem.cells.rows), np.rint(problem.cells.total)
+    number = rows.size
+    return bootstrap.RowData(
+        cell=np.repeat(np.arange(number), 2),
+        value=np.tile([0.0, 1.0], number),
+        count=np.stack([rows - ones, ones], axis=1).ravel().astype(np.int64),
+    )
+
+
+def own_values(problem: Problem) -> Iterator[Batch]:
+    """The values of each group that has rows, some groups at a time."""
+    rows, member = rows_of(problem), membership(problem)
+    sizes = member.astype(np.float64) @ np.bincount(rows.cell, minlength=member.shape[1])
+    for chosen in _batches(sizes, problem):
+        inside = [np.flatnonzero(member[i][rows.cell]) for i in chosen]
+        take = np.concatenate(inside)
+        yield chosen, _segments([x.size for x in inside], rows.value[take], rows.count, take)
+
+
+def pseudo_values(problem: Problem) -> Iterator[Batch]:
+    """ε̂ + influence of every row, for each group: their mean is ε̂, whatever the target."""
+    rows, member = rows_of(problem), membership(problem)
+    number = rows.value.size
+    for chosen in _batches(np.where(problem.estimates.rows > 0, number, 0.0), problem):
+        values = [
+            influence(problem, rows, member[i], i) + problem.estimates.estimate[i] for i in chosen
+        ]
+        take = np.tile(np.arange(number), chosen.size)
+        groups = _segments([number] * chosen.size, np.concatenate(values), rows.count, take)
+        yield (
+            chosen,
+            likelihood.Segments(
+                value=groups.value,
+                start=groups.start,
+                count=groups.count,
+                worth=problem.estimates.rows[chosen],
+            ),
+        )
+
+
+def joint_scores(
+    problem: Problem, rows: bootstrap.RowData, member: BoolArray, used: IntArray, plugged: bool
+) -> likelihood.Scores:
+    """What each row says about each disparity, as a function of its value.
+
+    Unlike influence values these use the target in place of the group's own mean, so that groups
+    made of each other's rows depend on each other exactly.
+    """
+    if problem.moments.binary and rows.count is not None:
+        # outcomes of cells that nobody is in are not even possible
+        seen = problem.cells.rows[rows.cell] > 0
+        rows = bootstrap.RowData(
+            cell=rows.cell[seen], value=rows.value[seen], count=rows.count[seen]
+        )
+    count = np.ones(rows.value.size) if rows.count is None else rows.count.astype(np.float64)
+    pairs = [_score(problem, rows, c, int(i), plugged) for c, i in zip(member, used, strict=True)]
+    empty = [np.zeros((rows.value.size, 0))] * 2
+    zero, slope = (np.stack(x, axis=1) for x in zip(*pairs, strict=True)) if pairs else empty
+    known = isinstance(problem.target, Constant) or plugged
+    apart = known and not bool((member.sum(axis=0) > 1).any())
+    # a group of two ones could have had a zero: with 0/1 metrics all outcomes are known
+    return likelihood.Scores(
+        zero=zero, slope=slope, count=count, disjoint=apart, support=problem.moments.binary
+    )
+
+
+def _score(
+    problem: Problem, rows: bootstrap.RowData, cells: BoolArray, group: int, plugged: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Scores at zero, and how they fall with the disparity."""
+    found, x = problem.estimates, rows.value
+    inside, share = cells[rows.cell], float(found.share[group])
+    target = problem.target
+    if isinstance(target, Complement) and target.scale == 1 and not plugged:
+        # with θ the mean of everybody and p the share, μ(G) = θ + (1 − p)ε and μ(rest) = θ − pε
+        theta, p = float(problem.cells.total.sum() / problem.cells.rows.sum()), share
+        zero = np.where(inside, (x - theta) / p, -(x - theta) / (1 - p))
+        return zero, np.where(inside, (1 - p) / p, p / (1 - p))
+    theta = float(found.target[group])
+    own, slope = np.where(inside, x - theta, 0.0) / share, np.where(inside, 1 / share, 0.0)
+    if plugged:
+        return own, slope
+    centred = np.where(inside, x - found.mean[group], 0.0) / share
+    return np.asarray(own - (centred - influence(problem, rows, cells, group))), slope
+
+
+def influence(
+    problem: Problem, rows: bootstrap.RowData, cells: BoolArray, group: int
+) -> FloatArray:
+    """Influence values of one group's disparity."""
+    found, x = problem.estimates, rows.value
+    inside = cells[rows.cell]
+    share = float(found.share[group])
+    own = np.where(inside, x - found.mean[group], 0.0) / share
+    target = problem.target
+    theta = found.target[group]
+    match target:
+        case Constant():
+            return own
+        case Overall(scale=scale):
+            # every row moves the overall mean, the group's own included
+            return np.asarray(own - (scale * x - theta))
+        case Complement(scale=scale):
+            return np.asarray(own - np.where(inside, 0.0, scale * x - theta) / (1 - share))
+        case Reference(cells=reference, scale=scale):
+            there = reference[rows.cell]
+            part = float(problem.cells.rows[reference].sum()) / float(problem.cells.rows.sum())
+            return np.asarray(own - np.where(there, scale * x - theta, 0.0) / part)
+        case Custom(scale=scale) if rows.influence is not None:
+            return np.asarray(own - scale * (rows.influence - rows.influence.mean()))
+    raise OptionError("Likelihood cannot use this target; use method='bootstrap'.")
+
+
+def _batches(sizes: FloatArray, problem: Problem) -> Iterator[IntArray]:
+    """Groups that have an estimate and differ from their target, in batches of bearable size."""
+    status = problem.estimates.status
+    bad = (Status.EMPTY, Status.NO_TARGET, Status.IDENTICAL)
+    useful = np.flatnonzero((sizes > 0) & ~np.isin(status, bad))
+    if useful.size == 0:
+        return
+    part = (np.cumsum(sizes[useful]) // _BLOCK).astype(np.int64)
+    for number in np.unique(part):
+        yield useful[part == number]
+
+
+def _segments(
+    sizes: list[int], value: FloatArray, count: IntArray | None, take: IntArray
+) -> likelihood.Segments:
+    start = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+    times = None if count is None else count[take].astype(np.float64)
+    if times is None or bool((times > 0).all()):
+        return likelihood.Segments(value=value, start=start, count=times)
+    # values that never occurred must not widen the range of the data
+    keep = times > 0
+    kept = np.add.reduceat(keep.astype(np.int64), start)
+    begin = np.concatenate([[0], np.cumsum(kept)[:-1]]).astype(np.int64)
+    return likelihood.Segments(value=value[keep], start=begin, count=times[keep])
+
+
+# --- Intervals group by group by empirical or Euclidean likelihood, as published and corrected
+# ---
 
 WRONG = (
     "as published: the estimated target is taken for the truth, so these intervals cover too "
     "rarely against other groups and too often against everybody"
 )
-_NOTHING: Mapping[str, Any] = {"engine": "", "guarantee": "", "assumption": ""}
 _FAMILIES = {"sidak": "Šidák's", "bonferroni": "Bonferroni's"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """Bounds of every group, and how they came about."""
+class _Said(TypedDict):
+    """What bounds come with, in words."""
 
-    lower: FloatArray
-    upper: FloatArray
-    reach: FloatArray
-    critical: float
     engine: str
-    recipe: Mapping[str, Any] | None
     guarantee: str
     assumption: str
-    quantiles: tuple[float, ...] = ()
-    """Critical values of the levels 0.1 %, 0.2 % … 99.9 %, where there is a distribution."""
-    against: FloatArray | None = None
-    """Bounds on the other side of a one-sided limit, which may show that it is not kept."""
-    notes: tuple[str, ...] = ()
-    """Why nothing is said about each group; empty if there is nothing of the kind."""
 
 
-def band_applies(bench: Bench) -> bool:
+def band_applies(problem: Problem) -> bool:
     """Whether counts say all there is to say: a 0/1 metric without weights or clusters."""
-    counted = bench.moments.binary and bench.cells.clusters is None and not bench.tilted
-    return counted and not isinstance(bench.claim.target, targets.Custom)
+    counted = problem.moments.binary and problem.cells.clusters is None and not problem.tilted
+    return counted and not isinstance(problem.claim.target, targets.Custom)
 
 
 def likelihood_bounds(
-    bench: Bench, method: Likelihood | Euclidean, level: float, side: str
+    problem: Problem, method: Likelihood | Euclidean, level: float, side: str
 ) -> Found:
     """Intervals of every group by the method."""
-    number = len(bench.collection)
+    number = len(problem.collection)
     critical = likelihood.normal_critical(level, method.family, number, two_sided=side == "both")
-    shared: dict[str, Any] = {
+    shared: _Said = {
         "engine": "no resampling",
-        "guarantee": _guarantee(bench, method, level),
+        "guarantee": _guarantee(problem, method, level),
         "assumption": "large-sample approximation of the likelihood ratio by χ²",
     }
     family = {"family": method.family, "groups": number}
     if isinstance(method, Euclidean):
-        return _euclidean(bench, method, critical, side, family, shared)
-    if bench.relative:
+        return _euclidean(problem, method, critical, side, family, shared)
+    if problem.relative:
         raise OptionError("Likelihood intervals are for gaps; leave method= out for ratios.")
-    plugged = method.target == "plug-in" and not isinstance(bench.target, Constant)
-    if band_applies(bench) and not plugged:
-        recipe = _recipe(bench, calibrated=method.calibration == "auto", plugged=False)
-        return _from_counts(bench, critical, side, {**recipe, **family}, **shared)
-    low, high = real_interval(bench, method, critical)
-    return _found(bench, low, high, critical, side, None, shared)
+    plugged = method.target == "plug-in" and not isinstance(problem.target, Constant)
+    if band_applies(problem) and not plugged:
+        recipe = _recipe(problem, calibrated=method.calibration == "auto", plugged=False)
+        return _from_counts(problem, critical, side, {**recipe, **family}, shared)
+    low, high = real_interval(problem, method, critical)
+    return _found(problem, low, high, critical, side, None, shared)
 
 
 def _from_counts(
-    bench: Bench, critical: float, side: str, recipe: Mapping[str, Any], **rest: Any
+    problem: Problem, critical: float, side: str, recipe: Mapping[str, object], shared: _Said
 ) -> Found:
-    low, high = likelihood.band(_parts_of(recipe), critical, calibrated=recipe["calibrated"])
-    usable = comparable(bench)
+    calibrated = bool(recipe["calibrated"])
+    low, high = likelihood.band(stored_parts(recipe), critical, calibrated=calibrated)
+    usable = comparable(problem)
     low, high = np.where(usable, low, np.nan), np.where(usable, high, np.nan)
-    return _found(bench, low, high, critical, side, recipe, rest)
+    return _found(problem, low, high, critical, side, recipe, shared)
 
 
-def comparable(bench: Bench) -> BoolArray:
+def comparable(problem: Problem) -> BoolArray:
     """Groups with an estimate, and a target other than the group itself."""
     bad = (Status.EMPTY, Status.NO_TARGET, Status.IDENTICAL)
-    return ~np.isnan(bench.estimates.estimate) & ~np.isin(bench.estimates.status, bad)
+    return ~np.isnan(problem.estimates.estimate) & ~np.isin(problem.estimates.status, bad)
 
 
-def counted_parts(bench: Bench) -> likelihood.Parts:
+def counted_parts(problem: Problem) -> likelihood.Parts:
     """The disjoint parts behind every group of a 0/1 metric."""
-    return _parts_of(_recipe(bench, calibrated=True, plugged=False))
+    return stored_parts(_recipe(problem, calibrated=True, plugged=False))
 
 
 _AGAINST = {Overall: "overall", Complement: "complement", Reference: "reference"}
 
 
-def _recipe(bench: Bench, *, calibrated: bool, plugged: bool) -> dict[str, Any]:
-    target = bench.target
+def _recipe(problem: Problem, *, calibrated: bool, plugged: bool) -> dict[str, object]:
+    target = problem.target
     against = "known" if plugged else _AGAINST.get(type(target), "known")
     reference = target.cells if isinstance(target, Reference) else None
-    rows, ones, sums = bench.cells.rows, bench.cells.total, bench.collection.sums
+    rows, ones, sums = problem.cells.rows, problem.cells.total, problem.collection.sums
     parts = likelihood.parts_of(rows, ones, sums, against, reference=reference)  # type: ignore[arg-type]
     return {
         "kind": "band",
@@ -111,58 +275,48 @@ def _recipe(bench: Bench, *, calibrated: bool, plugged: bool) -> dict[str, Any]:
         "against": against,
         "scale": 1.0 if plugged else float(getattr(target, "scale", 1.0)),
         "value": float(getattr(target, "value", 0.0)),
-        "relative": bench.relative,
+        "relative": problem.relative,
         "calibrated": calibrated,
     }
 
 
-def _parts_of(recipe: Mapping[str, Any]) -> likelihood.Parts:
-    return likelihood.Parts(
-        rows=np.array(recipe["rows"], dtype=np.float64),
-        ones=np.array(recipe["ones"], dtype=np.float64),
-        against=recipe["against"],
-        scale=recipe["scale"],
-        value=recipe["value"],
-        relative=recipe["relative"],
-    )
-
-
-def ends_at(bench: Bench, method: Likelihood, critical: float) -> tuple[FloatArray, FloatArray]:
+def ends_at(problem: Problem, method: Likelihood, critical: float) -> tuple[FloatArray, FloatArray]:
     """Ends of every group's interval at a critical value of the signed root."""
-    plugged = method.target == "plug-in" and not isinstance(bench.target, Constant)
-    if not band_applies(bench) or plugged:
-        return real_interval(bench, method, critical)
-    recipe = _recipe(bench, calibrated=method.calibration == "auto", plugged=False)
-    found = _from_counts(bench, critical, "both", recipe, **_NOTHING)
+    plugged = method.target == "plug-in" and not isinstance(problem.target, Constant)
+    if not band_applies(problem) or plugged:
+        return real_interval(problem, method, critical)
+    recipe = _recipe(problem, calibrated=method.calibration == "auto", plugged=False)
+    nothing: _Said = {"engine": "", "guarantee": "", "assumption": ""}
+    found = _from_counts(problem, critical, "both", recipe, nothing)
     return found.lower, found.upper
 
 
 def real_interval(
-    bench: Bench, method: Likelihood, critical: float
+    problem: Problem, method: Likelihood, critical: float
 ) -> tuple[FloatArray, FloatArray]:
     """Intervals from the rows: of the group's values, or of pseudo-values."""
-    low, high = (np.full(len(bench.collection), np.nan) for _ in range(2))
-    known = isinstance(bench.target, Constant)
+    low, high = (np.full(len(problem.collection), np.nan) for _ in range(2))
+    known = isinstance(problem.target, Constant)
     plain = known or method.target == "plug-in"
-    for chosen, groups in own_values(bench) if plain else pseudo_values(bench):
+    for chosen, groups in own_values(problem) if plain else pseudo_values(problem):
         adjust = likelihood.adjustment(groups) if method.calibration == "auto" else None
         ends = likelihood.mean_interval(groups, critical, adjust)
-        shift = bench.estimates.target[chosen] if plain else 0.0
+        shift = problem.estimates.target[chosen] if plain else 0.0
         low[chosen], high[chosen] = ends[0] - shift, ends[1] - shift
-    few = bench.estimates.rows < (1 if bench.moments.binary else method.min_rows)
+    few = problem.estimates.rows < (1 if problem.moments.binary else method.min_rows)
     return np.where(few, np.nan, low), np.where(few, np.nan, high)
 
 
 def _euclidean(
-    bench: Bench,
+    problem: Problem,
     method: Euclidean,
     critical: float,
     side: str,
-    family: Mapping[str, Any],
-    shared: Mapping[str, Any],
+    family: Mapping[str, object],
+    shared: _Said,
 ) -> Found:
-    error, degrees = errors_of(bench, method)
-    estimate = bench.estimates.estimate
+    error, degrees = errors_of(problem, method)
+    estimate = problem.estimates.estimate
     low, high = likelihood.student_interval(estimate, error, degrees, critical)
     recipe = {
         "kind": "student",
@@ -171,29 +325,29 @@ def _euclidean(
         "degrees": np.minimum(degrees, 1e9).tolist(),
         **family,
     }
-    return _found(bench, low, high, critical, side, recipe, shared)
+    return _found(problem, low, high, critical, side, recipe, shared)
 
 
-def errors_of(bench: Bench, method: Euclidean) -> tuple[FloatArray, FloatArray]:
+def errors_of(problem: Problem, method: Euclidean) -> tuple[FloatArray, FloatArray]:
     """Standard errors and degrees of freedom; zero where nothing says how values vary."""
-    if bench.cells.clusters is not None:
+    if problem.cells.clusters is not None:
         raise OptionError("Euclidean likelihood does not know clusters; use method='bootstrap'.")
-    found = bench.estimates
+    found = problem.estimates
     # a group whose values are all the same has a spread only through its target
-    own = bootstrap.estimate_gaps(bench.moments, Constant(value=0.0), bench.collection.sums)
+    own = bootstrap.estimate_gaps(problem.moments, Constant(value=0.0), problem.collection.sums)
     error = np.where(own.variance > 0, np.nan_to_num(found.standard_error), 0.0)
     degrees = found.rows - 1 if method.calibration == "auto" else np.full(error.shape, np.inf)
     return error, np.where(found.rows > 1, degrees, 0.0)
 
 
 def _found(
-    bench: Bench,
+    problem: Problem,
     low: FloatArray,
     high: FloatArray,
     critical: float,
     side: str,
-    recipe: Mapping[str, Any] | None,
-    shared: Mapping[str, Any],
+    recipe: Mapping[str, object] | None,
+    shared: _Said,
 ) -> Found:
     none = np.full(low.shape, np.nan)
     with np.errstate(invalid="ignore"):
@@ -209,10 +363,10 @@ def _found(
     )
 
 
-def _guarantee(bench: Bench, method: Likelihood | Euclidean, level: float) -> str:
-    number = len(bench.collection)
+def _guarantee(problem: Problem, method: Likelihood | Euclidean, level: float) -> str:
+    number = len(problem.collection)
     plugged = isinstance(method, Likelihood) and method.target == "plug-in"
-    warning = f"; {WRONG}" if plugged and not isinstance(bench.target, Constant) else ""
+    warning = f"; {WRONG}" if plugged and not isinstance(problem.target, Constant) else ""
     if method.family == "pointwise" or number == 1:
         said = f"With {level_text(level)} confidence each interval holds, one group at a time"
         return said + warning
@@ -220,3 +374,51 @@ def _guarantee(bench: Bench, method: Likelihood | Euclidean, level: float) -> st
         f"With {level_text(level)} confidence all intervals hold at once, for every one of the "
         f"{number:,} groups, by {_FAMILIES[method.family]} inequality{warning}"
     )
+
+
+# --- p-values of every group by empirical or Euclidean likelihood ---
+
+
+def likelihood_p_values(problem: Problem, method: Likelihood | Euclidean, null: Null) -> FloatArray:
+    """One p-value per group, NaN where nothing says how its values vary."""
+    if isinstance(method, Euclidean):
+        return _euclidean_p_values(problem, method, null)
+    known = isinstance(problem.target, Constant)
+    if band_applies(problem):
+        return _counted(problem, method, null, known or method.target == "plug-in")
+    p = np.full(len(problem.collection), np.nan)
+    plain = known or method.target == "plug-in"
+    for chosen, groups in own_values(problem) if plain else pseudo_values(problem):
+        adjust = likelihood.adjustment(groups) if method.calibration == "auto" else None
+        target = problem.estimates.target[chosen] if plain else np.zeros(chosen.size)
+        p[chosen] = likelihood.mean_p_values(groups, target, null, adjust)
+    return p
+
+
+def _counted(problem: Problem, method: Likelihood, null: Null, known: bool) -> FloatArray:
+    if not known:
+        parts = counted_parts(problem)
+        auto = method.calibration == "auto"
+        p = null.p_value(
+            lambda limit: normal_tails(likelihood.part_roots(parts, limit, calibrated=auto))
+        )
+        return np.where(comparable(problem), p, np.nan)
+    rows, ones = (problem.collection.sums(x) for x in (problem.cells.rows, problem.cells.total))
+    theta = np.nan_to_num(problem.estimates.target)
+    auto = method.calibration == "auto"
+
+    def tails(limit: float) -> tuple[FloatArray, FloatArray]:
+        rate = np.clip(theta + limit, 0.0, 1.0)
+        return normal_tails(likelihood.known_roots(ones, rows, rate, calibrated=auto))
+
+    return np.where(rows > 0, null.p_value(tails), np.nan)
+
+
+def _euclidean_p_values(problem: Problem, method: Euclidean, null: Null) -> FloatArray:
+    error, degrees = errors_of(problem, method)
+    estimate = problem.estimates.estimate
+
+    def tails(limit: float) -> tuple[FloatArray, FloatArray]:
+        return normal_tails(likelihood.student_roots(estimate - limit, error, degrees))
+
+    return null.p_value(tails)

@@ -2,31 +2,34 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
+from equipoise._codec import canonical
 from equipoise._validate import known_name, listing
 from equipoise.cells import Cells, gather
-from equipoise.cells.cells import Axis
-from equipoise.cells.merge import merge
+from equipoise.cells.cells import Axis, steady_cells
+from equipoise.cells.groups import level_text, level_where, shared_levels
 from equipoise.cells.rows import cell_numbers, pull_rows
-from equipoise.cells.views import level_where
-from equipoise.cells.words import level_text
+from equipoise.cells.scan import merge
 from equipoise.claims import Metric, overall
 from equipoise.claims.claim import Gap
-from equipoise.claims.dimension import Dimension, Levels, as_dimension
-from equipoise.claims.groups import Intersections
-from equipoise.claims.metric import error_rate
-from equipoise.errors import ClaimError, OptionError
+from equipoise.claims.groups import Dimension, Intersections, Levels, as_dimension
+from equipoise.claims.metric import METRICS, as_metric, error_rate
+from equipoise.errors import ClaimError, EquipoiseError, OptionError
 from equipoise.methods import transport
-from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
+from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray
+from equipoise.methods.transport import Plan, Solution
 from equipoise.trail import Trail
 from equipoise.trail.engine import fetch
 from equipoise.trail.trail import expect_trail
+
+# --- Who is comparable with whom: cells of people by features and label ---
 
 #: More cells than this are refused, those without rows included.
 MAX_PEOPLE = 200_000
@@ -55,7 +58,7 @@ class People:
     """The features, the varied ones included."""
     varied: tuple[int, ...]
     """Positions of the varied features."""
-    labels: tuple[Any, ...]
+    labels: tuple[object, ...]
     """What the label can be: 0 and 1, or any finite set."""
     index: IntArray
     """Level of each cell along each feature, and last the position of its label."""
@@ -80,7 +83,7 @@ class People:
         """Position of each cell's label."""
         return self.index[:, -1]
 
-    def label_of(self, cell: int) -> Any:
+    def label_of(self, cell: int) -> object:
         """The label of a cell as data."""
         return self.labels[int(self.label[cell])]
 
@@ -96,7 +99,7 @@ class People:
         _, place = np.unique(self.index[:, rest], axis=0, return_inverse=True)
         return place.reshape(-1).astype(np.int64)
 
-    def where(self, cell: int) -> dict[str, Any]:
+    def where(self, cell: int) -> dict[str, object]:
         """The features of a cell as data."""
         return {
             axis.name: level_where(axis, int(self.index[cell, i]))
@@ -105,7 +108,7 @@ class People:
 
     def words(self, cell: int, only: Sequence[int] | None = None) -> str:
         """The features of a cell in words; ``only`` some of them if asked."""
-        shared = _shared_texts(self.features)
+        shared = shared_levels(self.features)
         texts = []
         for i in range(len(self.features)) if only is None else only:
             axis = self.features[i]
@@ -115,7 +118,7 @@ class People:
 
 
 def find_people(
-    trail: Trail, features: Any, vary: Any, loss: Metric | None, max_levels: int = MAX_LEVELS
+    trail: Trail, features: object, vary: object, loss: Metric | None, max_levels: int = MAX_LEVELS
 ) -> People:
     """Gather the cells in one scan; ``loss`` is None when a model will be asked for losses."""
     finite = _finite_label(expect_trail(trail))
@@ -196,7 +199,7 @@ def _from_cells(
     loss: Metric | None,
     finite: bool,
 ) -> People:
-    labels, cells = found[0], found[-1]
+    labels, cells = found[0], steady_cells(found[-1])
     # A row counts if both the label and what the loss reads are known, and it weighs anything.
     keep = (labels.rows > 0) & (cells.weight > 0)
     raw = cells.index.copy()
@@ -224,7 +227,7 @@ def _from_cells(
     )
 
 
-def _known(levels: tuple[Any, ...]) -> tuple[Any, ...]:
+def _known(levels: tuple[object, ...]) -> tuple[object, ...]:
     # rows without a label count nowhere; the missing level comes last
     return tuple(level for level in levels if level is not None)
 
@@ -243,11 +246,9 @@ def _sample(trail: Trail, cells: Cells, place: IntArray, counts: IntArray) -> tr
     # Rows of one cell and weight are alike, so they are listed once.
     pulled = pull_rows(trail, cells.metric, cells)
     at = place[pulled.cell]
-    number = np.ones(at.size, dtype=np.int64) if pulled.count is None else pulled.count
-    weights = np.ones(at.size) if pulled.weight is None else pulled.weight
-    pairs = np.stack([at, weights], axis=1)[at >= 0]
+    pairs = np.stack([at, pulled.weights], axis=1)[at >= 0]
     kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
-    times = np.bincount(kind.reshape(-1), number[at >= 0]).astype(np.int64)
+    times = np.bincount(kind.reshape(-1), pulled.counts[at >= 0]).astype(np.int64)
     cell, weight = kinds[:, 0].astype(np.int64), kinds[:, 1]
     return transport.unit_sample(
         np.arange(len(kinds)), cell, weight, cells=counts.size, times=times, rows=rows
@@ -258,7 +259,7 @@ def _spread(mean: FloatArray, square: FloatArray) -> BoolArray:
     return np.asarray(square - mean**2 > 1e-9 * np.maximum(square, 1e-300))
 
 
-def _features(trail: Trail, features: Any) -> tuple[Dimension, ...]:
+def _features(trail: Trail, features: object) -> tuple[Dimension, ...]:
     asked = trail.attributes if features is None else features
     if isinstance(asked, str) or not isinstance(asked, list | tuple) or not asked:
         raise OptionError(
@@ -275,7 +276,7 @@ def _features(trail: Trail, features: Any) -> tuple[Dimension, ...]:
     return chosen
 
 
-def _varied(vary: Any, features: Sequence[Dimension]) -> tuple[int, ...]:
+def _varied(vary: object, features: Sequence[Dimension]) -> tuple[int, ...]:
     asked = [vary] if isinstance(vary, str) else vary
     if not isinstance(asked, list | tuple) or not asked:
         raise OptionError(
@@ -311,11 +312,167 @@ def _check_levels(people: People, most: int) -> None:
         )
 
 
-def _shared_texts(axes: Sequence[Axis]) -> frozenset[Any]:
-    seen: set[Any] = set()
-    shared: set[Any] = set()
-    for axis in axes:
-        texts = {level for level in axis.levels if isinstance(level, str)}
-        shared |= seen & texts
-        seen |= texts
-    return frozenset(shared)
+# --- Among equally bad kinds of people, the one that differs least ---
+
+
+def nearest(people: People, losses: FloatArray, solution: Solution) -> Solution:
+    """The same solution of free moves, with nobody changed in more features than needed.
+
+    Where moves are free, all cells of a class with the largest loss are equally good targets. The
+    one with the fewest changes says most plainly what makes the difference.
+    """
+    plan = solution.plan
+    moved = np.flatnonzero(plan.source != plan.target)
+    target = plan.target.copy()
+    alike = _alike(people.classes(), losses)
+    for i in moved.tolist():
+        target[i] = _closest(people.index, plan.source[i], alike[int(plan.target[i])])
+    after = np.bincount(target, plan.mass, minlength=len(people)).astype(np.float64)
+    again = Plan(source=plan.source, target=target, mass=plan.mass, gain=plan.gain)
+    return dataclasses.replace(solution, plan=again, after=after)
+
+
+def _closest(index: IntArray, cell: int, among: IntArray) -> int:
+    changes = (index[among] != index[cell]).sum(axis=1)
+    return int(among[np.argmin(changes)])
+
+
+def _alike(classes: IntArray, losses: FloatArray) -> dict[int, IntArray]:
+    """For each cell, the cells of its class with exactly its loss."""
+    order = np.lexsort((np.arange(len(losses)), losses, classes))
+    breaks = (np.diff(classes[order]) != 0) | (np.diff(losses[order]) != 0)
+    found: dict[int, IntArray] = {}
+    for cells in np.split(order, np.flatnonzero(breaks) + 1):
+        found.update(dict.fromkeys(cells.tolist(), cells))
+    return found
+
+
+# --- Losses in every cell: read off the trail, or found by asking the model ---
+
+Loss = str | Metric | Callable[[Any, Any], Any]
+Model = Callable[[Any], Any]
+
+
+def loss_metric(loss: object, model: object) -> Metric | None:
+    """The metric that gives each row's loss, or None if the model will be asked."""
+    if model is not None:
+        if loss != "zero-one" and not (callable(loss) and not isinstance(loss, Metric)):
+            raise OptionError(
+                "With model=…, loss is 'zero-one' or a function of (labels, model's answers); "
+                f"got {loss!r}."
+            )
+        return None
+    if isinstance(loss, Metric) or (isinstance(loss, str) and loss in METRICS):
+        return as_metric(loss)
+    if loss == "zero-one":
+        return error_rate
+    raise OptionError(
+        "From a trail alone, loss is 'zero-one' or a metric such as equipoise.brier; to use a "
+        f"function of (labels, answers), pass model=… as well. Got {loss!r}."
+    )
+
+
+def asked_losses(trail: Trail, people: People, model: object, loss: object) -> FloatArray:
+    """The loss in every cell, by asking the model about each combination of features once."""
+    kinds, place = np.unique(people.index[:, :-1], axis=0, return_inverse=True)
+    answers = _answers(people, kinds, model)[place.reshape(-1)]
+    finite = people.labels != (0, 1)
+    labels = np.array(people.labels)[people.label] if finite else people.label.astype(np.float64)
+    if callable(loss):
+        return _losses(loss, labels, answers)
+    if finite:
+        return _other_labels(people, answers)
+    return np.asarray(labels != _decisions(trail, people, answers), dtype=np.float64)
+
+
+def _answers(people: People, kinds: AnyArray, model: object) -> AnyArray:
+    predict = getattr(model, "predict", model)
+    if not callable(predict):
+        raise OptionError(
+            f"model must be a function of a frame, or have predict(); got {type(model).__name__}."
+        )
+    frame = _frame(people, kinds)
+    try:
+        answers = predict(frame)
+    except Exception as error:
+        raise EquipoiseError(
+            f"The model failed on a {type(frame).__module__.split('.')[0]} frame of "
+            f"{len(kinds):,} rows with columns {listing(axis.name for axis in people.features)}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    made = np.asarray(answers)
+    if made.shape == (len(kinds), 1):
+        made = made[:, 0]
+    if made.shape != (len(kinds),):
+        raise EquipoiseError(
+            f"The model must return one answer for each of {len(kinds):,} rows; "
+            f"it returned an array of shape {made.shape}."
+        )
+    return made
+
+
+def _frame(people: People, kinds: AnyArray) -> object:
+    import narwhals as nw
+
+    columns = {}
+    for position, axis in enumerate(people.features):
+        if not isinstance(axis.dimension, Levels):
+            raise OptionError(
+                f"A model cannot be asked about a range of {axis.name!r}: it needs values. Add a "
+                "column that names the ranges to the table the model reads, or audit the trail "
+                "alone, without model=…."
+            )
+        columns[axis.name] = [axis.levels[i] for i in kinds[:, position].tolist()]
+    backend = next((name for name in ("pandas", "polars", "pyarrow") if find_spec(name)), None)
+    if backend is None:
+        raise EquipoiseError("Asking a model needs pandas, polars or pyarrow; install one of them.")
+    return nw.from_dict(columns, backend=backend).to_native()  # type: ignore[arg-type]
+
+
+def _decisions(trail: Trail, people: People, answers: AnyArray) -> FloatArray:
+    """Answers as 0 and 1: given so, or as the values that the label column holds."""
+    values = [canonical(value) for value in answers.tolist()]
+    positive = trail.positive.get("label")
+    label_values = people.cells.axes[-1].levels
+    if (
+        positive is not None
+        and answers.dtype != np.bool_
+        and all(value in label_values for value in values)
+    ):
+        return np.array([float(value == positive) for value in values])
+    wrong = [value for value in dict.fromkeys(values) if value not in (0, 1)]
+    if wrong:
+        known = (
+            "" if positive is None else f", or a value of the label ({listing(label_values, 4)})"
+        )
+        raise EquipoiseError(
+            f"With loss='zero-one' the model must return 0 or 1{known}; it returned "
+            f"{listing(wrong, 3)}. Turn its scores into decisions, or pass a loss of your own."
+        )
+    return np.array([float(value) for value in values])
+
+
+def _other_labels(people: People, answers: AnyArray) -> FloatArray:
+    """Whether each answer is another label than the cell's; answers are values of the label."""
+    values = [canonical(value) for value in answers.tolist()]
+    wrong = [value for value in dict.fromkeys(values) if value not in people.labels]
+    if len(wrong) == len(set(values)):
+        raise EquipoiseError(
+            f"With loss='zero-one' the model must return values of the label "
+            f"({listing(people.labels, 4)}); it returned {listing(wrong, 3)}."
+        )
+    pairs = zip(people.label.tolist(), values, strict=True)
+    return np.array([float(people.labels[label] != value) for label, value in pairs])
+
+
+def _losses(loss: Callable[..., object], labels: AnyArray, answers: AnyArray) -> FloatArray:
+    try:
+        made = np.asarray(loss(labels, answers), dtype=np.float64)
+    except Exception as error:
+        raise EquipoiseError(f"The loss failed: {type(error).__name__}: {error}") from error
+    if made.shape != labels.shape:
+        raise EquipoiseError(
+            f"The loss must return one number for each of {labels.size:,} cells; "
+            f"it returned an array of shape {made.shape}."
+        )
+    return made

@@ -1,12 +1,11 @@
 """Monotone tilts: half-lines by `certify`, and the shares of the population between their cuts."""
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
 from equipoise._rng import Seed
-from equipoise.audits._progress import Progress
+from equipoise.audits._common import Progress
 from equipoise.audits._shift.rows import ShiftRows, pull_shift_rows
 from equipoise.audits.certify import certify
 from equipoise.audits.kernels import MonotoneTilts
@@ -15,10 +14,10 @@ from equipoise.claims import thresholds
 from equipoise.claims.claim import Gap
 from equipoise.errors import ClaimError
 from equipoise.findings.bounds import BoundedGroup, Bounds
-from equipoise.findings.limits import Side
 from equipoise.findings.monotone import MonotoneShift, Stretch, half_level, share_critical
-from equipoise.findings.words import level_text
-from equipoise.methods.monotone import share_errors
+from equipoise.findings.words import Side, level_text
+from equipoise.methods.numerics import FloatArray
+from equipoise.methods.tilts.monotone import share_errors
 from equipoise.trail import Trail
 
 
@@ -117,18 +116,18 @@ def _sides(halves: Bounds) -> tuple[list[BoundedGroup], list[BoundedGroup]]:
     return sorted(below, key=stop), sorted(above, key=lambda row: _ends(row)["from"])
 
 
-def _ends(row: BoundedGroup) -> dict[str, Any]:
+def _ends(row: BoundedGroup) -> dict[str, float]:
     (ends,) = row.where.values()
     return dict(ends)
 
 
-def _stretches(rows: ShiftRows, cuts: Any) -> tuple[Stretch, ...]:
+def _stretches(rows: ShiftRows, cuts: FloatArray) -> tuple[Stretch, ...]:
     x, n = rows.points[:, 0], rows.counts.sum()
     place = np.searchsorted(cuts, x, side="right")
     size = len(cuts) + 1
 
-    def total(weights: Any) -> Any:
-        return np.bincount(place, rows.counts * weights, minlength=size) / n
+    def total(weights: FloatArray) -> FloatArray:
+        return np.asarray(np.bincount(place, rows.counts * weights, minlength=size) / n)
 
     share, square = total(rows.weights), total(rows.weights**2)
     summed = total(rows.weights * rows.values)

@@ -2,28 +2,42 @@
 
 import dataclasses
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 
-from equipoise._codec import canonical
+from equipoise.audits.kernels import (
+    GaussianKernel,
+    LaplaceKernel,
+    OtherKernel,
+    TiltKernel,
+    bandwidths_of,
+)
 from equipoise.cells import Cells, gather
-from equipoise.cells.expressions import value_of
-from equipoise.cells.query import Query
-from equipoise.cells.rows import cell_numbers, level_codes
-from equipoise.cells.sampling import fetch_rows
+from equipoise.cells.rows import RowTable, feature_keys, formula_of, pull_table, renumbered
+from equipoise.cells.scan import Coded, code
 from equipoise.cells.targets import reference_cells
-from equipoise.claims import Claim, Metric
+from equipoise.claims import Claim
 from equipoise.claims import target as targets
 from equipoise.claims.claim import Gap
 from equipoise.claims.groups import everyone
-from equipoise.errors import ClaimError, TrailError
-from equipoise.findings.shift_kernels import Covariate
-from equipoise.methods.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from equipoise.errors import ClaimError, OptionError, TrailError
+from equipoise.findings.shift_space import (
+    Covariate,
+    KernelFunction,
+    KernelPart,
+    build_kernel,
+    named_kernel,
+)
+from equipoise.methods import tilts
+from equipoise.methods.numerics import FloatArray, IntArray
 from equipoise.trail import Trail
 from equipoise.trail.trail import expect_trail
+
+# --- The rows of a tilt audit: covariates, metric, influence of the target, merged where equal
+# ---
 
 #: More rows than this are not audited without being asked to sample.
 MAX_SHIFT_ROWS = 1_000_000
@@ -96,41 +110,20 @@ def pull_shift_rows(
             "audit that many, drawn at random."
         )
     table = _fetch(trail, claim, cells, columns, sample, seed)
-    covariates = tuple(
-        _covariate(trail, name, table[f"feature{i}"]) for i, name in enumerate(columns)
+    coded = [code(table.columns[f"feature{i}"]) for i in range(len(columns))]
+    covariates = tuple(map(partial(_covariate, trail), columns, coded))
+    points = [cov.encode(c.levels)[c.codes] for cov, c in zip(covariates, coded, strict=True)]
+    known = table.weights > 0
+    if table.cluster is not None:
+        known &= table.cluster >= 0
+    table = dataclasses.replace(table, matrix=np.column_stack(points)).complete(
+        known, {name: np.isfinite(x) for name, x in zip(columns, points, strict=True)}
     )
-    points = np.column_stack(
-        [c.encode(table[f"feature{i}"].tolist()) for i, c in enumerate(covariates)]
-    )
-    known, lost = _complete(trail, covariates, points, table)
-    if not known.any():
-        raise ClaimError(f"No row has a value of every covariate: {lost}.")
-    drawn = _sampled(_raw(trail, claim, cells, table, points), known, sample, seed)
-    return _finished(claim, cells, covariates, drawn, lost, sample)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Raw:
-    """Columns before they are put in order."""
-
-    points: FloatArray
-    values: FloatArray
-    weights: FloatArray
-    counts: FloatArray
-    clusters: IntArray | None
-    extra: FloatArray
-    """Whether a row is in the reference group, or the influence that was given."""
-
-    def part(self, rows: IntArray | BoolArray) -> "_Raw":
-        clusters = None if self.clusters is None else self.clusters[rows]
-        return _Raw(
-            points=self.points[rows],
-            values=self.values[rows],
-            weights=self.weights[rows],
-            counts=self.counts[rows],
-            clusters=clusters,
-            extra=self.extra[rows],
-        )
+    if not len(table):
+        raise ClaimError(f"No row has a value of every covariate: {table.missing}.")
+    merged = _merged(table)
+    drawn = merged.sampled(sample, seed, np.arange(len(merged)))
+    return _finished(claim, cells, covariates, drawn, sample)
 
 
 def _fetch(
@@ -140,127 +133,79 @@ def _fetch(
     columns: Sequence[str],
     sample: int | None,
     seed: np.random.SeedSequence,
-) -> dict[str, AnyArray]:
-    further = {f"feature{i}": trail.key(trail.attribute(name)) for i, name in enumerate(columns)}
+) -> RowTable:
+    """The rows; ``extra`` is the influence that was given, or who is in the reference group."""
+    further = feature_keys(trail, columns)
     if isinstance(claim.target, targets.Custom):
-        formula = Metric(name="the influence", value=claim.target.influence)
-        further["extra"] = value_of(trail, formula)
-    if trail.roles.cluster is not None:
-        further["cluster"] = trail.key(trail.roles.cluster)
-    query = Query(trail, tuple(axis.dimension for axis in cells.axes), (claim.metric,))
-    return fetch_rows(query, further, sample=sample, seed=seed).table
-
-
-def _raw(
-    trail: Trail, claim: Claim, cells: Cells, table: dict[str, AnyArray], points: FloatArray
-) -> _Raw:
-    values = table["value"].astype(np.float64)
-    ones = np.ones_like(values)
-    extra = np.zeros_like(values)
-    if isinstance(claim.target, targets.Reference):
-        codes = [level_codes(axis, table[f"key{i}"]) for i, axis in enumerate(cells.axes)]
-        number = cell_numbers(np.stack(codes, axis=1), cells.index)
-        extra = reference_cells(claim.target.where, cells)[number].astype(np.float64)
-    elif "extra" in table:
-        extra = np.array([np.nan if v is None else v for v in table["extra"]], dtype=np.float64)
-    return _Raw(
-        points=points,
-        values=values,
-        weights=table["weight"].astype(np.float64) if "weight" in table else ones,
-        counts=table["count"].astype(np.float64) if "count" in table else ones,
-        clusters=_cluster_codes(table) if "cluster" in table else None,
-        extra=extra,
+        further["extra"] = formula_of(trail, claim.target.influence, "the influence")
+    table = pull_table(
+        trail, claim.metric, further, cells=cells, order=repr, sample=sample, seed=seed
     )
+    extra = np.zeros(len(table)) if table.extra is None else table.extra
+    if isinstance(claim.target, targets.Reference):
+        extra = reference_cells(claim.target.where, cells)[table.cell].astype(np.float64)
+    return dataclasses.replace(table, columns={**table.columns, "extra": extra})
 
 
-def _cluster_codes(table: dict[str, AnyArray]) -> IntArray:
-    names = [repr(canonical(value)) for value in table["cluster"].tolist()]
-    return np.unique(names, return_inverse=True)[1].reshape(-1).astype(np.int64)
-
-
-def _covariate(trail: Trail, name: str, column: AnyArray) -> Covariate:
+def _covariate(trail: Trail, name: str, column: Coded) -> Covariate:
     if trail.schema[name].is_numeric():
         return Covariate(name=name)
-    levels = {canonical(value) for value in column.tolist()}
     # A missing category is a level of its own, as everywhere else.
-    return Covariate(name=name, levels=tuple(sorted(levels, key=lambda v: (v is None, str(v)))))
+    levels = sorted(column.levels, key=lambda v: (v is None, str(v)))
+    return Covariate(name=name, levels=tuple(levels))
 
 
-def _complete(
-    trail: Trail, covariates: Sequence[Covariate], points: FloatArray, table: dict[str, AnyArray]
-) -> tuple[BoolArray, dict[str, int]]:
-    count = table["count"].astype(np.float64) if "count" in table else np.ones(len(points))
-    known = count > 0
-    if "weight" in table:
-        known &= table["weight"].astype(np.float64) > 0
-    if "cluster" in table:
-        known &= np.array([canonical(value) is not None for value in table["cluster"]])
-    lost = {}
-    for i, covariate in enumerate(covariates):
-        here = np.isfinite(points[:, i])
-        gone = round(float(count[known & ~here].sum()))
-        if gone:
-            lost[f"missing {covariate.name}"] = gone
-        known &= here
-    return known, lost
-
-
-def _order(raw: _Raw) -> IntArray:
-    clusters = np.zeros(len(raw.values)) if raw.clusters is None else raw.clusters
-    keys = (clusters, raw.extra, raw.weights, raw.values, *raw.points.T[::-1])
-    return np.lexsort(keys).astype(np.int64)
-
-
-def _sampled(raw: _Raw, known: BoolArray, sample: int | None, seed: np.random.SeedSequence) -> _Raw:
-    """The rows in their own order, equal ones merged, or a random part of them."""
-    raw = raw.part(known)
-    raw = raw.part(_order(raw))
-    table = np.column_stack([raw.points, raw.values, raw.weights, raw.extra])
-    if raw.clusters is not None:
-        table = np.column_stack([table, raw.clusters])
-    first = np.concatenate([[True], np.any(table[1:] != table[:-1], axis=1)])
-    counts = np.add.reduceat(raw.counts, np.flatnonzero(first))
-    raw = dataclasses.replace(raw.part(first), counts=counts)
-    if sample is None or sample >= counts.sum():
-        return raw
-    stream = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1 << 31))
-    whole = counts.astype(np.int64)
-    drawn = np.random.default_rng(stream).multivariate_hypergeometric(whole, sample)
-    kept = dataclasses.replace(raw, counts=drawn.astype(np.float64))
-    return kept.part(drawn > 0)
+def _merged(table: RowTable) -> RowTable:
+    """The rows in an order of their own, equal ones as one."""
+    tied = [] if table.cluster is None else [table.cluster]
+    columns = [*table.matrix.T, table.value, table.weights, table.columns["extra"], *tied]
+    order = np.lexsort(columns[::-1])
+    rows = np.column_stack(columns)[order]
+    first = np.concatenate([[True], np.any(rows[1:] != rows[:-1], axis=1)])
+    counts = np.add.reduceat(table.counts[order], np.flatnonzero(first))
+    return dataclasses.replace(table.part(order[first]), count=counts)
 
 
 def _finished(
     claim: Claim,
     cells: Cells,
     covariates: tuple[Covariate, ...],
-    raw: _Raw,
-    lost: dict[str, int],
+    table: RowTable,
     sample: int | None,
 ) -> ShiftRows:
-    n = raw.counts.sum()
-    weights = raw.weights / (raw.counts @ raw.weights / n)
-    mean = float(raw.counts @ (weights * raw.values) / n)
-    against = _target(claim.target, raw, weights, mean)
-    clusters = raw.clusters
-    if clusters is not None:
-        clusters = np.unique(clusters, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    counts = table.counts.astype(np.float64)
+    n = counts.sum()
+    weights = table.weights / (counts @ table.weights / n)
+    mean = float(counts @ (weights * table.value) / n)
+    raw = _Raw(table.value, table.columns["extra"], weights, counts, mean)
+    against = _target(claim.target, raw)
     return ShiftRows(
         covariates=covariates,
-        points=raw.points,
-        values=raw.values,
+        points=table.matrix,
+        values=table.value,
         influence=against.influence,
         paired=against.paired,
         apart=against.apart,
         weights=weights,
-        counts=raw.counts,
-        clusters=clusters,
+        counts=counts,
+        clusters=None if table.cluster is None else renumbered(table.cluster),
         target=against.value,
         mean=mean,
         cells=cells,
-        lost=lost,
+        lost=dict(table.missing),
         sampled=None if sample is None or sample > n else int(n),
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Raw:
+    """What the target is worked out from."""
+
+    values: FloatArray
+    extra: FloatArray
+    weights: FloatArray
+    counts: FloatArray
+    mean: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -281,7 +226,7 @@ class _Against:
         )
 
 
-def _target(target: targets.Target, raw: _Raw, weights: FloatArray, mean: float) -> _Against:
+def _target(target: targets.Target, raw: _Raw) -> _Against:
     """The target's value, each row's influence on it, and how much each row counts in it."""
     n, none = raw.counts.sum(), np.zeros_like(raw.values)
     match target:
@@ -291,9 +236,9 @@ def _target(target: targets.Target, raw: _Raw, weights: FloatArray, mean: float)
             if np.isnan(raw.extra).any():
                 raise ClaimError("The influence of a custom target is missing on some rows.")
             influence = raw.extra - raw.counts @ raw.extra / n
-            found = _custom(value, influence, raw, weights, mean)
+            found = _custom(value, influence, raw)
         case targets.Reference():
-            inside = weights * raw.extra
+            inside = raw.weights * raw.extra
             share = raw.counts @ inside / n
             if share <= 0:
                 raise ClaimError("No row of the reference group has every covariate.")
@@ -301,20 +246,18 @@ def _target(target: targets.Target, raw: _Raw, weights: FloatArray, mean: float)
             value = float(raw.counts @ (paired * raw.values) / n)
             found = _Against(value=value, influence=paired * (raw.values - value), paired=paired)
         case _:
-            influence = weights * (raw.values - mean)
-            found = _Against(value=mean, influence=influence, paired=weights)
+            influence = raw.weights * (raw.values - raw.mean)
+            found = _Against(value=raw.mean, influence=influence, paired=raw.weights)
     return found.scaled(target.scale)
 
 
-def _custom(
-    value: float, influence: FloatArray, raw: _Raw, weights: FloatArray, mean: float
-) -> _Against:
+def _custom(value: float, influence: FloatArray, raw: _Raw) -> _Against:
     """A target of which only the influence is known: what of it follows the metric, by regression.
 
     For the influence of the average over everyone this is all of it, and the target is treated as
     that average is.
     """
-    moved = weights * (raw.values - mean)
+    moved = raw.weights * (raw.values - raw.mean)
     square = float(raw.counts @ moved**2)
     if square <= 0:
         return _Against(value=value, influence=influence, paired=np.zeros_like(moved))
@@ -323,12 +266,131 @@ def _custom(
     return _Against(
         value=value,
         influence=influence,
-        paired=slope * weights,
+        paired=slope * raw.weights,
         # In units of the variance of the metric, which the scale leaves to the critical value.
-        apart=rest * float(raw.counts @ weights**2) / float(raw.counts.sum()) / square,
+        apart=rest * float(raw.counts @ raw.weights**2) / float(raw.counts.sum()) / square,
     )
 
 
-def describe_point(covariates: Sequence[Covariate], point: FloatArray) -> dict[str, Any]:
+def describe_point(covariates: Sequence[Covariate], point: FloatArray) -> dict[str, object]:
     """The covariates of a row as data."""
     return {c.name: c.decode(float(x)) for c, x in zip(covariates, point, strict=True)}
+
+
+# --- From covariates to the span of tilts: bandwidths, the kernel, and its factor ---
+
+#: Rows between which distances are taken to find a bandwidth.
+_MEASURED = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Span:
+    """The kernel and the sections that span its tilts."""
+
+    parts: tuple[KernelPart, ...]
+    """The kernel as it is written down."""
+    kernel: tilts.Kernel
+    """The kernel on encoded covariates."""
+    factor: tilts.Factor
+    """Its factor on the rows."""
+    constant: tuple[str, ...]
+    """Covariates that are the same on every row."""
+
+
+def make_span(rows: ShiftRows, over: TiltKernel, residual: float, max_rank: int) -> Span:
+    """Settle the bandwidths, then factor the kernel on the rows."""
+    parts: list[KernelPart] = []
+    functions: dict[int, KernelFunction] = {}
+    for each in over.factors_of():
+        made = _parts(rows, each)
+        if isinstance(each, OtherKernel):
+            functions[len(parts)] = _function(each)
+        parts += made
+    kernel = build_kernel(parts, [c.name for c in rows.covariates], functions)
+    try:
+        # Only a kernel that is not known to be one needs the check.
+        found = tilts.factor_kernel(
+            kernel, rows.points, tolerance=residual, max_rank=max_rank, check=bool(functions)
+        )
+    except tilts.NotPositiveError as error:
+        raise OptionError(f"The kernel cannot be used: {error}.") from error
+    except Exception as error:
+        if not functions:
+            raise
+        # a function of the caller's, or its options, may fail in any way
+        raise OptionError(f"The kernel failed: {type(error).__name__}: {error}.") from error
+    if found.rank == 0:
+        raise OptionError("The kernel is zero on every row, so there is no tilt.")
+    same = np.ptp(rows.points, axis=0) == 0
+    constant = tuple(c.name for c, one in zip(rows.covariates, same, strict=True) if one)
+    return Span(parts=tuple(parts), kernel=kernel, factor=found, constant=constant)
+
+
+def _function(factor: OtherKernel) -> KernelFunction:
+    if isinstance(factor.function, str):
+        return named_kernel(factor.function, factor.options or {})
+    return factor.function
+
+
+def _parts(rows: ShiftRows, factor: TiltKernel) -> list[KernelPart]:
+    levels = {c.name: c.levels for c in rows.covariates}
+    numbers = tuple(name for name in factor.columns if levels[name] is None)
+    categories = tuple(name for name in factor.columns if levels[name] is not None)
+    if isinstance(factor, OtherKernel):
+        if categories:
+            raise ClaimError(
+                f"A kernel by name or function compares numbers; {categories[0]!r} is a category. "
+                f'Multiply by gaussian("{categories[0]}"), which tells categories apart.'
+            )
+        return [_other(factor)]
+    if not isinstance(factor, GaussianKernel | LaplaceKernel):
+        raise OptionError(f"{type(factor).__name__} is not a kernel that tilts can use.")
+    made = []
+    if numbers:
+        form = "gaussian" if isinstance(factor, GaussianKernel) else "laplace"
+        widths = bandwidths_of(factor) or _medians(rows, numbers, form)
+        chosen = tuple(widths[name] for name in numbers)
+        made.append(KernelPart(form=form, columns=numbers, bandwidths=chosen))
+    if categories:
+        made.append(KernelPart(form="same", columns=categories))
+    return made
+
+
+def _other(factor: OtherKernel) -> KernelPart:
+    if isinstance(factor.function, str):
+        return KernelPart(form=factor.function, columns=factor.columns, options=factor.options)
+    return KernelPart(form="function", columns=factor.columns)
+
+
+def _medians(rows: ShiftRows, names: tuple[str, ...], form: str) -> Mapping[str, float]:
+    """The median distance between people, spread over the covariates by their own spread."""
+    places = [i for i, c in enumerate(rows.covariates) if c.name in names]
+    order = [rows.covariates[i].name for i in places]
+    x = rows.points[:, places]
+    share = rows.counts / rows.counts.sum()
+    spread = np.sqrt(np.maximum(share @ (x - share @ x) ** 2, 0.0))
+    # A constant covariate has no distances; any bandwidth gives the same kernel.
+    unit = np.where(spread > 1e-12 * (np.abs(x).max(axis=0) + 1e-300), spread, np.inf)
+    median = _median_distance(x[_spaced(rows.counts)] / unit, form)
+    widths = np.where(np.isfinite(unit), unit * median, 1.0)
+    return {name: float(width) for name, width in zip(order, widths, strict=True)}
+
+
+def _spaced(counts: FloatArray) -> IntArray:
+    """Rows at equal distances in the order of the rows, those with large counts more often."""
+    number = min(_MEASURED, int(counts.sum()))
+    wanted = (np.arange(number) + 0.5) / number
+    return np.searchsorted(np.cumsum(counts) / counts.sum(), wanted - 1e-12).astype(np.int64)
+
+
+def _median_distance(x: FloatArray, form: str) -> float:
+    total = np.zeros((len(x), len(x)))
+    for column in x.T:
+        apart = np.abs(column[:, None] - column[None, :])
+        total += apart**2 if form == "gaussian" else apart
+    distance = (np.sqrt(total) if form == "gaussian" else total)[np.triu_indices(len(x), 1)]
+    if not distance.any():
+        return 1.0
+    median = float(np.median(distance))
+    # With mostly equal rows the median is zero; the mean of the distances that there are is not.
+    return median if median > 0 else float(distance[distance > 0].mean())

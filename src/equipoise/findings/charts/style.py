@@ -1,11 +1,18 @@
 """Colours and sizes shared by all charts, chosen to keep their contrast in print."""
 
-from collections.abc import Sequence
-from typing import Any, Literal, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from equipoise.errors import OptionError
 
+if TYPE_CHECKING:
+    import altair as alt
+    from altair.typing import ChartType
+
 T = TypeVar("T")
+
+#: One mark of a chart: its fields by name, texts and numbers.
+Record = Mapping[str, Any]
 
 #: Verdicts and flags, darkest where the news is worst. Pages look these very values up to find the
 #: partners they take on dark paper.
@@ -19,26 +26,28 @@ WIDTH, ROW = 520, 18
 _FONT = "Verdana, 'DejaVu Sans', sans-serif"
 
 
-def styled(chart: Any, title: str, subtitle: str | list[str]) -> Any:
+def styled(chart: "ChartType", title: str, subtitle: str | list[str]) -> "ChartType":
     """A chart with a title that says what it shows and a subtitle that says what is guaranteed."""
     import altair as alt
 
     heading = alt.TitleParams(title, subtitle=subtitle, anchor="start", subtitleColor="#555555")
-    return (
+    made: ChartType = (
         chart.properties(title=heading)
         .configure(font=_FONT)
         .configure_view(stroke=None)
         .configure_axis(labelLimit=320, gridColor="#e6e6e6", labelFontSize=10, titleFontSize=11)
         .configure_legend(orient="bottom", title=None)
     )
+    return made
 
 
-def rules(channel: Literal["x", "y"], values: Sequence[float]) -> Any:
+def rules(channel: Literal["x", "y"], values: Sequence[float]) -> "ChartType":
     """Dashed rules across a chart, at the values to compare with."""
     import altair as alt
 
-    chart = alt.Chart(data([{"at": value} for value in values]))
-    return chart.mark_rule(strokeDash=[4, 3], color="#777777").encode(**{channel: "at:Q"})
+    at = alt.Chart(data([{"at": value} for value in values]))
+    made: ChartType = at.mark_rule(strokeDash=[4, 3], color="#777777").encode(**{channel: "at:Q"})
+    return made
 
 
 def something(records: Sequence[T]) -> Sequence[T]:
@@ -48,8 +57,8 @@ def something(records: Sequence[T]) -> Sequence[T]:
     return records
 
 
-def data(records: list[dict[str, Any]]) -> Any:
+def data(records: Sequence[Record]) -> "alt.InlineData":
     """Records as inline Altair data."""
     import altair as alt
 
-    return alt.InlineData(values=records)
+    return alt.InlineData(values=[dict(record) for record in records])

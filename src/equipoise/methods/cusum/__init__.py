@@ -19,57 +19,31 @@ edge of the null hypothesis.
 (0.001, 100)
 """
 
-from equipoise.methods.cusum.axes import Axes, axes
-from equipoise.methods.cusum.binned import Binned, binned, quantile_bins
-from equipoise.methods.cusum.detectors import Side, recalibration_axes, risk_axis, violations
-from equipoise.methods.cusum.folds import canonical_order, fold_noise, split_rows, stratified_folds
 from equipoise.methods.cusum.null import Null, bernoulli_null, sign_flip_null
 from equipoise.methods.cusum.scan import (
     TAILS,
+    Axes,
     Partition,
     Scan,
+    axes,
     half_lines,
     levels,
     pair_shares,
     scan,
 )
-from equipoise.methods.cusum.standard import bent, unbent
-from equipoise.methods.cusum.statistic import Best, Cusum, Path, Piece, Scale, cusum, pieces_of
-from equipoise.methods.cusum.testing import Tested, run_test
-
-__all__ = [
-    "TAILS",
-    "Axes",
-    "Best",
-    "Binned",
-    "Cusum",
-    "Null",
-    "Partition",
-    "Path",
-    "Piece",
-    "Scale",
-    "Scan",
-    "Side",
-    "Tested",
-    "axes",
-    "bent",
-    "bernoulli_null",
-    "binned",
-    "canonical_order",
-    "cusum",
-    "fold_noise",
-    "half_lines",
-    "levels",
-    "pair_shares",
-    "pieces_of",
-    "quantile_bins",
-    "recalibration_axes",
-    "risk_axis",
-    "run_test",
-    "scan",
-    "sign_flip_null",
-    "split_rows",
-    "stratified_folds",
-    "unbent",
-    "violations",
-]
+from equipoise.methods.cusum.statistic import Best, Cusum, Piece, Scale, cusum, pieces_of
+from equipoise.methods.cusum.testing import (
+    Binned,
+    Side,
+    Tested,
+    binned,
+    canonical_order,
+    fold_noise,
+    quantile_bins,
+    recalibration_axes,
+    risk_axis,
+    run_test,
+    split_rows,
+    stratified_folds,
+    violations,
+)

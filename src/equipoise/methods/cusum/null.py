@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.methods.arrays import FloatArray, IntArray
+from equipoise.methods.numerics import FloatArray, IntArray
 
 WORTH_OF_A_ROW = 0.1
 """What a real outcome adds to the size of a subgroup: as much as one of risk 0.11 or 0.89."""

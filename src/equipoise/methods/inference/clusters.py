@@ -10,9 +10,9 @@ from math import comb
 
 import numpy as np
 
-from equipoise.methods.arrays import FloatArray, GroupSums, IntArray
 from equipoise.methods.inference.comparison import Comparison, over
 from equipoise.methods.inference.student import Spread, beyond
+from equipoise.methods.numerics import FloatArray, GroupSums, IntArray
 
 LEAST_DEGREES = 3.0
 """Contrasts worth fewer degrees of freedom are not answered."""

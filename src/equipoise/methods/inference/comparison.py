@@ -10,9 +10,8 @@ from enum import IntEnum
 
 import numpy as np
 
-from equipoise.methods.arrays import BoolArray, FloatArray, GroupSums, IntArray
-from equipoise.methods.targets import Custom, Target
-from equipoise.methods.tilted import TiltSums
+from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
+from equipoise.methods.targets import Custom, Target, TiltSums
 
 #: Sums come to 33 binary digits, so differences of squares below this share are no spread.
 ROUNDING = 2e-9

@@ -15,10 +15,9 @@ import numpy as np
 from scipy import sparse
 from scipy.special import ndtri
 
-from equipoise.methods.arrays import FloatArray, GroupSums, IntArray
 from equipoise.methods.inference.clusters import ClusterSums
 from equipoise.methods.inference.comparison import Comparison, Moments, over
-from equipoise.methods.streams import child
+from equipoise.methods.numerics import FloatArray, GroupSums, IntArray, child
 
 CHUNK = 256
 """Draws per random stream; part of the definition of the results."""

@@ -14,16 +14,10 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from scipy.special import log_ndtr, ndtr, rel_entr
 
-from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
 from equipoise.methods.inference.comparison import Comparison, over
-from equipoise.methods.inference.counts import (
-    OPEN_STEPS,
-    PLENTY,
-    SHAKY,
-    SHARE_MOVES,
-    SHARE_STEPS,
-)
+from equipoise.methods.inference.counts import OPEN_STEPS, PLENTY, SHAKY, SHARE_MOVES, SHARE_STEPS
 from equipoise.methods.inference.tails import Tails
+from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
 
 LEVEL_STEPS = ((0.5, 25.0), (1.0, 5.0))
 """Standard errors by which the level of the means is moved either way, and up to which variance of

@@ -13,11 +13,14 @@ not answered.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri, stdtr
+from scipy.special import betaincinv, ndtri, stdtr, stdtrit
 
-from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
 from equipoise.methods.inference.comparison import ROUNDING, Comparison, Moments, over
 from equipoise.methods.inference.tails import Tails
+from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
+
+# --- The pivot of real-valued metrics: the distance from the estimate in its own standard errors
+# ---
 
 LEAST_ROWS = 20
 """Groups and targets worth fewer rows are not answered: their spread and skewness are unknown."""
@@ -263,3 +266,124 @@ def rows_needed(rows: FloatArray, reach: FloatArray, score: float) -> FloatArray
 
 def _finite(x: FloatArray) -> FloatArray:
     return np.where(np.isfinite(x), x, 1.0)
+
+
+# --- Exact bounds on the mean of a bounded metric, at any number of rows and for any distribution
+# ---
+#
+# Somebody who bets against "the mean is m" gains little if it is true: by Ville's inequality the
+# chance that a capital of 1 ever grows to 1/α is at most α. The bounds are the means against
+# which betting did not pay (Waudby-Smith and Ramdas 2024). Each bet may depend on the rows before
+# it, so rows come in random order; capital is averaged over several orders, which is as exact.
+
+MOST = 0.75
+"""Largest share of the capital that one row may cost."""
+ORDERS, NUMBERS = 20, 2_000_000
+"""Orders of the rows, and how many numbers they may fill together."""
+STEPS = 40
+"""Halvings of the range in which a bound lies."""
+
+
+def betting_bounds(
+    value: FloatArray, low: float, high: float, error: float, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Lower and upper bound on the mean of values between ``low`` and ``high``.
+
+    Each of the two is wrong with a chance of at most ``error``.
+
+    >>> x = np.tile([0.0, 0.2, 0.4], 100)
+    >>> low, high = betting_bounds(x, 0.0, 1.0, 0.025, np.random.default_rng(1))
+    >>> bool(0.16 < low < 0.2 < high < 0.24)
+    True
+    """
+    if value.size == 0 or not high > low:
+        return low, high
+    x = np.clip((value - low) / (high - low), 0.0, 1.0)
+    below = _lower(x, error, rng)
+    above = 1 - _lower(1 - x, error, rng)
+    return low + (high - low) * below, low + (high - low) * above
+
+
+def _lower(x: FloatArray, error: float, rng: np.random.Generator) -> float:
+    """The largest mean against which it paid to bet, for values in [0, 1]."""
+    mean, aim = float(x.mean()), -np.log(error)
+    if mean <= 0:
+        return 0.0
+    times = int(np.clip(NUMBERS // x.size, 1, ORDERS))
+    rows = np.stack([rng.permutation(x) for _ in range(times)])
+    bets = _bets(rows, aim)
+    # capital falls with the mean that is bet against, so what paid lies below what did not
+    paid, open_ = 0.0, mean
+    for _ in range(STEPS):
+        middle = (paid + open_) / 2
+        gain = np.minimum(bets, MOST / middle) * (rows - middle)
+        capital = np.log1p(gain).sum(axis=1)
+        if np.logaddexp.reduce(capital) - np.log(times) >= aim:
+            paid = middle
+        else:
+            open_ = middle
+    return paid
+
+
+def _bets(rows: FloatArray, aim: float) -> FloatArray:
+    """How much is bet on every row, from the spread of the rows before it."""
+    number = np.arange(1.0, rows.shape[1] + 1)
+    mean = (0.5 + np.cumsum(rows, axis=1)) / (number + 1)
+    spread = (0.25 + np.cumsum((rows - mean) ** 2, axis=1)) / (number + 1)
+    before = np.concatenate([np.full((len(rows), 1), 0.25), spread[:, :-1]], axis=1)
+    return np.asarray(np.sqrt(2 * aim / (rows.shape[1] * before)))
+
+
+# --- Intervals for one mean at a time, from counts and totals alone ---
+#
+# None of these accounts for looking at many groups; they describe, they do not certify.
+
+
+def clopper_pearson(
+    successes: FloatArray, n: FloatArray, level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Exact interval for a proportion: it covers with at least ``level`` whatever the truth.
+
+    >>> low, high = clopper_pearson(np.array([0.0, 8.0]), np.array([10.0, 10.0]), 0.95)
+    >>> low.round(4).tolist(), high.round(4).tolist()
+    ([0.0, 0.4439], [0.3085, 0.9748])
+    """
+    tail = (1 - level) / 2
+    failures = n - successes
+    # The beta quantile is undefined at the ends of the range, where the answer is the end itself.
+    low = np.where(successes > 0, betaincinv(np.maximum(successes, 1), failures + 1, tail), 0.0)
+    high = np.where(failures > 0, betaincinv(successes + 1, np.maximum(failures, 1), 1 - tail), 1.0)
+    return low, high
+
+
+def wilson(successes: FloatArray, n: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """Score interval for a proportion: closer to nominal coverage, not guaranteed to reach it.
+
+    >>> low, high = wilson(np.array([8.0]), np.array([10.0]), 0.95)
+    >>> low.round(4).tolist(), high.round(4).tolist()
+    ([0.4902], [0.9433])
+    """
+    # All rates p with (p̂ − p)² ≤ z² p(1 − p)/n, a quadratic in p: the error is the one under p.
+    z2 = float(ndtri((1 + level) / 2)) ** 2
+    share = successes / n
+    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n**2))) / (1 + z2 / n)
+    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
+
+
+def t_interval(
+    mean: FloatArray, variance: FloatArray, n: FloatArray, level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Student's interval for a mean; NaN where n < 2, since nothing then says how values vary.
+
+    ``variance`` is the mean squared deviation (divided by n, not n − 1).
+
+    >>> low, high = t_interval(np.array([2.0]), np.array([2 / 3]), np.array([3.0]), 0.95)
+    >>> low.round(3).tolist(), high.round(3).tolist()
+    ([-0.484], [4.484])
+    """
+    enough = n >= 2
+    # σ²/n with σ² = n/(n − 1) times the mean square: the n cancel, and n − 1 is left.
+    degrees = np.where(enough, n - 1, np.nan)
+    half = stdtrit(degrees, (1 + level) / 2) * np.sqrt(np.maximum(variance, 0.0) / degrees)
+    return mean - half, mean + half

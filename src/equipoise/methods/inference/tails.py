@@ -6,10 +6,16 @@ is small, the whole sum by a saddlepoint. Rows may be a fraction (effective rows
 a binomial of 7.4 rows is the distribution on 0 to 8 whose tails are the incomplete beta function.
 """
 
-import numpy as np
-from scipy.special import betainc, gammaln, log_ndtr, ndtr, xlog1py, xlogy
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
+import numpy as np
+from scipy.special import betainc, gammaln, log_ndtr, ndtr, ndtri, xlog1py, xlogy
+
+from equipoise.methods.hypotheses import Above, Below, Null
+from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
+
+# --- Both tails of a weighted sum of independent binomials, exact in its small parts ---
 
 LARGE = 100.0
 """A part whose count has this variance is close enough to a normal with skewness."""
@@ -349,3 +355,116 @@ def _normal_close(
         above[still] = mean[still] >= (left - hair)[still]
         below[still] = mean[still] <= (left + hair)[still]
     return above, below
+
+
+# --- Could it have been the luck of the deal? Tails of a group's count given all margins ---
+#
+# If outcomes had been dealt to these very rows without regard to the group, the ones in a group
+# of n rows, out of k ones among N rows, would be hypergeometric. That speaks of exactly these
+# rows, not of a population they were drawn from, and it is exact for any size.
+
+WRITTEN_OUT = 200_000
+"""Outcomes up to which a tail is added up; beyond, a normal with continuity correction serves."""
+
+
+def dealt_tails(
+    ones: FloatArray, rows: FloatArray, all_ones: FloatArray, all_rows: FloatArray
+) -> Tails:
+    """Chances of as many ones in each group, or more; and of as many, or fewer.
+
+    >>> five, ten = np.array([5.0]), np.array([10.0])
+    >>> up, down = dealt_tails(five, five, five, ten)
+    >>> float(up[0].round(5)), float(down[0].round(5))
+    (0.00397, 1.0)
+    """
+    up, down = np.full(ones.shape, np.nan), np.full(ones.shape, np.nan)
+    for i in range(ones.size):
+        up[i], down[i] = _one(ones[i], rows[i], all_ones[i], all_rows[i])
+    return up, down
+
+
+def _one(k: float, n: float, ones: float, rows: float) -> tuple[float, float]:
+    low, high = max(0.0, n + ones - rows), min(n, ones)
+    if high - low > WRITTEN_OUT:
+        mean, share = n * ones / rows, ones / rows
+        spread = np.sqrt(n * share * (1 - share) * (rows - n) / max(rows - 1, 1.0))
+        up, down = ndtr((mean - k + 0.5) / spread), ndtr((k - mean + 0.5) / spread)
+        return float(up), float(down)
+    x = np.arange(low, high + 1)
+    chance = np.exp(_ways(ones, x) + _ways(rows - ones, n - x) - _ways(rows, n))
+    return min(float(chance[x >= k].sum()), 1.0), min(float(chance[x <= k].sum()), 1.0)
+
+
+def _ways(n: float, k: FloatArray | float) -> FloatArray:
+    return np.asarray(gammaln(n + 1) - gammaln(np.asarray(k) + 1) - gammaln(n - np.asarray(k) + 1))
+
+
+# --- What a group of a given size could show at most against a known target ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reachable:
+    """Limits set by a group's size, arrays of shape ``(G,)``; NaN for an empty group."""
+
+    smallest_p: FloatArray
+    """Smallest p-value that any outcome could give."""
+    disparity_above: FloatArray
+    """Smallest disparity above the null that would be shown; NaN if none would."""
+    disparity_below: FloatArray
+    """Disparity closest to the null from below that would be shown; NaN if none would."""
+
+
+def smallest_reachable(n: FloatArray, target: FloatArray, null: Null, *, alpha: float) -> Reachable:
+    """The smallest p-value, and the smallest disparities with p ≤ alpha, in groups of n rows.
+
+    >>> sizes, half = np.array([3.0, 10.0]), np.array([0.5, 0.5])
+    >>> r = smallest_reachable(sizes, half, Above(limit=0.0), alpha=0.05)
+    >>> r.smallest_p.round(4).tolist(), r.disparity_above.round(3).tolist()
+    ([0.125, 0.001], [nan, 0.4])
+    """
+    some = n > 0
+    size = np.where(some, n, 1.0)
+
+    def p(k: FloatArray) -> FloatArray:
+        def tails(limit: float) -> Tails:
+            rate = np.clip(target + limit, 0.0, 1.0)
+            count = np.where(some, k, 0.0)
+            return binomial_at_least(count, size, rate), binomial_at_most(count, size, rate)
+
+        return np.where(some, null.p_value(tails), np.nan)
+
+    full, none = p(n), p(np.zeros_like(n))
+    # Given n, all ones is the strongest evidence upward and all zeros downward.
+    up = full if not isinstance(null, Below) else np.full(n.shape, np.nan)
+    down = none if not isinstance(null, Above) else np.full(n.shape, np.nan)
+    top, bottom = target + max(null.limits), target + min(null.limits)
+    first = _first(lambda k: p(k) <= alpha, n, top, alpha, up <= alpha)
+    last = _first(lambda k: p(n - k) <= alpha, n, 1 - bottom, alpha, down <= alpha)
+    return Reachable(
+        smallest_p=np.fmin(up, down),
+        disparity_above=first / size - target,
+        disparity_below=(n - last) / size - target,
+    )
+
+
+def _first(
+    shown: Callable[[FloatArray], BoolArray],
+    n: FloatArray,
+    rate: FloatArray,
+    alpha: float,
+    possible: BoolArray,
+) -> FloatArray:
+    """Smallest count from n · rate on at which something is shown, by halving; NaN if none."""
+    rate = np.clip(rate, 0.0, 1.0)
+    # below the rate p-values fall as the count grows toward it, and nothing is shown
+    low, high = np.ceil(n * rate), n.copy()
+    # The normal quantile misses that of a count by a few at any n, so the first cuts are there.
+    guess = np.ceil(n * rate + ndtri(1 - alpha) * np.sqrt(n * rate * (1 - rate)))
+    cuts = iter((guess + 4, guess - 4))
+    for _ in range(64):
+        if not bool((low < high).any()):
+            break
+        middle = np.clip(next(cuts, np.floor((low + high) / 2)), low, high)
+        here = shown(middle)
+        high, low = np.where(here, middle, high), np.where(here, low, np.minimum(middle + 1, high))
+    return np.where(possible, high, np.nan)

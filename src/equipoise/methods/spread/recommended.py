@@ -6,23 +6,30 @@ far apart the highest and the lowest group must be.
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
+from scipy.special import betaincinv, betaln, logsumexp, ndtri
 
-from equipoise.methods.arrays import FloatArray
-from equipoise.methods.spread.draws import Draws
-from equipoise.methods.spread.equality import Equality, equality_test
+from equipoise.methods.numerics import FloatArray
+from equipoise.methods.spread.draws import Draws, bootstrap_draws
+from equipoise.methods.spread.equality import Equality, Inversion, equality_test, invert_path
 from equipoise.methods.spread.extremes import (
     difference_interval,
+    furthest_means,
     max_deviation_interval,
+    mean_deviation_interval,
     ratio_interval,
 )
-from equipoise.methods.spread.furthest import furthest_means
-from equipoise.methods.spread.inversion import Inversion, invert_path
-from equipoise.methods.spread.limits import mean_limits, one_sided_z
-from equipoise.methods.spread.mean_deviation import mean_deviation_interval
-from equipoise.methods.spread.metrics import Meta, meta_metric, no_spread
-from equipoise.methods.spread.sample import GroupSample
+from equipoise.methods.spread.sample import (
+    GroupSample,
+    Meta,
+    mean_limits,
+    meta_metric,
+    needs_positive,
+    no_spread,
+    one_sided_z,
+)
 from equipoise.methods.spread.variance import (
     Interval,
     centred_interval,
@@ -31,7 +38,10 @@ from equipoise.methods.spread.variance import (
     interval,
     sample_variance,
     single_factor,
+    stable_variance,
 )
+
+# --- The recommended intervals, all resting on one body of evidence, so that measures agree ---
 
 _FEW = 20
 """Up to this many groups the furthest means within reach bound the spread as well."""
@@ -195,3 +205,339 @@ def _smooth(
     # With few groups the first two are the larger, with few large among small the resampled one.
     upper = max(*highs, centred.upper if np.isfinite(centred.upper) else np.inf)
     return interval(low if low > 0 else min(centred.raw_lower, 0.0), upper)
+
+
+# --- One meta-metric with its bias, its corrected value, and an interval that may reach zero ---
+
+
+class Outcome(StrEnum):
+    """What could be said."""
+
+    ESTIMATED = "estimated"
+    CONSTANT = "the metric has the same value in every row"
+    FROZEN = "the metric does not vary within any group, so its sampling error is unknown"
+    INFINITE = "a group mean is zero, which makes this summary infinite"
+    NO_BIAS = "some resamples make this summary infinite, so its bias cannot be estimated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """A meta-metric of the group means.
+
+    Attributes
+    ----------
+    kind
+        Which meta-metric.
+    plugin
+        Its value at the observed group means; infinite where a zero mean makes it so.
+    bias
+        Estimated upward bias of ``plugin``; None where it cannot be estimated.
+    corrected
+        ``plugin`` less its bias, cut off at its value under equality and at the ends of its
+        interval; None likewise.
+    corrected_raw
+        The corrected value before it was cut off; None likewise.
+    interval
+        Confidence interval for the true value; None where the outcome says why.
+    p_zero
+        p-value of the test of "all groups equal" on which every measure's lower end rests; None
+        where there is no interval.
+    level
+        Confidence level of the interval.
+    resamples
+        Resamples used; 0 where nothing was resampled.
+    outcome
+        What could be said.
+    """
+
+    kind: Meta
+    plugin: float
+    bias: float | None
+    corrected: float | None
+    corrected_raw: float | None
+    interval: Interval | None
+    p_zero: float | None
+    level: float
+    resamples: int
+    outcome: Outcome
+
+
+def summarize_spread(
+    sample: GroupSample,
+    kind: Meta,
+    *,
+    rng: np.random.Generator | None = None,
+    level: float = 0.95,
+    alpha: float = 2.0,
+    resamples: int = 1000,
+    draws: Draws | None = None,
+    evidence: Evidence | None = None,
+) -> Spread:
+    """Summarise the spread of the group means by one meta-metric.
+
+    Parameters
+    ----------
+    sample
+        The usable groups.
+    kind
+        Which meta-metric.
+    rng
+        Source of randomness, where ``draws`` or ``evidence`` are not given.
+    level
+        Confidence level, where ``evidence`` is not given.
+    alpha
+        Order of the generalized entropy index.
+    resamples
+        Number of resamples.
+    draws
+        Resampled groups to use instead of drawing them here, as from ``row_draws``.
+    evidence
+        What `weigh` found, if several measures are asked for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from equipoise.methods.spread import Meta, sample_from_sums
+    >>> s = sample_from_sums(np.array([50] * 4), np.array([20.0, 25, 30, 22]), binary=True)
+    >>> r = summarize_spread(s, Meta.DIFFERENCE, rng=np.random.default_rng(7))
+    >>> r.plugin > r.corrected, r.interval.lower
+    (True, 0.0)
+    """
+    check_level(level)
+    if needs_positive(kind) and np.any(sample.mean < 0):
+        raise ValueError(f"the {kind} needs group means that are not negative")
+    first, second = (np.random.default_rng() if rng is None else rng).spawn(2)
+    drawn = bootstrap_draws(sample, resamples, first) if draws is None else draws
+    if evidence is None:
+        evidence = weigh(sample, level=level, resamples=drawn.mean.shape[0], rng=second)
+    plugin = float(meta_metric(kind, sample.mean, alpha=alpha))
+    raw = corrected_value(sample, kind, drawn, alpha=alpha)
+    ends = recommended_interval(sample, kind, evidence, drawn, alpha=alpha)
+    return Spread(
+        kind=kind,
+        plugin=plugin,
+        bias=None if raw is None else plugin - raw,
+        corrected=within(raw, ends, no_spread(kind)),
+        corrected_raw=raw,
+        interval=ends,
+        p_zero=None if ends is None else evidence.equality.p,
+        level=evidence.level,
+        resamples=drawn.mean.shape[0],
+        outcome=_outcome(sample, plugin, raw),
+    )
+
+
+def within(raw: float | None, ends: Interval | None, least: float) -> float | None:
+    """A corrected value, no smaller than can be and not outside its own interval.
+
+    Where small groups are so noisy that their noise exceeds the whole spread, it would be; that
+    large groups differ is shown all the same.
+
+    >>> from equipoise.methods.spread.variance import interval
+    >>> within(-0.2, interval(0.1, 0.4), 0.0)
+    0.1
+    """
+    if raw is None:
+        return None
+    value = max(raw, least)
+    return value if ends is None else min(max(value, ends.lower), ends.upper)
+
+
+def check_level(level: float) -> None:
+    """Refuse confidence levels outside (0, 1)."""
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1; got {level}")
+
+
+def corrected_value(
+    sample: GroupSample, kind: Meta, draws: Draws, *, alpha: float = 2.0
+) -> float | None:
+    """Remove the part of a meta-metric that sampling error explains.
+
+    Resampling adds the sampling error a second time. On the scale on which a meta-metric grows in
+    proportion to the error variance, the value without any error is the observed value less the
+    growth from the first error to the second. That scale is the value itself for variance and
+    entropy, its square for differences, and the squared logarithm for the ratio. For the variance
+    the growth is known in closed form. None where some resamples are infinite.
+    """
+    if kind is Meta.VARIANCE:
+        return sample_variance(sample)
+    once = _to_scale(kind, meta_metric(kind, sample.mean, alpha=alpha))
+    twice = _to_scale(kind, meta_metric(kind, draws.mean, alpha=alpha))
+    if not (np.isfinite(once) and np.all(np.isfinite(twice))):
+        return None
+    return _from_scale(kind, float(2 * once - twice.mean()))
+
+
+def _to_scale(kind: Meta, value: FloatArray) -> FloatArray:
+    if kind is Meta.RATIO:
+        return np.asarray(np.log(value) ** 2)
+    return value if kind in (Meta.VARIANCE, Meta.ENTROPY) else np.asarray(value**2)
+
+
+def _from_scale(kind: Meta, value: float) -> float:
+    if kind in (Meta.VARIANCE, Meta.ENTROPY):
+        return value
+    root = float(np.copysign(np.sqrt(abs(value)), value))
+    return float(np.exp(root)) if kind is Meta.RATIO else root
+
+
+def _outcome(sample: GroupSample, plugin: float, raw: float | None) -> Outcome:
+    if sample.constant:
+        return Outcome.CONSTANT
+    if sample.frozen:
+        return Outcome.FROZEN
+    if not np.isfinite(plugin):
+        return Outcome.INFINITE
+    return Outcome.NO_BIAS if raw is None else Outcome.ESTIMATED
+
+
+# --- Shrunken group estimates: each group borrows strength from all, the small ones most ---
+#
+# How far the groups truly differ is itself uncertain, and with few groups its estimate is often
+# zero. So the shrinkage is averaged over a grid of between-group standard deviations, each
+# weighted by how well it explains the data; the intervals then do not collapse when the estimate
+# is zero.
+
+_SPREADS = 48
+_CENTRES = 21
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shrunken:
+    """Group estimates pulled towards their common mean.
+
+    Attributes
+    ----------
+    value
+        Shrunken estimate per usable group.
+    lower
+        Lower end of its interval.
+    upper
+        Upper end of its interval.
+    weight
+        How much of the estimate is the group's own mean; the rest is the common mean.
+    centre
+        The common mean.
+    sd
+        Posterior mean of the between-group standard deviation.
+    level
+        Level of the intervals: on average over the groups, not for every group.
+    """
+
+    value: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    weight: FloatArray
+    centre: float
+    sd: float
+    level: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Grid:
+    """Hyper-parameter points: between-group sd, common mean and log prior weight, all flat."""
+
+    sd: FloatArray
+    centre: FloatArray
+    log_weight: FloatArray
+
+
+def shrink(sample: GroupSample, *, level: float = 0.95) -> Shrunken:
+    """Shrink the group means towards each other, as far as the data say.
+
+    0/1 metrics use beta-distributed rates, real metrics normal means; both with a flat prior on the
+    common mean and on the between-group standard deviation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from equipoise.methods.spread import sample_from_sums
+    >>> n, s = np.array([400, 400, 400, 4]), np.array([200.0, 180, 220, 4])
+    >>> out = shrink(sample_from_sums(n, s, binary=True))
+    >>> bool(out.value[3] < 0.9), bool(out.weight[3] < out.weight[0])
+    (True, True)
+    """
+    check_level(level)
+    noise = stable_variance(sample)
+    if np.all(noise == 0):
+        raise ValueError("the metric does not vary within any group, so nothing can be shrunk")
+    grid = _grid(sample.mean, noise)
+    likelihood, mean, variance, weight = (_beta if sample.binary else _normal)(sample, noise, grid)
+    share = np.exp(likelihood - logsumexp(likelihood))
+    value = share @ mean
+    # The variance of a mixture: within the grid points, and between them.
+    spread = share @ (variance + mean**2) - value**2
+    lower, upper = (_beta_ends if sample.binary else _normal_ends)(value, spread, level)
+    return Shrunken(
+        value=value,
+        lower=lower,
+        upper=upper,
+        weight=share @ weight,
+        centre=float(share @ grid.centre),
+        sd=float(share @ grid.sd),
+        level=level,
+    )
+
+
+def _grid(mean: FloatArray, noise: FloatArray) -> _Grid:
+    """For each sd, points of the common mean within four of its standard errors."""
+    far = 4 * (float(np.std(mean, ddof=1)) + float(np.sqrt(noise.mean())))
+    # Midpoints: equal weights make the prior flat, and none is zero, where a + b is infinite.
+    sd = far * (np.arange(_SPREADS) + 0.5) / _SPREADS
+    weight = 1 / (noise + sd[:, None] ** 2)
+    error = 1 / np.sqrt(weight.sum(axis=1))
+    middle = (weight * mean).sum(axis=1) * error**2
+    centre = middle[:, None] + error[:, None] * np.linspace(-4, 4, _CENTRES)
+    return _Grid(
+        sd=np.repeat(sd, _CENTRES),
+        centre=centre.ravel(),
+        # Points lie closer together where the error is small; this keeps the prior flat.
+        log_weight=np.repeat(np.log(error), _CENTRES),
+    )
+
+
+_Posterior = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+
+
+def _normal(sample: GroupSample, noise: FloatArray, grid: _Grid) -> _Posterior:
+    between, centre = grid.sd[:, None] ** 2, grid.centre[:, None]
+    total = between + noise
+    fit = -0.5 * ((sample.mean - centre) ** 2 / total + np.log(total)).sum(axis=1)
+    weight = between / total
+    return fit + grid.log_weight, centre + weight * (sample.mean - centre), weight * noise, weight
+
+
+def _beta(sample: GroupSample, noise: FloatArray, grid: _Grid) -> _Posterior:
+    centre = np.clip(grid.centre, 1e-9, 1 - 1e-9)[:, None]
+    inside = (grid.centre > 0) & (grid.centre < 1)
+    # A beta with mean m and variance s² has a + b = m(1 − m)/s² − 1, so s² stays below m(1 − m).
+    strength = centre * (1 - centre) / grid.sd[:, None] ** 2 - 1
+    inside &= strength[:, 0] > 0
+    strength = np.maximum(strength, 1e-9)
+    a, b = centre * strength, (1 - centre) * strength
+    hits = sample.mean * sample.size
+    fit = betaln(a + hits, b + sample.size - hits) - betaln(a, b)
+    likelihood = np.where(inside, fit.sum(axis=1) + grid.log_weight, -np.inf)
+    total = strength + sample.size
+    mean = (a + hits) / total
+    return likelihood, mean, mean * (1 - mean) / (total + 1), sample.size / total
+
+
+def _beta_ends(
+    value: FloatArray, spread: FloatArray, level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Ends of the beta distribution with this mean and variance."""
+    strength = np.maximum(value * (1 - value) / spread - 1, 1e-9)
+    a, b = value * strength, (1 - value) * strength
+    tail = (1 - level) / 2
+    ends = (np.asarray(betaincinv(a, b, p), dtype=np.float64) for p in (tail, 1 - tail))
+    lower, upper = ends
+    return lower, upper
+
+
+def _normal_ends(
+    value: FloatArray, spread: FloatArray, level: float
+) -> tuple[FloatArray, FloatArray]:
+    half = -ndtri((1 - level) / 2) * np.sqrt(spread)
+    return value - half, value + half

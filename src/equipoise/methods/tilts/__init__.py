@@ -4,13 +4,19 @@
 supremum of the tilt process over the ball; `closest_tilts` finds the tilt to ask about.
 """
 
-from equipoise.methods.tilts.audit import Method, TiltAudit, audit_tilts, critical_value
-from equipoise.methods.tilts.closest import (
+from equipoise.methods.tilts.audit import (
     PENALTIES,
     TOLERATED,
     Closest,
+    Method,
+    TiltAudit,
+    audit_tilts,
     closest_tilts,
+    critical_value,
     points_between,
+    reach_of,
+    rescaled_extremes,
+    signed_extremes,
 )
 from equipoise.methods.tilts.draws import (
     Deviations,
@@ -18,74 +24,24 @@ from equipoise.methods.tilts.draws import (
     RowTilts,
     TiltEngine,
     deviations,
+    unscaled_extremes,
 )
-from equipoise.methods.tilts.factor import (
+from equipoise.methods.tilts.kernels import (
     MAX_RANK,
     TOLERANCE,
     Factor,
-    NotPositiveError,
-    check_positive,
-    factor_kernel,
-    features_of,
-)
-from equipoise.methods.tilts.kernels import (
     Function,
     Gaussian,
     Kernel,
     Laplace,
+    NotPositiveError,
     Product,
     Same,
+    factor_kernel,
+    features_of,
+    mean_bound,
+    norm_bound,
+    overlap_of,
     section_sums,
 )
-from equipoise.methods.tilts.process import extremes, unscaled_extremes
-from equipoise.methods.tilts.remainder import mean_bound, norm_bound, overlap_of
-from equipoise.methods.tilts.rescaled import reach_of, rescaled_extremes
-from equipoise.methods.tilts.sample import TiltMoments, TiltSample, moments_of
-from equipoise.methods.tilts.scale import SLACK, ScaleGrid, make_grid, scale_of
-from equipoise.methods.tilts.signed import signed_extremes
-
-__all__ = [
-    "MAX_RANK",
-    "PENALTIES",
-    "SLACK",
-    "TOLERANCE",
-    "TOLERATED",
-    "Closest",
-    "Deviations",
-    "Factor",
-    "Function",
-    "Gaussian",
-    "Kernel",
-    "Laplace",
-    "Method",
-    "NormalTilts",
-    "NotPositiveError",
-    "Product",
-    "RowTilts",
-    "Same",
-    "ScaleGrid",
-    "TiltAudit",
-    "TiltEngine",
-    "TiltMoments",
-    "TiltSample",
-    "audit_tilts",
-    "check_positive",
-    "closest_tilts",
-    "critical_value",
-    "deviations",
-    "extremes",
-    "factor_kernel",
-    "features_of",
-    "make_grid",
-    "mean_bound",
-    "moments_of",
-    "norm_bound",
-    "overlap_of",
-    "points_between",
-    "reach_of",
-    "rescaled_extremes",
-    "scale_of",
-    "section_sums",
-    "signed_extremes",
-    "unscaled_extremes",
-]
+from equipoise.methods.tilts.sample import TiltMoments, TiltSample, make_grid, moments_of, scale_of

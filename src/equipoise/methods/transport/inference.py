@@ -1,11 +1,14 @@
 """Confidence intervals and tests for the audit value, with the method used and the reason."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 import numpy.typing as npt
 
+from equipoise.methods.numerics import BoolArray, FloatArray
 from equipoise.methods.transport.answers import (
     FEWEST_DRAWS,
     FEWEST_ROWS,
@@ -18,11 +21,12 @@ from equipoise.methods.transport.answers import (
     frozen_answer,
     make_case,
 )
-from equipoise.methods.transport.checks import level_within
+from equipoise.methods.transport.cost import Classes, Moves
 from equipoise.methods.transport.limits import Limit
-from equipoise.methods.transport.prices import Prices
-from equipoise.methods.transport.problem import Problem
-from equipoise.methods.transport.sample import Sample
+from equipoise.methods.transport.problem import Prices, Problem, optimal_prices
+from equipoise.methods.transport.sample import Sample, level_within
+
+# --- Confidence intervals and tests for the audit value, with the method used and the reason ---
 
 _FROZEN = {
     Outcome.DEGENERATE: "every cell has the same net gain, so no sampling error is left",
@@ -198,3 +202,227 @@ def _why(answer: Answer, reason: str) -> str:
 def _check_delta(delta: float) -> None:
     if not (math.isfinite(delta) and delta >= 0):
         raise ValueError(f"a tolerance is zero or positive; got {delta:g}")
+
+
+# --- Bounds where the problem itself is known only between two others ---
+#
+# Dearer moves, or fewer of them, can only lower the value of a distribution. So where the true
+# problem lies between one that is too hard for the auditor and one that is too easy, a lower
+# bound for the first and an upper bound for the second hold for it.
+
+_HALVINGS = 20
+
+End = Callable[[float], Limit | None]
+"""What is known of the value in one of the two problems, given how often it may be wrong."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BetweenLimit:
+    """Lower bounds from the hard problem, upper bounds from the easy one.
+
+    Attributes
+    ----------
+    hard, easy
+        The two limits, given the error rate of the problems themselves.
+    learnt
+        Whether the problems are random. Half of every error rate then pays for it (Bonferroni).
+    """
+
+    hard: End
+    easy: End
+    learnt: bool
+
+    def lower(self, alpha: float) -> float:
+        """Lower bound in the hard problem."""
+        limit = self.hard(self._part(alpha))
+        return -inf if limit is None else limit.lower(self._part(alpha))
+
+    def upper(self, alpha: float) -> float:
+        """Upper bound in the easy problem."""
+        limit = self.easy(self._part(alpha))
+        return inf if limit is None else limit.upper(self._part(alpha))
+
+    def p_above(self, delta: float) -> float:
+        """The smallest error rate at which the lower bound exceeds ``delta``."""
+        return _smallest(lambda alpha: self.lower(alpha) > delta)
+
+    def p_below(self, delta: float) -> float:
+        """The smallest error rate at which the upper bound is below ``delta``."""
+        return _smallest(lambda alpha: self.upper(alpha) < delta)
+
+    def _part(self, alpha: float) -> float:
+        return alpha / 2 if self.learnt else alpha
+
+
+def _smallest(shown: Callable[[float], bool]) -> float:
+    """The smallest error rate at which something is shown, rounded up."""
+    if not shown(1 - 1e-9):
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        # low rates matter more, so the first steps are tenfold
+        middle = high / 10 if low == 0 else (low + high) / 2
+        low, high = (low, middle) if shown(middle) else (middle, high)
+    return high
+
+
+def between(found: Inference, hard: End, easy: End, *, ceiling: float, learnt: bool) -> Inference:
+    """The same inference where the problem is known only between two others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from equipoise.methods.transport import infer, prepare, within_classes
+    >>> from equipoise.methods.transport import NormalLimit
+    >>> p = prepare(within_classes([0, 0]), [0, 1])
+    >>> found = infer(p, [60, 940], rng=np.random.default_rng(1))
+    >>> hard, easy = NormalLimit(value=0.05, error=0.007), NormalLimit(value=0.07, error=0.008)
+    >>> wider = between(found, lambda a: hard, lambda a: easy, ceiling=1.0, learnt=False)
+    >>> [round(x, 4) for x in wider.interval(0.95)]
+    [0.0363, 0.0857]
+    >>> wider.p_below(0.1) < 0.001
+    True
+    """
+    if found.limit is None:
+        return found
+    limit = BetweenLimit(hard=hard, easy=easy, learnt=learnt)
+    return replace(found, limit=limit, ceiling=max(found.ceiling, ceiling))
+
+
+# --- Choosing among models under a fairness constraint ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The model chosen, if any.
+
+    Attributes
+    ----------
+    chosen
+        Position of the model; None if none is a candidate.
+    candidates
+        Which models pass the test of δ-fairness.
+    closest
+        Position of the model with the smallest bound, of use when there is no candidate.
+    """
+
+    chosen: int | None
+    candidates: BoolArray
+    closest: int
+
+
+def select_model(
+    errors: npt.ArrayLike, bounds: npt.ArrayLike, values: npt.ArrayLike, *, delta: float
+) -> Selection:
+    """Pick the model with the smallest error among those whose bound does not exceed ``delta``.
+
+    With lower confidence bounds a candidate is a model not shown to be unfair; with upper bounds, a
+    model shown to be δ-fair. Of equal errors the smaller audit value wins.
+
+    Parameters
+    ----------
+    errors
+        Each model's error on validation data.
+    bounds
+        Each model's confidence bound for the audit value.
+    values
+        Each model's audit value.
+    delta
+        The largest audit value tolerated.
+
+    Examples
+    --------
+    >>> select_model([0.34, 0.33, 0.35], [0.01, 0.05, 0.0], [0.02, 0.06, 0.0], delta=0.04).chosen
+    0
+    """
+    table = [np.asarray(x, dtype=np.float64) for x in (errors, bounds, values)]
+    if any(x.ndim != 1 or x.shape != table[0].shape or x.size == 0 for x in table):
+        raise ValueError("expected one error, one bound and one audit value per model")
+    if not all(np.all(np.isfinite(x)) for x in table):
+        raise ValueError("errors, bounds and audit values must be finite")
+    if not delta >= 0:
+        raise ValueError(f"a tolerance is zero or positive; got {delta:g}")
+    error, bound, value = table
+    # Section 5.2 of Xue, Yurochkin and Sun: with lower bounds, the models that (4.2) retains.
+    candidates = bound <= delta
+    # lexsort sorts by its last key first
+    order = np.lexsort((value, error))
+    passing = order[candidates[order]]
+    return Selection(
+        chosen=int(passing[0]) if passing.size else None,
+        candidates=candidates,
+        closest=int(np.lexsort((error, value, bound))[0]),
+    )
+
+
+# --- How far the value moves when the costs are not quite those of the right metric ---
+#
+# Let every cost be wrong by at most d. A plan that costs ε costs at most ε + d by the other
+# costs, so the value by those lies between the values at budgets ε − d and ε + d by these. The
+# value is concave in the budget: above ε it rises by at most the price for each unit, below it
+# falls by at most (value at ε − value at 0) / ε for each.
+#
+# Proposition 2.2 of Xue, Yurochkin and Sun bounds the change by d L / √ε, with L the largest
+# difference of losses per unit of distance. Its proof bounds the price by just that; the rates
+# above are never more than L / √ε, and need no L. (As printed, the proposition compares relative
+# changes of costs and values; what is proved, and used here, are differences.)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Robustness:
+    """What a unit of error in every cost can do to the value.
+
+    Attributes
+    ----------
+    rise
+        The value rises by at most this, for each unit by which costs are too high.
+    fall
+        It falls by at most this, for each unit by which they are too low, up to the whole budget.
+    steepness
+        Largest difference of losses per unit of distance (the root of the cost) between comparable
+        cells, L; infinite where people at no distance are treated differently.
+    published
+        L / √budget, the rate of Proposition 2.2; infinite like L.
+    """
+
+    rise: float
+    fall: float
+    steepness: float
+    published: float
+
+
+def robustness(problem: Problem, moves: Moves, share: FloatArray) -> Robustness | None:
+    """The rates at one distribution; None where no budget is set, or no limit to it.
+
+    Examples
+    --------
+    >>> from equipoise.methods.transport import from_matrix, prepare
+    >>> moves = from_matrix([[0, 1], [1, 0]])
+    >>> found = robustness(prepare(moves, [0.0, 1.0], budget=0.25), moves, np.array([0.6, 0.4]))
+    >>> found.rise, found.fall, found.published
+    (1.0, 1.0, 2.0)
+    """
+    budget = problem.budget
+    if budget == 0 or not math.isfinite(budget):
+        return None
+    free = float(share @ problem.gradient(math.inf))
+    steep = _steepness(moves, problem.losses)
+    return Robustness(
+        rise=optimal_prices(problem, share).lowest,
+        fall=(float(problem.values(share)) - free) / budget,
+        steepness=steep,
+        published=steep / math.sqrt(budget),
+    )
+
+
+def _steepness(moves: Moves, losses: FloatArray) -> float:
+    if isinstance(moves, Classes):
+        order = np.lexsort((losses, moves.labels))
+        same = np.diff(moves.labels[order]) == 0
+        return math.inf if np.any(same & (np.diff(losses[order]) > 0)) else 0.0
+    apart = np.abs(losses[moves.target] - losses[moves.source])
+    differ = apart > 0
+    if not np.any(differ):
+        return 0.0
+    with np.errstate(divide="ignore"):
+        return float(np.max(apart[differ] / np.sqrt(moves.cost[differ])))

@@ -11,8 +11,7 @@ from typing import Protocol
 import numpy as np
 from scipy.special import bdtr, bdtrc, betainc, betaincinv, ndtr, ndtri, stdtr, stdtrit
 
-from equipoise.methods.arrays import BoolArray, FloatArray
-from equipoise.methods.quantiles import quantile
+from equipoise.methods.numerics import BoolArray, FloatArray, quantile
 
 
 class Limit(Protocol):

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial import cKDTree
 
-from equipoise.methods.arrays import FloatArray, IntArray
-from equipoise.methods.transport.moves import LeftOut, Neighbours, from_matrix
+from equipoise.methods.numerics import FloatArray, IntArray
+from equipoise.methods.transport.cost import LeftOut, Neighbours, from_matrix
 from equipoise.methods.transport.sample import Sample
 
 _RANK = 1e-9

@@ -58,11 +58,11 @@ function estimateText(asked, row) {
 
 function verdictText(asked, verdict) {
   if (verdict === null) return "";
-  const claim = `That it is ${asked.claimed}`;
+  const claim = `that it is ${asked.claimed}`;
   return {
-    shown: `✓ ${claim} is shown.`,
-    "shown not": `✕ ${claim} is shown not to hold.`,
-    undetermined: `? ${claim} is undetermined.`,
+    kept: `✓ Kept: ${claim} is shown.`,
+    exceeded: `✕ Exceeded: ${claim} is shown not to hold.`,
+    undetermined: `? Undetermined: ${claim} is shown neither way.`,
   }[verdict];
 }
 

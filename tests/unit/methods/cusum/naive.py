@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from equipoise.methods.arrays import FloatArray
+from equipoise.methods.numerics import FloatArray
 
 
 def edge(p: float, g: float, delta: float) -> float:
@@ -94,7 +94,7 @@ def chi_squared(
         rows = [i for i in range(len(y)) if bins[i] == b]
         worst = 0.0
         for sign in (1, -1):
-            if (side, sign) in (("under", -1), ("over", 1)):
+            if (side, sign) in (("upper", -1), ("lower", 1)):
                 continue
             q = [edge(p[i], sign, delta) for i in rows]
             deviation = math.sqrt(sum(x * (1 - x) for x in q))

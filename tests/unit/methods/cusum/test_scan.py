@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from equipoise.methods import cusum
-from equipoise.methods.arrays import FloatArray
 from equipoise.methods.cusum.scan import SMALL_SETS
-from equipoise.methods.cusum.standard import LEAST_WORTH, bent, unbent
+from equipoise.methods.cusum.statistic import LEAST_WORTH, bent, unbent
+from equipoise.methods.numerics import FloatArray
 
 
 def world(n: int = 120, seed: int = 1) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.methods import cusum
-from equipoise.methods.arrays import FloatArray
 from equipoise.methods.cusum import Scale, Side
+from equipoise.methods.numerics import FloatArray
 from tests.unit.methods.cusum import naive
 
 

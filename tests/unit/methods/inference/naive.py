@@ -8,8 +8,8 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.stats import beta, binom, norm
 
-from equipoise.methods.arrays import BoolArray, FloatArray, GroupSums, IntArray
 from equipoise.methods.inference.comparison import Moments, plain_moments
+from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
 from equipoise.methods.targets import Complement, Constant, Overall, Reference, Target
 
 # --- binomials -----------------------------------------------------------------------------------

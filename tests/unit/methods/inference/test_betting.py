@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from equipoise.methods.arrays import FloatArray
-from equipoise.methods.inference.betting import MOST, NUMBERS, ORDERS, betting_bounds
+from equipoise.methods.inference.student import MOST, NUMBERS, ORDERS, betting_bounds
+from equipoise.methods.numerics import FloatArray
 
 
 def capital(order: FloatArray, m: float, error: float) -> float:

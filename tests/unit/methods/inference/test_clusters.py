@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
 from equipoise.methods.inference.clusters import ClusterSums, leave_out
 from equipoise.methods.inference.comparison import Status, compare
 from equipoise.methods.inference.core import ClusterPivot, core_of
+from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
 from equipoise.methods.targets import Complement, Constant, Target
 from tests.unit.methods.inference.naive import TARGETS, Rows, make_rows, targets_of
 

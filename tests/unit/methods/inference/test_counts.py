@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binom
 
-from equipoise.methods.arrays import FloatArray, IntArray
 from equipoise.methods.inference.comparison import Comparison, Moments, compare, plain_moments
-from equipoise.methods.inference.constrained import constrained_rates
-from equipoise.methods.inference.counts import CountPivot
-from equipoise.methods.inference.invert import bounds
+from equipoise.methods.inference.core import bounds
+from equipoise.methods.inference.counts import CountPivot, constrained_rates
+from equipoise.methods.numerics import FloatArray, IntArray
 from equipoise.methods.targets import Complement, Constant, Overall, Reference, Target
 from tests.unit.methods.inference.naive import most_likely_theta, two_part_tails
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from equipoise.methods.arrays import FloatArray
 from equipoise.methods.inference.clusters import ClusterSums
 from equipoise.methods.inference.comparison import plain_moments
 from equipoise.methods.inference.core import Core, core_of
@@ -15,6 +14,7 @@ from equipoise.methods.inference.joint import (
     apart_of,
     independent_score,
 )
+from equipoise.methods.numerics import FloatArray
 from equipoise.methods.targets import Complement, Constant, Overall, Reference, Target
 
 GROUPS = np.array(

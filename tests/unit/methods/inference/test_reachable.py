@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from equipoise.methods.arrays import FloatArray
 from equipoise.methods.hypotheses import Above, Below, Null, Outside
-from equipoise.methods.inference.reachable import smallest_reachable
+from equipoise.methods.inference.tails import smallest_reachable
+from equipoise.methods.numerics import FloatArray
 
 
 def exact(k: FloatArray, n: float, theta: float, null: Null) -> FloatArray:

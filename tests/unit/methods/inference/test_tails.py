@@ -4,12 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binom
 
-from equipoise.methods.arrays import FloatArray
-from equipoise.methods.inference.tails import (
-    binomial_at_least,
-    binomial_at_most,
-    linear_tails,
-)
+from equipoise.methods.inference.tails import binomial_at_least, binomial_at_most, linear_tails
+from equipoise.methods.numerics import FloatArray
 from tests.unit.methods.inference.naive import chances, written_out
 
 

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from equipoise.methods.arrays import FloatArray
 from equipoise.methods.inference.comparison import Moments
+from equipoise.methods.numerics import FloatArray
 
 
 def variance(means: list[float]) -> float:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from equipoise.methods.arrays import FloatArray
+from equipoise.methods.numerics import FloatArray
 from equipoise.methods.spread import bootstrap_draws, draws, row_draws, sample_from_sums
 from tests.unit.methods.spread import naive
 

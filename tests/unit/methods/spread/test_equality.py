@@ -16,7 +16,7 @@ from equipoise.methods.spread import (
     sample_from_sums,
     weigh,
 )
-from equipoise.methods.spread.metrics import no_spread
+from equipoise.methods.spread.sample import no_spread
 
 
 def _moments(rows: list[np.ndarray]) -> list[np.ndarray]:

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import studentized_range
 
-from equipoise.methods.arrays import FloatArray
+from equipoise.methods.numerics import FloatArray
 from equipoise.methods.spread import (
     GroupSample,
     Interval,
@@ -17,8 +17,8 @@ from equipoise.methods.spread import (
     ratio_interval,
     sample_from_sums,
 )
-from equipoise.methods.spread.limits import mean_limits, one_sided_z, range_z, sidak_z
-from equipoise.methods.spread.mean_deviation import signed_size
+from equipoise.methods.spread.extremes import signed_size
+from equipoise.methods.spread.sample import mean_limits, one_sided_z, range_z, sidak_z
 
 Make = Callable[[GroupSample, float], Interval]
 Truth = Callable[[FloatArray], float]

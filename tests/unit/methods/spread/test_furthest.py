@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from equipoise.methods.spread import sample_from_sums
-from equipoise.methods.spread.furthest import _furthest_step, furthest_means
-from equipoise.methods.spread.limits import mean_limits, one_sided_z
+from equipoise.methods.spread.extremes import _furthest_step, furthest_means
+from equipoise.methods.spread.sample import mean_limits, one_sided_z
 
 
 def test_no_point_of_the_ellipsoid_differs_more() -> None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from equipoise.methods.arrays import FloatArray
+from equipoise.methods.numerics import FloatArray
 from equipoise.methods.spread import Inversion, Meta, invert_path, meta_metric, sample_from_sums
 
 

@@ -14,7 +14,7 @@ from equipoise.methods.spread import (
     restricted_likelihood,
     sample_from_sums,
 )
-from equipoise.methods.spread.meta_analysis import weighing_variance
+from equipoise.methods.spread.variance import weighing_variance
 
 RNG = np.random.default_rng(8)
 SIZES = np.array([40, 55, 80, 30, 120, 66])

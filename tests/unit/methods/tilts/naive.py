@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from equipoise.methods.arrays import FloatArray
+from equipoise.methods.numerics import FloatArray
 from equipoise.methods.tilts import Deviations, TiltMoments, TiltSample
 
 

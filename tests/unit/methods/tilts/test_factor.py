@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
-from equipoise.methods.arrays import FloatArray
+from equipoise.methods.numerics import FloatArray
 from equipoise.methods.tilts import (
     Function,
     Gaussian,

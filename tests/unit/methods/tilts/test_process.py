@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.methods.arrays import FloatArray
+from equipoise.methods.numerics import FloatArray
 from equipoise.methods.tilts import (
     Gaussian,
     Laplace,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linprog
 
-from equipoise.methods.arrays import FloatArray
+from equipoise.methods.numerics import FloatArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from equipoise.methods.arrays import FloatArray, IntArray
+from equipoise.methods.numerics import FloatArray, IntArray
 from equipoise.methods.transport import (
     Neighbours,
     NormalLimit,

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from equipoise.methods.transport import answers as module
 from equipoise.methods.transport import (
     directional_draws,
     near_optimal,
@@ -13,7 +14,6 @@ from equipoise.methods.transport import (
     resampled_draws,
     within_classes,
 )
-from equipoise.methods.transport import draws as module
 from tests.unit.methods.transport import naive, world
 
 
@@ -131,6 +131,6 @@ def test_memory_blocks_do_not_change_draws(monkeypatch: pytest.MonkeyPatch) -> N
         return [*one, *two]
 
     whole = both()
-    monkeypatch.setattr("equipoise.methods.transport.draws.BLOCK_NUMBERS", 1)
+    monkeypatch.setattr("equipoise.methods.transport.problem.BLOCK_NUMBERS", 1)
     monkeypatch.setattr("equipoise.methods.transport.problem.BLOCK_NUMBERS", 1)
     assert both() == pytest.approx(whole, abs=1e-13)

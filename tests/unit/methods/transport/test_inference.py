@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import bdtr, ndtri
 
-from equipoise.methods.arrays import FloatArray, IntArray
+from equipoise.methods.numerics import FloatArray, IntArray
 from equipoise.methods.transport import (
     BetaLimit,
     Inference,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from equipoise.methods.arrays import FloatArray, IntArray
+from equipoise.methods.numerics import FloatArray, IntArray
 from equipoise.methods.transport import (
     Method,
     Outcome,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.methods.arrays import FloatArray
+from equipoise.methods.numerics import FloatArray
 from equipoise.methods.transport import (
     from_matrix,
     from_neighbours,

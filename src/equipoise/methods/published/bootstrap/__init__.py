@@ -27,21 +27,22 @@ True
 
 from equipoise.methods.inference.comparison import Status
 from equipoise.methods.published.bootstrap.bounds import (
-    Bounds,
+    Aim,
+    IntervalCertificates,
     Side,
+    algorithm_4,
+    certify,
+    certify_intervals,
+    combine,
     critical_value,
     half_width_factors,
     simultaneous_bounds,
 )
-from equipoise.methods.published.bootstrap.certificates import Aim, Certificates, certify, combine
 from equipoise.methods.published.bootstrap.data import (
     CellMoments,
     ClusterData,
     RowData,
-    Totals,
     canonical_rows,
-    counted_rows,
-    observed_totals,
     unweighted_moments,
 )
 from equipoise.methods.published.bootstrap.engines import (
@@ -52,53 +53,9 @@ from equipoise.methods.published.bootstrap.engines import (
 )
 from equipoise.methods.published.bootstrap.estimates import (
     GroupEstimates,
+    Scaling,
+    Unscaled,
     estimate_gaps,
     estimate_ratios,
 )
-from equipoise.methods.published.bootstrap.extremes import Extremes, bound_extremes
-from equipoise.methods.published.bootstrap.flags import (
-    BootstrapPValues,
-    algorithm_4,
-)
-from equipoise.methods.published.bootstrap.intervals import IntervalCertificates, certify_intervals
-from equipoise.methods.published.bootstrap.process import Audit
-from equipoise.methods.published.bootstrap.scaling import Scaling, Unscaled
-from equipoise.methods.published.bootstrap.streams import Engine
-
-__all__ = [
-    "Aim",
-    "Audit",
-    "BinaryEngine",
-    "BootstrapPValues",
-    "Bounds",
-    "CellMoments",
-    "Certificates",
-    "ClusterData",
-    "ClusterEngine",
-    "Engine",
-    "Extremes",
-    "GroupEstimates",
-    "IntervalCertificates",
-    "MomentsEngine",
-    "RowData",
-    "RowEngine",
-    "Scaling",
-    "Side",
-    "Status",
-    "Totals",
-    "Unscaled",
-    "algorithm_4",
-    "bound_extremes",
-    "canonical_rows",
-    "certify",
-    "certify_intervals",
-    "combine",
-    "counted_rows",
-    "critical_value",
-    "estimate_gaps",
-    "estimate_ratios",
-    "half_width_factors",
-    "observed_totals",
-    "simultaneous_bounds",
-    "unweighted_moments",
-]
+from equipoise.methods.published.bootstrap.process import Audit, Engine, bound_extremes

@@ -4,16 +4,89 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.methods.arrays import BoolArray, FloatArray, GroupSums, IntArray
 from equipoise.methods.inference.comparison import Status
-from equipoise.methods.published.bootstrap.data import CellMoments, observed_totals
-from equipoise.methods.published.bootstrap.sums import GroupTotals, group_totals, quotient, second
-from equipoise.methods.published.bootstrap.targets import (
-    target_estimate,
-    target_status,
-    variance_terms,
+from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
+from equipoise.methods.published.bootstrap.data import (
+    CellMoments,
+    GroupTotals,
+    Totals,
+    group_totals,
+    observed_totals,
+    quotient,
+    second,
 )
-from equipoise.methods.targets import Target
+from equipoise.methods.targets import Custom, Target
+
+# --- A target estimated afresh from resampled totals, with the variance it adds to a disparity
+# ---
+
+
+def target_estimate(target: Target, cells: Totals, groups: GroupTotals) -> FloatArray:
+    """θ in each batch, shape ``(b, 1)`` or ``(b, G)``; NaN where the target has no rows."""
+    if isinstance(target, Custom):
+        if cells.influence is None:
+            raise ValueError("the engine was built without the custom target's influence values")
+        return target.scale * (target.value + cells.influence)[:, None]
+    if not target.estimated:
+        return np.full((cells.weight.shape[0], 1), target.scale * target.number)
+    whole = cells.weight.sum(axis=-1, keepdims=True)
+    weight = target.total(cells.weight, groups.weight)
+    # weights need not cancel exactly; a sliver of rounding is nobody
+    weight = np.where(weight > 1e-9 * whole, weight, 0.0)
+    return target.scale * quotient(target.total(cells.total, groups.total), weight)
+
+
+def variance_terms(
+    target: Target, cells: Totals, groups: GroupTotals, sums: GroupSums
+) -> tuple[FloatArray, FloatArray]:
+    """Variance of θ̂, and its covariance with each group's mean."""
+    if isinstance(target, Custom):
+        return _custom_terms(target, groups, sums)
+    if not target.estimated:
+        return np.zeros((1, 1)), np.zeros((1, 1))
+    group, against = (
+        np.array(flags, dtype=np.float64)[:, None, None] for flags in (target.group, target.against)
+    )
+    done = {id(x): target.parts(x, sums) for x in groups.second_cells}
+    parts = [done[id(x)] for x in groups.second_cells]
+    weight = target.total(cells.weight, groups.weight)
+    theta = quotient(target.total(cells.total, groups.total), weight)
+    a, b, c = ((against * x).sum(axis=0) for x in parts)
+    own = quotient(second(a, b, c, theta), weight**2)
+    # Σ w²(L − μ)(L − θ) over the rows in both, which alone move both means.
+    a, b, c = ((group * against * x).sum(axis=0) for x in parts)
+    mean = quotient(groups.total, groups.weight)
+    shared = c - (mean + theta) * b + mean * theta * a
+    both = quotient(shared, groups.weight * weight)
+    return target.scale**2 * own, target.scale * np.nan_to_num(both)
+
+
+def _custom_terms(
+    target: Custom, groups: GroupTotals, sums: GroupSums
+) -> tuple[FloatArray, FloatArray]:
+    psi, n = target.influence, max(target.influence.rows, 1.0)
+    mean = quotient(groups.total, groups.weight)
+    # Cov(L, ψ | G)/n, as in line 7 of Algorithm 2 of Cherian and Candès.
+    both = quotient(sums(psi.product) - mean * sums(psi.total), groups.weight) / n
+    return np.full((1, 1), target.scale**2 * psi.variance), target.scale * both
+
+
+def target_status(target: Target, rows: FloatArray, sums: GroupSums) -> FloatArray:
+    """Status of each group as far as the target decides it."""
+    out = np.full(sums(rows).shape, float(Status.OK))
+    if not target.estimated:
+        return out
+    group, against = (
+        np.array(flags, dtype=bool)[:, None] for flags in (target.group, target.against)
+    )
+    parts = target.parts(rows, sums)
+    same = ((group != against) * parts).sum(axis=0) == 0
+    out[same & (target.scale == 1.0)] = Status.IDENTICAL
+    out[(against * parts).sum(axis=0) == 0] = Status.NO_TARGET
+    return out
+
+
+# --- Group estimates: share, mean, target, disparity or ratio, and the disparity's variance ---
 
 #: Sums come to 33 binary digits, so differences of squares below this share are no spread.
 ROUNDING = 2e-9
@@ -181,3 +254,65 @@ def _status(
     status[np.isnan(theta)] = Status.NO_TARGET
     status[rows == 0] = Status.EMPTY
     return status
+
+
+# --- The scale ŝ(G) that keeps small groups from ruling the maximum ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scaling:
+    """ŝ = max(p̂, floor)^power · (w σ̂_G + (1 − w) sd(L)) with w = p̂ / (p̂ + shrink)."""
+
+    floor: float = 0.01
+    """Share p_* below which groups get no narrower bounds."""
+    shrink: float = np.inf
+    """w₀: infinite uses the overall spread for every group, 0 each group's own."""
+    power: float = 1.5
+    """3/2 gives bounds that shrink like 1/√|G|; for Boolean certificates 1/2 does the same."""
+
+    def factors(self, groups: GroupEstimates) -> FloatArray:
+        """ŝ of each group; NaN where no scale can be formed."""
+        scale = self.scale(groups.share, groups.variance, groups.spread)
+        return np.where(scale > 0, scale, np.nan)
+
+    def scale(
+        self, share: FloatArray, variance: FloatArray | float, spread: FloatArray | float
+    ) -> FloatArray:
+        """ŝ from a group's share and variance, and the overall spread."""
+        # (9) of Cherian and Candès. Below the floor p_* the scale stops shrinking, or groups of a
+        # few rows would decide the critical value of all.
+        size = _power(np.maximum(share, self.floor), self.power)
+        # Their recommendation after (9): estimating each group's variance can harm small samples.
+        if np.isinf(self.shrink):
+            return size * spread
+        if self.shrink == 0:
+            return size * np.sqrt(variance)
+        # w σ + (1 − w) s = s + w (σ − s), in place: this is where most of the time goes
+        mixed = np.sqrt(variance)
+        mixed -= spread
+        mixed *= share / (share + self.shrink)
+        mixed += spread
+        mixed *= size
+        return np.asarray(mixed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unscaled:
+    """ŝ = 1: the published first form, tight for the largest groups only."""
+
+    def factors(self, groups: GroupEstimates) -> FloatArray:
+        """One for every group."""
+        return np.ones_like(groups.share)
+
+    def scale(
+        self, share: FloatArray, variance: FloatArray | float, spread: FloatArray | float
+    ) -> FloatArray:
+        """One for every group."""
+        return np.ones_like(share)
+
+
+def _power(x: FloatArray, power: float) -> FloatArray:
+    # the two powers in use need no logarithm
+    if power == 1.5:
+        return x * np.sqrt(x)
+    return np.sqrt(x) if power == 0.5 else np.asarray(x**power)

@@ -6,17 +6,70 @@ zero instead of a division by zero.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from equipoise.methods.arrays import FloatArray, GroupSums
-from equipoise.methods.published.bootstrap.data import Totals
-from equipoise.methods.published.bootstrap.estimates import GroupEstimates
-from equipoise.methods.published.bootstrap.streams import Engine, resampled
-from equipoise.methods.published.bootstrap.sums import GroupTotals, group_totals
-from equipoise.methods.published.bootstrap.targets import target_estimate
-from equipoise.methods.streams import Progress
+from equipoise.methods.numerics import BLOCK_NUMBERS, CHUNK, FloatArray, GroupSums, Progress, child
+from equipoise.methods.published.bootstrap.data import GroupTotals, Totals, group_totals
+from equipoise.methods.published.bootstrap.estimates import (
+    GroupEstimates,
+    Scaling,
+    Unscaled,
+    target_estimate,
+)
 from equipoise.methods.targets import Constant, Target
+
+# --- Resamples in fixed chunks, one random stream each, so that blocks cannot change the answer
+# ---
+
+
+class Engine(Protocol):
+    """Draws resampled cell totals."""
+
+    @property
+    def name(self) -> str:
+        """How the result names the engine: exact, moments or clusters."""
+        ...
+
+    @property
+    def has_spread(self) -> bool:
+        """Whether second moments are drawn, so that a resample has a spread of its own."""
+        ...
+
+    def draw(self, rng: np.random.Generator, size: int) -> Totals:
+        """Totals of ``size`` resamples."""
+        ...
+
+
+def resampled(
+    engine: Engine,
+    *,
+    resamples: int,
+    seed: np.random.SeedSequence,
+    groups: int,
+    block: int | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Totals]:
+    """Yield the resampled totals block by block; the numbers do not depend on ``block``.
+
+    Each call with the same seed yields the same resamples: the seed is copied, not consumed.
+    """
+    # A block is a part of a chunk, and only chunks own a stream: memory never changes a number.
+    rows = max(1, min(CHUNK, BLOCK_NUMBERS // max(groups, 1))) if block is None else block
+    chunks = -(-resamples // CHUNK)
+    done = 0
+    for chunk in range(chunks):
+        size = min(CHUNK, resamples - done)
+        totals = engine.draw(np.random.default_rng(child(seed, chunk)), size)
+        for start in range(0, size, rows):
+            yield totals.part(slice(start, start + rows))
+        done += size
+        if progress is not None:
+            progress(done)
+
+
+# --- The bootstrap process over the groups, written without dividing by a resampled share ---
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,3 +157,37 @@ def _relative(cells: Totals, now: GroupTotals, expected: FloatArray) -> FloatArr
 def columns(values: FloatArray, chosen: np.ndarray) -> FloatArray:
     """Some columns, without copying when all are asked for in order."""
     return values if chosen.size == values.shape[1] else np.take(values, chosen, axis=1)
+
+
+# --- Extremes of the bootstrap process over the groups: all that simultaneous bounds need ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extremes:
+    """Largest and smallest value of the scaled process in each resample.
+
+    They are the whole distribution of the critical value: any level and any side can be read off.
+    """
+
+    highest: FloatArray
+    """Maximum over the groups, shape ``(B,)``."""
+    lowest: FloatArray
+    """Minimum over the groups, shape ``(B,)``."""
+    engine: str
+    """Engine that drew the resamples."""
+
+
+def bound_extremes(audit: Audit, scaling: Scaling | Unscaled) -> Extremes:
+    """Run Algorithms 1, 2 and 6: the extremes of ŝ⁻¹ p̂ p*(ε* − ε̂) in each resample."""
+    scale = scaling.factors(audit.groups)
+    live = np.flatnonzero(audit.groups.usable & ~np.isnan(scale))
+    # Line 10 of Algorithm 2 of Cherian and Candès: p* is in the deviations, p̂ and 1/ŝ are here.
+    factor = audit.groups.share[live] / scale[live]
+    tops, bottoms = [np.zeros(0)], [np.zeros(0)]
+    for cells in audit.blocks() if live.size else ():
+        process = columns(bound_deviations(audit, cells), live) * factor
+        tops.append(process.max(axis=1))
+        bottoms.append(process.min(axis=1))
+    return Extremes(
+        highest=np.concatenate(tops), lowest=np.concatenate(bottoms), engine=audit.engine.name
+    )

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from equipoise.methods.arrays import BoolArray, FloatArray, GroupSums, IntArray
+from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
 
 TargetOf = Callable[[IntArray, BoolArray], float]
 """From the drawn row numbers and one group's membership of all rows to θ."""

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from equipoise.methods.arrays import FloatArray
 from equipoise.methods.hypotheses import Above
+from equipoise.methods.numerics import FloatArray, quantile
 from equipoise.methods.published.bootstrap import (
     Aim,
     Audit,
@@ -25,7 +25,6 @@ from equipoise.methods.published.bootstrap import (
     simultaneous_bounds,
     unweighted_moments,
 )
-from equipoise.methods.quantiles import quantile
 from equipoise.methods.targets import Complement, Constant, Overall, Reference, Target
 from tests.unit.methods.published.bootstrap.naive import sums_of
 from tests.unit.methods.published.bootstrap.world import (

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from equipoise.methods.arrays import BoolArray, FloatArray
+from equipoise.methods.numerics import BoolArray, FloatArray, quantile
 from equipoise.methods.published.bootstrap import (
     Aim,
     Audit,
@@ -17,7 +17,6 @@ from equipoise.methods.published.bootstrap import (
     unweighted_moments,
 )
 from equipoise.methods.published.bootstrap.process import certificate_deviations, certificate_values
-from equipoise.methods.quantiles import quantile
 from equipoise.methods.targets import Complement, Constant, Overall, Target
 from tests.unit.methods.published.bootstrap.naive import interval_cells, sums_of
 from tests.unit.methods.published.bootstrap.world import CELLS, make_world

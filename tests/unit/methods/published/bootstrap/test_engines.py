@@ -5,7 +5,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from equipoise.methods.arrays import FloatArray
+from equipoise.methods.numerics import FloatArray
 from equipoise.methods.published.bootstrap import (
     BinaryEngine,
     CellMoments,

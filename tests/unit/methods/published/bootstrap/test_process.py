@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from equipoise.methods.arrays import FloatArray
 from equipoise.methods.hypotheses import Above
+from equipoise.methods.numerics import FloatArray
 from equipoise.methods.published.bootstrap import (
     Aim,
     Audit,

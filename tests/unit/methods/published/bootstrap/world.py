@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.methods.arrays import BoolArray, FloatArray, IntArray
+from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
 from equipoise.methods.published.bootstrap import (
     BinaryEngine,
     CellMoments,

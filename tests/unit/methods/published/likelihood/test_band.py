@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import bdtr, xlogy
 
-from equipoise.methods.inference.constrained import constrained_rates
+from equipoise.methods.inference.counts import constrained_rates
 from equipoise.methods.published.likelihood import (
     Parts,
     band,

@@ -1,0 +1,229 @@
+"""What every verb shares: the same fields of findings, the same checks, the same progress."""
+
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol, SupportsFloat, TypedDict, TypeVar
+
+from narwhals.typing import IntoFrame
+
+from equipoise._validate import listing
+from equipoise._version import __version__
+from equipoise.cells import Cells
+from equipoise.cells.tally import Tallied
+from equipoise.claims import Claim, Metric, Ratio, Together, overall
+from equipoise.claims import target as targets
+from equipoise.claims.groups import Groups
+from equipoise.claims.metric import as_metric
+from equipoise.errors import ClaimError, OptionError
+from equipoise.findings import Provenance
+from equipoise.trail import Trail, read
+from equipoise.trail.trail import expect_trail
+
+# --- What findings of every verb say in the same way: source, independence, range, numbers ---
+
+
+def provenance_of(cells: Cells, seed: int | None = None) -> Provenance:
+    """Where a finding comes from, by the cells it was computed on."""
+    return Provenance(
+        version=__version__,
+        source=cells.source,
+        scanned=cells.scanned,
+        counted=cells.counted,
+        excluded=dict(cells.excluded),
+        ineligible=cells.ineligible,
+        cells=len(cells),
+        fingerprint=cells.fingerprint(),
+        seed=seed,
+    )
+
+
+def independent(unit: str = "rows") -> str:
+    """The assumption that no audit does without."""
+    return f"{unit} are independent draws from the population audited"
+
+
+def unit_of(cells: Cells) -> str:
+    """What is drawn independently: rows, or clusters where the trail names them."""
+    return "rows" if cells.clusters is None else "clusters"
+
+
+def possible_range(claim: Claim, zero_one: bool = False) -> tuple[float | None, float | None]:
+    """Smallest and largest disparity that is possible at all; None where there is no limit.
+
+    ``zero_one`` says that the metric was found to be 0/1, whatever its author declared.
+    """
+    target, (low, high) = claim.target, (claim.metric.low, claim.metric.high)
+    if zero_one and (low is None or high is None):
+        low, high = 0.0, 1.0
+    if isinstance(claim, Ratio):
+        return (0.0 if low is not None and low >= 0 else None), None
+    if low is None or high is None:
+        return None, None
+    if isinstance(target, targets.Constant | targets.Custom):
+        value = target.value if isinstance(target, targets.Constant) else target.estimate
+        return low - target.scale * value, high - target.scale * value
+    # a mean of other rows lies anywhere in the metric's range, whatever the group's own is
+    ends = sorted((target.scale * low, target.scale * high))
+    return low - ends[1], high - ends[0]
+
+
+def finite(value: SupportsFloat) -> float | None:
+    """A number for a result: None where there is none."""
+    return float(value) if math.isfinite(value) else None
+
+
+# --- What is audited: a trail, or anything that can be read as one ---
+
+#: A trail, or what `read` takes: a path, the place of a database, a table of any kind.
+TrailLike = Trail | str | Path | IntoFrame
+
+
+Across = TypeVar("Across")
+
+
+class Roles(TypedDict, total=False):
+    """What the columns mean, where a table is audited that is not a trail yet; as in `read`."""
+
+    table: str | None
+    label: str | None
+    prediction: str | None
+    score: str | None
+    low: str | None
+    high: str | None
+    weight: str | None
+    count: str | None
+    cluster: str | None
+    attributes: Sequence[str] | None
+    positive: object
+
+
+def as_trail(source: TrailLike, roles: Roles) -> Trail:
+    """The trail to audit: as it is, or read with the roles named beside the options."""
+    if not isinstance(source, Trail):
+        return read(source, **roles)
+    if roles:
+        raise OptionError(
+            f"The trail says already what its columns mean; {listing(roles)} belongs to read(…)."
+        )
+    return source
+
+
+def as_source(source: TrailLike | Tallied, roles: Roles) -> Trail | Tallied:
+    """The same, or counts that were taken before."""
+    if isinstance(source, Tallied) and not roles:
+        return source
+    if isinstance(source, Tallied):
+        raise OptionError(f"Counts know their columns already; leave out {listing(roles)}.")
+    return as_trail(source, roles)
+
+
+def metric_and_groups(
+    question: Metric | str | Claim, across: Across | None
+) -> tuple[Metric, Across | Groups]:
+    """What is measured and between whom, of a claim or of a metric with ``across=``."""
+    if isinstance(question, Together):
+        raise ClaimError("This audit measures one metric; pass its claim, or the metric.")
+    if not isinstance(question, Claim):
+        if across is None:
+            raise OptionError("Say between whom with across=…, or pass a claim such as gap(…).")
+        return as_metric(question), across
+    if across is not None:
+        raise OptionError("The claim names the groups already; leave out across=.")
+    if question.target != overall():
+        raise ClaimError(
+            "Here groups are compared with one another, so a target has no meaning. Pass "
+            f"gap({question.metric.name!r}, across=…) without target=."
+        )
+    return question.metric, question.across
+
+
+# --- What audits of single rows ask of a trail ---
+
+
+def rows_alone(trail: Trail, why: str) -> Trail:
+    """Return a trail whose rows are independent and count alike; ``why`` begins the refusal."""
+    found = expect_trail(trail)
+    for role in ("weight", "cluster"):
+        if role in found.roles:
+            raise OptionError(f"{why} and takes no {role} column. Read the trail without {role}=….")
+    return found
+
+
+class Predicts(Protocol):
+    """A fitted model, such as those of scikit-learn."""
+
+    def predict(self, frame: Any, /) -> object:
+        """One answer for each row of a frame."""
+
+
+#: What is audited itself, not only its predictions: it takes a frame with the features as columns.
+Model = Callable[[Any], object] | Predicts
+
+
+# --- A progress bar that appears only when there is something to wait for ---
+
+Progress = bool | Callable[[int, int], None] | None
+#: Seconds before a bar appears.
+PATIENCE = 1.0
+
+
+@contextmanager
+def progress_bar(progress: Progress, total: int, title: str) -> Iterator[Callable[[int], None]]:
+    """Give a function to be told how many of ``total`` steps are done.
+
+    ``progress`` is a function called with (done, total), True or False, or None: a bar if someone
+    is watching. An interrupted audit leaves the terminal as it was.
+    """
+    if not (progress is None or callable(progress) or isinstance(progress, bool)):
+        raise OptionError(
+            f"progress must be True, False, None or a function of (done, total); got {progress!r}."
+        )
+    if callable(progress):
+        yield lambda done: progress(done, total)
+        return
+    bar = _Bar(total, title) if (_watched() if progress is None else progress) else None
+    try:
+        yield bar.update if bar else _ignore
+    finally:
+        if bar:
+            bar.close()
+
+
+def _ignore(done: int) -> None:
+    """Nobody is watching."""
+
+
+def _watched() -> bool:
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
+
+
+class _Bar:
+    """A rich progress bar, started once the work has taken longer than a moment."""
+
+    def __init__(self, total: int, title: str) -> None:
+        self._total, self._title = total, title
+        self._started = time.monotonic()
+        self._bar: Any = None
+        self._task: Any = None
+
+    def update(self, done: int) -> None:
+        if self._bar is None and time.monotonic() - self._started > PATIENCE:
+            self._open()
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def _open(self) -> None:
+        from rich.console import Console
+        from rich.progress import Progress as RichProgress
+
+        self._bar = RichProgress(console=Console(stderr=True), transient=True)
+        self._task = self._bar.add_task(self._title, total=self._total)
+        self._bar.start()

@@ -1,0 +1,709 @@
+"""The problem of a group audit: cells, groups, target and options as the mathematics takes them."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, TypedDict
+
+import numpy as np
+from scipy.special import ndtri
+
+from equipoise._rng import Rng, Seed, seed_of
+from equipoise._validate import fraction, known_name, listing, modest, whole
+from equipoise.audits._common import (
+    Progress,
+    finite,
+    independent,
+    possible_range,
+    progress_bar,
+    provenance_of,
+    unit_of,
+)
+from equipoise.cells import Cells, Collection, form_groups, gather
+from equipoise.cells.cells import steady_cells
+from equipoise.cells.rows import pull_rows
+from equipoise.cells.tally import Tallied
+from equipoise.cells.targets import influence_claims, influence_formula, reference_cells
+from equipoise.claims import Claim, Ratio, Together
+from equipoise.claims import target as targets
+from equipoise.claims.metric import Metric
+from equipoise.errors import ClaimError, OptionError
+from equipoise.findings import Provenance
+from equipoise.findings.bounds import BoundedGroup
+from equipoise.findings.finding import Finding
+from equipoise.findings.flags import CertifiedGroup, FlaggedGroup
+from equipoise.findings.joint_test import Joint, JointGroup
+from equipoise.findings.words import Ends, Side, Verdict
+from equipoise.methods.hypotheses import Null, Outside, StepDown, holm
+from equipoise.methods.inference.clusters import ClusterSums
+from equipoise.methods.inference.comparison import Moments, Status
+from equipoise.methods.inference.core import Core, core_of
+from equipoise.methods.inference.joint import affordable_draws, independent_score
+from equipoise.methods.inference.student import rows_needed
+from equipoise.methods.numerics import BoolArray, FloatArray, per_mille, quantile
+from equipoise.methods.published.bootstrap import (
+    CellMoments,
+    GroupEstimates,
+    RowData,
+    canonical_rows,
+    estimate_gaps,
+    estimate_ratios,
+)
+from equipoise.methods.targets import (
+    Complement,
+    Constant,
+    Custom,
+    InfluenceSums,
+    Overall,
+    Reference,
+    Target,
+    TiltSums,
+)
+from equipoise.trail import Trail
+
+# --- The problem: cells, groups and target in the form the mathematics takes ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """All that a method needs of one claim on one trail."""
+
+    claim: Claim
+    cells: Cells
+    collection: Collection
+    target: Target
+    influence: InfluenceSums | None
+    rows: Callable[[], RowData]
+    """Fetches the rows, for the methods that need them."""
+
+    @cached_property
+    def core(self) -> Core:
+        """Pivots of every group, their joint law, and why some have no answer."""
+        return make_core(self.cells, self.target, self.collection, relative=self.relative)
+
+    @cached_property
+    def moments(self) -> CellMoments:
+        """The cells' sums as the published methods take them."""
+        return published_moments(self.cells)
+
+    @cached_property
+    def estimates(self) -> GroupEstimates:
+        """What the published methods know of every group."""
+        estimate = estimate_ratios if self.relative else estimate_gaps
+        return estimate(self.moments, self.target, self.collection.sums)
+
+    @property
+    def relative(self) -> bool:
+        """Whether disparities are ratios."""
+        return isinstance(self.claim, Ratio)
+
+    @property
+    def tilted(self) -> bool:
+        """Whether rows count with weights of their own, so that counts do not say everything."""
+        return is_tilted(self.collection)
+
+    @property
+    def noun(self) -> str:
+        """What the members of the collection are called."""
+        return "tilt" if self.claim.across.weighs else "group"
+
+    @property
+    def every(self) -> str:
+        """All members of the collection, in words."""
+        number = len(self.collection)
+        return f"every one of the {number:,} {self.noun}s" if number > 1 else f"the one {self.noun}"
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What every method on this problem takes for granted."""
+        return (
+            independent(unit_of(self.cells)),
+            f"the collection of {self.noun}s was fixed before looking at the outcomes",
+        )
+
+
+def set_up(trail: Trail | Tallied, claim: Claim) -> Problem:
+    """Scan the rows once and form the groups."""
+    cells, influence = _gather(trail, claim)
+    return assemble(claim, cells, lambda: _row_data(trail, claim, cells), influence)
+
+
+def assemble(
+    claim: Claim,
+    cells: Cells,
+    rows: Callable[[], RowData],
+    influence: InfluenceSums | None = None,
+) -> Problem:
+    """A problem from cells that exist already."""
+    collection = form_groups(claim.across, cells)
+    if isinstance(claim.target, targets.Complement) and is_tilted(collection):
+        raise ClaimError(
+            "A tilt has no outside: rows count more or less, and complement() needs groups. "
+            "Use overall(), reference(…), custom(…) or a constant as the target."
+        )
+    return Problem(
+        claim=claim,
+        cells=cells,
+        collection=collection,
+        target=method_target(claim.target, cells, influence),
+        influence=influence,
+        rows=rows,
+    )
+
+
+def make_core(cells: Cells, target: Target, collection: Collection, *, relative: bool) -> Core:
+    """The inference core of a collection of groups."""
+    return core_of(
+        cell_moments(cells),
+        target,
+        collection.sums,
+        relative=relative,
+        zero_one=cells.zero_one,
+        weighted=cells.weighted,
+        clusters=cluster_sums(cells, target),
+        values=cells.values,
+    )
+
+
+def cell_moments(cells: Cells) -> Moments:
+    """The cells' sums as the mathematics takes them, weights being about one."""
+    one = weight_unit(cells)
+    two, three = one**2, one**3
+    return Moments(
+        rows=cells.rows,
+        # without sampling weights they are one array, which says that counts are counts
+        weight=cells.weight / one if cells.weighted else cells.rows,
+        total=cells.total / one,
+        weight2=cells.weight2 / two,
+        total2=cells.total2 / two,
+        square2=cells.square2 / two,
+        weight3=cells.weight3 / three,
+        total3=cells.total3 / three,
+        square3=cells.square3 / three,
+        cube3=cells.cube3 / three,
+    )
+
+
+def weight_unit(cells: Cells) -> float:
+    """The power of two nearest to the mean weight: dividing by it loses no digit."""
+    if not cells.weighted:
+        return 1.0
+    mean = float(cells.weight.sum()) / max(float(cells.rows.sum()), 1.0)
+    return float(2.0 ** round(math.log2(mean))) if mean > 0 else 1.0
+
+
+def published_moments(cells: Cells) -> CellMoments:
+    """The cells' sums as the published methods take them."""
+    return CellMoments(
+        rows=cells.rows,
+        weight=cells.weight,
+        total=cells.total,
+        weight2=cells.weight2,
+        total2=cells.total2,
+        square2=cells.square2,
+        binary=cells.zero_one and not cells.weighted,
+    )
+
+
+def cluster_sums(cells: Cells, target: Target) -> ClusterSums | None:
+    """Sums by cluster, if the trail has a cluster column."""
+    table = cells.clusters
+    if table is None:
+        return None
+    if isinstance(target, Custom):
+        raise OptionError("A custom target cannot be combined with a cluster column.")
+    return ClusterSums(
+        cluster=table.cluster,
+        cell=table.cell,
+        weight=table.weight / weight_unit(cells),
+        total=table.total / weight_unit(cells),
+        cells=len(cells),
+    )
+
+
+def is_tilted(collection: Collection) -> bool:
+    """Whether a collection weighs rows by more than 0 and 1."""
+    return isinstance(collection.sums, TiltSums)
+
+
+def groups_only(collection: Collection, verb: str) -> None:
+    """Refuse tilts where counts of rows are needed."""
+    if is_tilted(collection):
+        raise OptionError(
+            f"{verb} takes groups, or tilts that weigh by 0 and 1. For other tilts there are "
+            "certify and flag."
+        )
+
+
+def method_target(target: targets.Target, cells: Cells, influence: InfluenceSums | None) -> Target:
+    """A claim's target as the mathematics takes it."""
+    match target:
+        case targets.Constant(value=value, scale=scale):
+            return Constant(value=value, scale=scale)
+        case targets.Overall(scale=scale):
+            return Overall(scale=scale)
+        case targets.Complement(scale=scale):
+            return Complement(scale=scale)
+        case targets.Reference(where=where, scale=scale):
+            return Reference(cells=reference_cells(where, cells), scale=scale)
+        case targets.Custom(estimate=estimate, scale=scale) if influence is not None:
+            return Custom(value=estimate, influence=influence, scale=scale)
+    raise ClaimError(f"{type(target).__name__} is not a target this audit can use.")
+
+
+def _row_data(trail: Trail | Tallied, claim: Claim, cells: Cells) -> RowData:
+    rows = pull_rows(trail, claim.metric, cells, influence_formula(claim))
+    return canonical_rows(
+        cell=rows.cell,
+        value=rows.value,
+        weight=rows.weight,
+        count=rows.count,
+        influence=rows.extra,
+    )
+
+
+def _gather(trail: Trail | Tallied, claim: Claim) -> tuple[Cells, InfluenceSums | None]:
+    extra = influence_claims(claim)
+    if not extra:
+        return steady_cells(*gather(trail, [claim])), None
+    cells, psi, product = map(steady_cells, gather(trail, [claim, *extra]))
+    return cells, InfluenceSums(
+        rows=float(cells.counted),
+        total=psi.total,
+        product=product.total,
+        sum=float(psi.total.sum()),
+        square=float(psi.square.sum()),
+    )
+
+
+class About(TypedDict):
+    """What every finding about groups says of its question and its rows."""
+
+    claim: Mapping[str, object]
+    question: str
+    provenance: Provenance
+    metric: str
+    against: str
+
+
+def about(problem: Problem, seed: int | None) -> About:
+    """The question in words, and where the numbers come from."""
+    claim = problem.claim
+    return {
+        "claim": claim.quoted(),
+        "question": claim.words,
+        "provenance": provenance_of(problem.cells, seed),
+        "metric": claim.metric.words,
+        "against": claim.target.words,
+    }
+
+
+class GroupFields(TypedDict):
+    """The fields that every row about a group begins with."""
+
+    group: str
+    where: Mapping[str, object]
+    n: int
+    value: float | None
+    target: float | None
+    disparity: float | None
+
+
+def group_fields(problem: Problem) -> list[GroupFields]:
+    """The beginning of every row, in the order of the collection."""
+    found = problem.core.comparison
+    columns = zip(
+        problem.collection.labels(),
+        problem.collection.wheres(),
+        found.rows.tolist(),
+        found.mean.tolist(),
+        (found.target.scale * found.theta).tolist(),
+        found.estimate.tolist(),
+        strict=True,
+    )
+    return [
+        {
+            "group": label,
+            "where": where,
+            "n": round(rows),
+            "value": finite(mean),
+            "target": finite(target),
+            "disparity": finite(disparity),
+        }
+        for label, where, rows, mean, target, disparity in columns
+    ]
+
+
+def notes_of(
+    core: Core, score: float, metric: Metric, noun: str = "group", *, bets: bool = False
+) -> list[str]:
+    """Why each group has no answer, in words; empty if it has one.
+
+    ``bets`` says whether bounds by betting could be asked for instead.
+    """
+    open_ended = metric.low is None or metric.high is None
+    otherwise = ", or a metric bounded with .clip(low, high)" if open_ended else ""
+    if bets and not open_ended:
+        otherwise = ", or method='betting'"
+    needed: FloatArray = rows_needed(core.comparison.rows, core.reach, score)
+    out = []
+    for status, rows in zip(core.status.tolist(), needed.tolist(), strict=True):
+        said = _said(status, noun)
+        if status == Status.SKEWED:
+            said = f"too skewed for its rows: about {_about(rows)} would be needed{otherwise}"
+        out.append(said)
+    return out
+
+
+def published_notes(problem: Problem, answered: BoolArray, method: object) -> tuple[str, ...]:
+    """Why a published method says nothing about a group, in words; empty if it says something."""
+    found, least = problem.estimates, getattr(method, "min_rows", 1)
+    # the published methods know no difference between no rows and a rate of zero
+    zero = problem.core.status == Status.ZERO_TARGET
+    status = np.where(zero, int(Status.ZERO_TARGET), found.status)
+    few = np.where(found.rows < least, "fewer rows than the minimum", _NOTES[Status.CONSTANT])
+    return tuple(
+        "" if said else _said(code, problem.noun) or otherwise
+        for said, code, otherwise in zip(
+            answered.tolist(), status.tolist(), few.tolist(), strict=True
+        )
+    )
+
+
+def _said(status: int, noun: str) -> str:
+    if status == Status.EMPTY and noun == "tilt":
+        return "weight 0 on every row on which the metric counts"
+    return _NOTES.get(Status(status), "")
+
+
+def _about(rows: float) -> str:
+    """A number of rows to two digits."""
+    if not np.isfinite(rows) or rows >= 1e15:
+        return "very many rows"
+    digits = max(len(str(int(rows))) - 2, 0)
+    return f"{int(round(rows, -digits)):,} rows"
+
+
+def check_method(problem: Problem, method: object, usable: Mapping[str, type]) -> None:
+    """Refuse a method that counts rows where tilts weigh them; ``usable`` are those that do not."""
+    if problem.tilted and not isinstance(method, tuple(usable.values())):
+        raise OptionError(
+            f"{type(method).__name__} counts rows, and a tilt weighs them. Tilts other than 0 and "
+            f"1 take method= {listing(usable)}, or none."
+        )
+
+
+SELF_TARGET = "the group is its own target"
+_NOTES = {
+    Status.EMPTY: "no row on which the metric counts",
+    Status.SINGLE: "one row only",
+    Status.CONSTANT: (
+        "its rows are all alike, or too close for their size, so its uncertainty is unknown"
+    ),
+    Status.NO_TARGET: "the target has no row to compare with",
+    Status.IDENTICAL: SELF_TARGET,
+    Status.ZERO_TARGET: "the target is zero here, so there is no ratio to it",
+    Status.FEW_CLUSTERS: "too few clusters, or a few that outweigh all others",
+    Status.FEW_ROWS: "too few rows, here or in the target, to know how the metric varies",
+}
+
+
+# --- What callers of `certify` and `flag` ask for, checked once, before any row is read ---
+
+Control = Literal["bh", "by", "e-bh", "holm", "max-t"]
+Population = Literal["people like these", "these rows"]
+
+#: How flags are controlled, in words.
+CONTROLS = {
+    "bh": "false discovery rate (Benjamini–Hochberg)",
+    "by": "false discovery rate under any dependence (Benjamini–Yekutieli)",
+    "e-bh": "false discovery rate under any dependence (e-BH)",
+    "holm": "familywise error (Holm)",
+    "max-t": "familywise error (step-down maxima)",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertifyOptions:
+    """Everything about certifying but the data and the claim."""
+
+    level: float
+    side: Side
+    tolerance: float | None
+    method: Any
+    """A method's value; None until the cells are known and a default can be chosen."""
+    resamples: int | None = None
+    """Asked for beside the method, for whichever is chosen."""
+
+    def __post_init__(self) -> None:
+        fraction("level", self.level)
+        known_name("side", self.side, ("lower", "upper", "both"))
+        if self.tolerance is not None:
+            modest("tolerance", self.tolerance)
+        if self.resamples is not None:
+            whole("resamples", self.resamples, least=20)
+
+    def check_claim(self, claim: Claim) -> None:
+        """Refuse a tolerance that means nothing for the claim."""
+        tolerance = self.tolerance
+        if tolerance is None:
+            return
+        if isinstance(claim, Ratio):
+            if tolerance <= 0 or (self.side == "both" and tolerance >= 1):
+                raise OptionError(
+                    "For a ratio the tolerance is a share such as 0.8, between 0 and 1; "
+                    f"got {tolerance!r}."
+                )
+        elif self.side == "both" and tolerance <= 0:
+            raise OptionError(f"tolerance must be above 0 with side='both'; got {tolerance!r}.")
+        possible_limit("tolerance", tolerance, claim, possible_range(claim))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlagOptions:
+    """Everything about flagging but the data and the claim."""
+
+    above: float | None
+    below: float | None
+    outside: tuple[float, float] | None
+    fdr: float
+    control: Control
+    method: Any
+    min_rows: int | None
+    resamples: int | None
+    population: Population = "people like these"
+
+    @property
+    def dealt(self) -> bool:
+        """Whether the question is about exactly these rows."""
+        return self.population == "these rows"
+
+    def __post_init__(self) -> None:
+        known_name("population", self.population, ("people like these", "these rows"))
+        fraction("fdr", self.fdr)
+        known_name("control", self.control, tuple(CONTROLS))
+        given = ("above", "below", "outside")
+        named = [name for name in given if getattr(self, name) is not None]
+        if len(named) > 1:
+            raise OptionError(f"Pass one of above=, below= and outside=; got {listing(named)}.")
+        if self.min_rows is not None:
+            whole("min_rows", self.min_rows)
+
+
+def possible_limit(name: str, limit: float, claim: Claim, possible: Ends) -> None:
+    """Refuse a limit that no disparity of the claim can reach, with what was likely meant."""
+    low, high = possible
+    beyond = (high is not None and limit >= high) or (low is not None and limit <= low)
+    if isinstance(claim, Ratio) or not beyond:
+        return
+    ends = " and ".join(f"{end:g}" for end in (low, high) if end is not None)
+    hint = ""
+    if abs(limit) > 1 and claim.metric.low is not None and claim.metric.high == 1:
+        hint = f" Rates are shares of 1, so {abs(limit):g} points are {abs(limit) / 100:g}."
+    raise OptionError(
+        f"{name} must lie between {ends}, the smallest and largest disparity that "
+        f"{claim.metric.words} can have; got {limit:g}.{hint}"
+    )
+
+
+# --- Several claims as one question: each at its share of the error, the worst told for each
+# group ---
+
+_ORDER = [str(Verdict.EXCEEDED), "flagged", str(Verdict.UNDETERMINED), "bounded", "not flagged"]
+
+
+#: A row of any audit that may be one of several.
+Audited = BoundedGroup | CertifiedGroup | FlaggedGroup
+
+
+def jointly(
+    together: Together,
+    audit: Callable[[Claim, float, Seed], Finding],
+    error: float,
+    rng: Rng,
+    promise: str,
+) -> Joint:
+    """Audit each claim at its share of the error, and join the answers.
+
+    Splitting the error makes the joint promise hold whatever the dependence between the claims.
+    """
+    share = error / len(together.claims)
+    # a seed that is drawn here is drawn once, so that the one recorded repeats every part
+    same = seed_of(rng).number if rng is None else rng
+    parts = {c.metric.words: audit(c, share, seed_of(same)) for c in together.claims}
+    first = next(iter(parts.values()))
+    return Joint(
+        claim=together.quoted(),
+        question=together.name,
+        guarantee=promise,
+        assumptions=first.assumptions,
+        provenance=first.provenance,
+        rows=_worst(parts),
+        name=together.name,
+        parts={"kind": "parts", **{name: part.to_dict() for name, part in parts.items()}},
+    )
+
+
+def _worst(parts: dict[str, Finding]) -> tuple[JointGroup, ...]:
+    found: dict[str, list[tuple[str, Audited]]] = {}
+    for name, part in parts.items():
+        for row in part.rows:
+            found.setdefault(row.group, []).append((name, row))
+    return tuple(_row(*max(rows, key=_badness)) for rows in found.values())
+
+
+def _row(metric: str, row: Audited) -> JointGroup:
+    return JointGroup(
+        group=row.group,
+        where=row.where,
+        metric=metric,
+        n=row.n,
+        value=row.value,
+        disparity=row.disparity,
+        verdict=_verdict(row),
+        note=row.note,
+    )
+
+
+def _verdict(row: Audited) -> str:
+    if isinstance(row, FlaggedGroup):
+        return "flagged" if row.flagged else "not flagged"
+    if isinstance(row, CertifiedGroup):
+        return str(Verdict.KEPT if row.certified else Verdict.UNDETERMINED)
+    return "bounded" if row.verdict is None else str(row.verdict)
+
+
+def _badness(pair: tuple[str, Audited]) -> tuple[int, float]:
+    """Worse verdicts first, then larger disparities."""
+    verdict = _verdict(pair[1])
+    rank = len(_ORDER) - _ORDER.index(verdict) if verdict in _ORDER else 0
+    return rank, abs(pair[1].disparity or 0.0)
+
+
+# --- Scores of all groups together: the critical value that bounds share, and adjusted p-values
+# ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Critical:
+    """The score that all groups' bounds share."""
+
+    value: float
+    """The critical score at the level asked for."""
+    quantiles: tuple[float, ...]
+    """The same at the levels 0.1 %, 0.2 % … 99.9 %."""
+
+
+def critical_scores(
+    core: Core, level: float, side: str, draws: int | None, seed: Seed, progress: Progress
+) -> Critical:
+    """Critical scores of the answered groups, never above those of independent groups."""
+    number = core.answered.size
+    if number == 0:
+        return Critical(value=float("nan"), quantiles=())
+    two_sided = side == "both"
+    if number == 1:
+        table = tuple(independent_score(i / 1000, 1, two_sided) for i in range(1, 1000))
+        return Critical(value=max(independent_score(level, 1, two_sided), 0.0), quantiles=table)
+    times = draws or affordable_draws(core.status.size)
+    lowest, highest, done = np.empty(times), np.empty(times), 0
+    with progress_bar(progress, times, "certify") as tell:
+        for block in core.law(draws=times, seed=seed.sequence).scores():
+            part = slice(done, done + len(block))
+            lowest[part], highest[part] = block.min(axis=1), block.max(axis=1)
+            done += len(block)
+            tell(done)
+    # scores are symmetric, so one side has twice the draws
+    one = np.concatenate([highest, -lowest])
+    largest = np.maximum(highest, -lowest) if two_sided else one
+    capped = [
+        min(q, independent_score((i + 1) / 1000, number, two_sided))
+        for i, q in enumerate(per_mille(largest))
+    ]
+    value = min(quantile(largest, level), independent_score(level, number, two_sided))
+    return Critical(value=max(value, 0.0), quantiles=tuple(max(q, 0.0) for q in capped))
+
+
+def answerable(
+    core: Core, level: float, side: str, draws: int | None, seed: Seed, progress: Progress
+) -> tuple[Core, Critical, float]:
+    """The core without groups too skewed for the score that all groups together would need.
+
+    Also the critical scores of those that are left, and the score that decided.
+    """
+    every = critical_scores(core, level, side, draws, seed, progress)
+    left = core.guarded(every.value)
+    if left is core:
+        return core, every, every.value
+    return left, critical_scores(left, level, side, draws, seed, progress), every.value
+
+
+def stepped_down(
+    core: Core, p: FloatArray, null: Null, draws: int | None, seed: Seed
+) -> FloatArray:
+    """Adjusted p-values by step-down maxima of the scores, never above Holm's."""
+    used = core.answered
+    two_sided = isinstance(null, Outside)
+    statistic = -ndtri(np.clip(p / 2 if two_sided else p, 1e-300, 1 - 1e-16))
+    step = StepDown(np.where(np.isnan(p[used]), np.nan, statistic[used]))
+    out = np.full(p.shape, np.nan)
+    if used.size:
+        times = draws or affordable_draws(core.status.size)
+        for block in core.law(draws=times, seed=seed.sequence).scores():
+            step.add(np.abs(block) if two_sided else block)
+            if not two_sided:
+                # scores are symmetric: the other side is a second draw
+                step.add(-block)
+        out[used] = step.p_values()
+    return np.asarray(np.maximum(np.fmin(out, holm(p)), p))
+
+
+def exactness(problem: Problem, *, many: bool) -> str:
+    """How far the error rate can be trusted, in words."""
+    core, noun = problem.core, problem.noun
+    joint = f"; {noun}s are joined by normal scores with fitted correlations" if many else ""
+    if problem.cells.clusters is not None:
+        return (
+            "asymptotic in the number of clusters, guarded by leaving each out once and by their "
+            f"effective number{joint}"
+        )
+    if not core.counted:
+        return (
+            f"asymptotic, by each {noun}'s own spread corrected for skewness, guarded by not "
+            f"answering {noun}s too skewed for their rows{joint}"
+        )
+    if not problem.cells.zero_one:
+        return f"near exact in each group, by tails of counts of its few values{joint}"
+    if problem.cells.weighted:
+        return f"asymptotic, by counts that weighted rows are worth{joint}"
+    if isinstance(problem.target, Constant):
+        return f"exact in each group, by binomial tails{joint}"
+    drawn = ""
+    if isinstance(problem.target, Overall):
+        # enumerated too, with the group's size drawn: a ratio at rates of 0.99 and 0.33 is worst
+        drawn = " (0.4 points if the groups' shares are drawn as well)"
+    return (
+        "near exact in each group: over all tables of up to 40 rows a part the error exceeds the "
+        f"nominal one by less than half a point{drawn}{joint}"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Bounds of every group, and how they came about."""
+
+    lower: FloatArray
+    upper: FloatArray
+    reach: FloatArray
+    critical: float
+    engine: str
+    recipe: Mapping[str, Any] | None
+    guarantee: str
+    assumption: str
+    quantiles: tuple[float, ...] = ()
+    """Critical values of the levels 0.1 %, 0.2 % … 99.9 %, where there is a distribution."""
+    against: FloatArray | None = None
+    """Bounds on the other side of a one-sided limit, which may show that it is not kept."""
+    notes: tuple[str, ...] = ()
+    """Why nothing is said about each group; empty if there is nothing of the kind."""

@@ -1,1 +1,0 @@
-"""Behind the audits of how far groups are apart: `summarize`, `compare`."""
