@@ -13,7 +13,7 @@ from narwhals.typing import IntoFrame
 from equipoise._validate import listing
 from equipoise._version import __version__
 from equipoise.cells import Cells
-from equipoise.cells.tally import Tallied
+from equipoise.cells.tally import Tallied, rows_behind
 from equipoise.claims import Claim, Metric, Ratio, Together, overall
 from equipoise.claims import target as targets
 from equipoise.claims.groups import Groups
@@ -103,6 +103,8 @@ class Roles(TypedDict, total=False):
 
 def as_trail(source: TrailLike, roles: Roles) -> Trail:
     """The trail to audit: as it is, or read with the roles named beside the options."""
+    if isinstance(source, Tallied):
+        return rows_behind(source)
     if not isinstance(source, Trail):
         return read(source, **roles)
     if roles:

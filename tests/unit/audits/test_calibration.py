@@ -32,7 +32,8 @@ def audit(frame: Any, roles: dict[str, str] | None = None, **changes: Any) -> Ca
 
 def test_a_corner_is_found_and_described() -> None:
     frame = table(1000)
-    found = audit(frame, models=[DecisionTreeClassifier(max_depth=5, random_state=0)], importance=2)
+    tree = DecisionTreeClassifier(max_depth=5, random_state=0)
+    found = audit(frame, models=[tree], importance=2, level=0.9)
     assert found.verdict is eq.Verdict.EXCEEDED
     assert found.p <= 0.1
     group = found.subgroup
@@ -268,7 +269,7 @@ def test_named_models_and_their_seeds() -> None:
     ("changes", "error", "says"),
     [
         ({"tolerance": -0.1}, eq.OptionError, "tolerance must be zero or more"),
-        ({"side": "upper"}, eq.OptionError, "side 'upper' does not exist"),
+        ({"side": "under"}, eq.OptionError, "side 'under' does not exist"),
         ({"method": "cusm"}, eq.OptionError, "Did you mean 'cusum'"),
         ({"folds": 1}, eq.OptionError, "folds must be a whole number of at least 2"),
         ({"folds": 200, "method": "cusum"}, eq.ClaimError, "150 rows are too few for 200 folds"),
@@ -437,7 +438,7 @@ def test_more_than_two_classes_are_one_family() -> None:
     assert [line.label for line in found.classes] == ["0", "1", "2"]
     assert found.p == min(line.p for line in found.classes)
     assert found.classes[0].verdict is eq.Verdict.UNDETERMINED
-    assert "10 % at most" in found.guarantee
+    assert "5 % at most" in found.guarantee
     assert "Each of 3 classes was tested against the rest" in found.sentences()[1]
     assert from_json(found.to_json()) == found
     written = audit(

@@ -147,7 +147,7 @@ def test_a_group_that_is_its_own_target_has_no_bounds_and_no_verdict() -> None:
     assert (itself.disparity, itself.lower, itself.upper) == (0.0, None, None)
     assert (itself.verdict, itself.note) == (None, "the group is its own target")
     assert found.verdict is Verdict.KEPT
-    assert "shown for 2 of 2 groups" in found.sentences()[1]
+    assert "kept by 2 of 2 groups" in found.sentences()[1]
     assert not certificates(claim, tolerance=0.9).ask(race="a").certified
 
 
@@ -188,9 +188,9 @@ def test_the_bounds_hold_the_estimate_and_the_possible_range() -> None:
 def test_sentences_state_guarantee_verdict_and_exclusions() -> None:
     said = bounds(tolerance=0.1).sentences()
     assert (
-        said[0] == "With 90 % confidence all bounds hold at once, for every one of the 11 groups."
+        said[0] == "With 95 % confidence all bounds hold at once, for every one of the 11 groups."
     )
-    assert "That every group's disparity is between" in said[1]
+    assert "that every group's disparity is between" in said[1]
     one = bounds(eq.gap("accuracy", across=eq.masks(young="age < 30")))
     assert one.sentences()[0].endswith("for the one group.")
 

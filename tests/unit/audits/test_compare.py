@@ -165,7 +165,7 @@ def test_bad_input_is_refused() -> None:
     _refused("same attribute twice", across=["team", "team"])
     _refused("two or more models", across="team", models={"a": "fair"})
     _refused("no column for prediction='fare'", across="team", models={"a": "fare", "b": "harsh"})
-    _refused("Expected a trail", FRAME, across=["team", "site"])
+    _refused("needs a label column", FRAME, across=["team", "site"])
     _refused(
         "reads either the prediction or the score",
         metric=eq.metric("x", "label"),

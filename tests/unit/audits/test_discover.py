@@ -55,8 +55,8 @@ def test_a_reference_is_refused() -> None:
 
 def test_counts_are_no_rows() -> None:
     claim = eq.gap(eq.selection_rate)
-    counts: Any = eq.tally(eq.read(table(), prediction="y"), claim)
-    with pytest.raises(eq.TrailError, match="got Tallied"):
+    counts: Any = eq.Tallied.from_json(eq.tally(eq.read(table(), prediction="y"), claim).to_json())
+    with pytest.raises(eq.TrailError, match="these are counts"):
         eq.discover(counts, eq.selection_rate, features=["city"])
 
 

@@ -243,8 +243,8 @@ def test_two_methods_stand_beside_each_other() -> None:
     two = eq.certify(TRAIL, claim, method="bootstrap", resamples=50, rng=1)
     spec = one.plot(beside=two).to_dict()
     text = str(spec)
-    assert "pivotal, 90 %" in text
-    assert "bootstrap, 90 %" in text
+    assert "pivotal, 95 %" in text
+    assert "bootstrap, 95 %" in text
     assert "diamond" in text
     ratio = eq.certify(TRAIL, eq.ratio(eq.false_positive_rate, across="race"), rng=1)
     with pytest.raises(eq.OptionError, match="same metric"):

@@ -102,12 +102,6 @@ def test_round_trip_frame_html_and_chart() -> None:
     assert series == {"error rate", "audit value", "lower bound", "upper bound"}
 
 
-def test_the_trail_may_come_second() -> None:
-    swapped: Any = eq.select_fair
-    found = swapped(MODELS, TRAIL, tolerance=0.1, **OPTIONS)
-    assert found == choose(MODELS, TRAIL, tolerance=0.1, **OPTIONS)
-
-
 def test_progress_counts_models() -> None:
     told: list[tuple[int, int]] = []
     choose(MODELS, TRAIL, tolerance=0.1, progress=lambda a, b: told.append((a, b)), **OPTIONS)

@@ -362,7 +362,7 @@ def test_a_stored_kernel_of_your_own_cannot_be_evaluated_again() -> None:
 def test_words_frames_and_charts() -> None:
     found = audit(over=eq.gaussian("age", "sex"))
     assert found.to_frame("polars").height == len(found)
-    assert "With 90 % confidence all bounds hold at once" in str(found)
+    assert "With 95 % confidence all bounds hold at once" in str(found)
     assert "<table>" in found._repr_html_()
     assert found.plot().to_dict()["title"]["text"].startswith("Selection rate against everyone")
     chart = found.plot(found.ask_group(age=(18, 30), sex="Male")).to_dict()

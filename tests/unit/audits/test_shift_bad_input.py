@@ -204,6 +204,8 @@ def test_categories_need_a_kernel_that_tells_them_apart() -> None:
 
 def test_counts_are_no_rows() -> None:
     claim = eq.gap(eq.selection_rate)
-    counts: Any = eq.tally(eq.read(pl.DataFrame(table()), prediction="hit"), claim)
-    with pytest.raises(TrailError, match="got Tallied"):
+    counts: Any = eq.Tallied.from_json(
+        eq.tally(eq.read(pl.DataFrame(table()), prediction="hit"), claim).to_json()
+    )
+    with pytest.raises(TrailError, match="these are counts"):
         eq.shift(counts, claim, over="x")

@@ -274,7 +274,7 @@ def test_bad_input_is_refused_with_what_to_do() -> None:
     _refused("alpha must be finite", alpha=float("nan"))
     _refused("resamples must be a whole number", resamples=3)
     _refused("Did you mean 'across'", acros="team")
-    _refused("Expected a trail", TEAMS)
+    _refused("needs a prediction column", TEAMS)
     _refused("'selecton_rate' does not exist", metric="selecton_rate")
 
 

@@ -113,15 +113,15 @@ def test_a_level_off_by_rounding_is_not_offered_twice(bounds: dict[str, Bounds])
 
 def test_what_keeps_too_little_is_offered_at_its_own_level(bounds: dict[str, Bounds]) -> None:
     for which in ("tilts", "plug-in"):
-        assert offered(asked_of(bounds[which])) == [0.9]
-    assert offered(asked_of(dataclasses.replace(bounds["depth"], recipe=None))) == [0.9]
+        assert offered(asked_of(bounds[which])) == [0.95]
+    assert offered(asked_of(dataclasses.replace(bounds["depth"], recipe=None))) == [0.95]
 
 
 def test_large_collections_are_offered_at_fewer_levels(
     bounds: dict[str, Bounds], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ask, "MANY_GROUPS", len(bounds["bootstrap"]) - 1)
-    assert offered(asked_of(bounds["bootstrap"])) == [0.9, 0.95]
+    assert offered(asked_of(bounds["bootstrap"])) == [0.95]
     assert offered(asked_of(bounds["bootstrap ranges"])) == LEVELS
 
 

@@ -90,7 +90,7 @@ def test_what_counts_could_be_worked_out_from_is_not_embedded(
     page = eq.report(findings[2], suppress=10).html
     (data,) = re.findall(r"<script[^>]*data-ask[^>]*>(.*?)</script>", page, re.DOTALL)
     asked = json.loads(data)
-    assert [level["level"] for level in asked["levels"]] == [0.9]
+    assert [level["level"] for level in asked["levels"]] == [0.95]
     assert min(n for _, n, _, _ in asked["groups"]) >= 10
     (kept,) = suppressed([findings[2]], 10)
     assert kept.finding.recipe is None  # type: ignore[attr-defined]
