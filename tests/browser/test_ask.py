@@ -100,7 +100,7 @@ LAST = "(form) => questions.get(form).axes[0].ends.length - 1"
 def test_the_form_answers_at_once(page: Any, bounds: Any) -> None:
     answer = "#finding-1-ask .answer"
     chosen = page.locator("#finding-1-ask [data-level] option:checked")
-    assert chosen.inner_text() == "90 %, as audited"
+    assert chosen.inner_text() == "95 %, as audited"
     page.get_by_label("race").first.select_option(label="African-American")
     page.get_by_label("sex").first.select_option(label="Female")
     row = bounds["overall"].ask(race="African-American", sex="Female")
@@ -108,8 +108,8 @@ def test_the_form_answers_at_once(page: Any, bounds: Any) -> None:
     assert f"African-American, Female: at least {points(row.lower)}" in said
     assert f"at most {points(row.upper)} against everyone." in said
     assert f"n = {row.n}; estimated {points(row.disparity)}." in said
-    assert "is undetermined" in said
-    assert "With 90 % confidence all bounds hold at once, for every one of the 81 groups." in said
+    assert "Undetermined: that it is" in said
+    assert "With 95 % confidence all bounds hold at once, for every one of the 81 groups." in said
     page.get_by_label("Confidence").first.select_option(label="99 %")
     wider = bounds["overall"].at(0.99).ask(race="African-American", sex="Female")
     said = page.inner_text(answer)
@@ -119,7 +119,7 @@ def test_the_form_answers_at_once(page: Any, bounds: Any) -> None:
     said = page.inner_text(answer)
     assert "Native American, Female: no row on which the metric counts." in said
     assert "n = 0; there is no estimate." in said
-    assert "is undetermined" in said
+    assert "Undetermined: that it is" in said
     page.get_by_label("sex").first.select_option(label="any")
     page.get_by_label("race").first.select_option(label="any")
     assert "Choose at least one attribute." in page.inner_text(answer)
@@ -181,4 +181,4 @@ def test_sliders_lead_only_to_ranges_that_there_are(bounds: dict[str, Bounds], p
 def test_without_a_distribution_the_level_is_fixed(bounds: dict[str, Bounds], page: Any) -> None:
     number = list(bounds).index("tilts") + 1
     assert page.query_selector(f"#finding-{number}-ask [data-level]") is None
-    assert page.inner_text(f"#finding-{number}-ask .scope").startswith("With 90 % confidence")
+    assert page.inner_text(f"#finding-{number}-ask .scope").startswith("With 95 % confidence")

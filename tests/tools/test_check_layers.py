@@ -26,7 +26,7 @@ CLEAN = {
 }
 
 PLANTED = [
-    ("base to trail", "errors.py", "from .trail import read", "base may not import trail"),
+    ("base to trail", "errors.py", "from .trail import Trail", "base may not import trail"),
     ("methods to base", "methods/a.py", "from ..errors import E", "methods may not import base"),
     ("methods outside", "methods/a.py", "import narwhals", "numpy, scipy from outside"),
     ("methods sklearn", "methods/a.py", "def f():\n    import sklearn.tree", "from outside"),
@@ -137,3 +137,14 @@ def test_fault_names_its_line(clean: Path) -> None:
 
 def test_the_package_itself_keeps_the_order() -> None:
     assert check(Path(__file__).parents[2] / "src" / "equipoise") == []
+
+
+def test_a_circle_is_reported_wherever_it_is(clean: Path) -> None:
+    for name, other in (("one", "two"), ("two", "three"), ("three", "one")):
+        (clean / "methods" / f"{name}.py").write_text(f"from equipoise.methods.{other} import f\n")
+    (fault,) = check(clean)
+    assert "import each other in a circle" in fault
+    assert all(f"equipoise.methods.{name}" in fault for name in ("one", "two", "three"))
+    late = "def g():\n    from equipoise.methods.one import f\n"
+    (clean / "methods" / "three.py").write_text(late)
+    assert check(clean) == []

@@ -469,7 +469,7 @@ def from_dict(data: Mapping[str, object]) -> Finding:
     """
     if not isinstance(data, Mapping):
         raise EquipoiseError(f"This is not a finding but a {type(data).__name__}.")
-    if data.get("kind") not in _KINDS:
+    if str(data.get("kind")) not in _KINDS:
         for place in _PLACES.split():
             import_module(f"equipoise.findings.{place}")
     cls = _KINDS.get(str(data.get("kind")))

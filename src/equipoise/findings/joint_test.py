@@ -270,7 +270,9 @@ class Joint(FindingOf[JointGroup], ByGroup[JointGroup]):
         whole = {key: specs[0][key] for key in ("$schema", "config")}
         whole["datasets"] = {k: v for spec in specs for k, v in spec["datasets"].items()}
         parts = [{key: v for key, v in spec.items() if key not in whole} for spec in specs]
-        return alt.VConcatChart.from_dict({**whole, "vconcat": parts})
+        # each part has the verdicts that occur in it
+        own = {"scale": {"color": "independent", "shape": "independent"}}
+        return alt.VConcatChart.from_dict({**whole, "vconcat": parts, "resolve": own})
 
     def sentences(self) -> tuple[str, ...]:
         """The joint guarantee, then what each claim shows."""
