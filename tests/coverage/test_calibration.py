@@ -46,7 +46,7 @@ def p_values(name: str, worlds: int, n: int, **options: object) -> np.ndarray:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("side", ["under", "both"])
+@pytest.mark.parametrize("side", ["upper", "both"])
 @pytest.mark.parametrize("split", [None, 0.6])
 def test_false_alarms_at_the_edge_of_the_tolerance(side: str, split: float | None) -> None:
     p = p_values("edge", WORLDS, N, tolerance=0.025, side=side, split=split)
