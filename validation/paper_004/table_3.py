@@ -21,11 +21,13 @@ from spread_worlds import SEED, scenarios
 
 from equipoise.methods.spread import (
     Interval,
+    Meta,
     bootstrap_draws,
     published_intervals,
     q_profile_interval,
+    recommended_interval,
     sample_from_sums,
-    variance_interval,
+    weigh,
 )
 
 PUBLISHED = {
@@ -71,7 +73,10 @@ def _simulate(size, rate, truth, replicates, ours, rng):  # type: ignore[no-unty
         note("q_profile", q_profile_interval(sample, 0.95))
         # The recommended interval costs ten times the others; the quick run samples it.
         if replicate < ours:
-            note("recommended", variance_interval(sample, draws, level=0.95, rng=rng)[0])
+            evidence = weigh(sample, level=0.95, resamples=RESAMPLES, rng=rng)
+            ends = recommended_interval(sample, Meta.VARIANCE, evidence, draws)
+            if ends is not None:
+                note("recommended", ends)
     return hits, widths
 
 
