@@ -86,9 +86,11 @@ __all__ = [
     "Individual",
     "Joint",
     "JointTest",
+    "Ledger",
     "Likelihood",
     "MOutOfN",
     "Metric",
+    "Monitoring",
     "MonotoneShift",
     "NumericalDerivative",
     "OptionError",
@@ -140,6 +142,7 @@ __all__ = [
     "masks",
     "merge",
     "metric",
+    "monitor",
     "monotone",
     "multicalibration",
     "negative_predictive_value",
@@ -183,10 +186,12 @@ if TYPE_CHECKING:
         Likelihood,
         Pivotal,
     )
+    from equipoise.audits.monitor import monitor
     from equipoise.audits.select_fair import select_fair
     from equipoise.audits.shift import shift
     from equipoise.audits.summarize import summarize
     from equipoise.cells.gather import tally
+    from equipoise.cells.ledger import Ledger
     from equipoise.cells.tally import Tallied, merge
     from equipoise.findings import (
         Bounds,
@@ -201,6 +206,7 @@ if TYPE_CHECKING:
         Individual,
         Joint,
         JointTest,
+        Monitoring,
         MonotoneShift,
         RangeCertificates,
         Shift,
@@ -218,10 +224,12 @@ else:
         "audits.comparable": "Directional FairMetric MOutOfN NumericalDerivative",
         "audits.kernels": "gaussian kernel laplace monotone",
         "cells.gather": "tally",
+        "cells.ledger": "Ledger",
         "cells.tally": "Tallied merge",
         "findings": (
             "Bounds Calibration CertificateList Comparison Description Evidence FairChoice Finding "
-            "Flags Individual Joint JointTest MonotoneShift RangeCertificates Shift Summary Verdict"
+            "Flags Individual Joint JointTest Monitoring MonotoneShift RangeCertificates Shift "
+            "Summary Verdict"
         ),
         **{f"audits.{verb}": verb for verb in VERBS},
     }

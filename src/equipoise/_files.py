@@ -3,7 +3,9 @@
 import contextlib
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from equipoise.errors import EquipoiseError
 
@@ -53,3 +55,32 @@ def _mask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[IO[bytes]]:
+    """A file opened to be read and added to, while every other process that does so waits."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = open(path, "a+b")  # noqa: SIM115 (closed below)
+    except OSError as error:
+        raise EquipoiseError(f"{str(path)!r} cannot be written: {error}.") from error
+    with file:
+        _lock(file)
+        try:
+            yield file
+        except OSError as error:
+            raise EquipoiseError(f"{str(path)!r} cannot be written: {error}.") from error
+
+
+def _lock(file: IO[bytes]) -> None:
+    # closing the file, or the end of the process, gives the lock back
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        import msvcrt  # type: ignore[import-not-found,unused-ignore]
+
+        file.seek(0)
+        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined,unused-ignore]
+    else:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX)

@@ -29,6 +29,7 @@ VERBS = (
     "flag",
     "individual",
     "joint_test",
+    "monitor",
     "select_fair",
     "shift",
     "summarize",

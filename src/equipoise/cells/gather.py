@@ -27,7 +27,16 @@ from equipoise.cells.tally import Tallied, Tally, total
 from equipoise.cells.tally import tally as totals_of
 from equipoise.cells.targets import influence_claims
 from equipoise.claims.claim import Claim, Together, parts_of
-from equipoise.claims.groups import Binned, Condition, Dimension, Levels, Ordered, Tilt, Values
+from equipoise.claims.groups import (
+    Binned,
+    Condition,
+    Dimension,
+    Levels,
+    Ordered,
+    Period,
+    Tilt,
+    Values,
+)
 from equipoise.claims.metric import Metric
 from equipoise.errors import ClaimError, TrailError
 from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray
@@ -45,13 +54,19 @@ def gather(trail: Trail | Tallied, claims: Sequence[Claim]) -> tuple[Cells, ...]
     Counts that were tallied before are taken as they are, and no table is looked at.
     """
     if isinstance(trail, Tallied):
-        return _all_cells(trail.scan.narrowed(claims), claims)
-    return _all_cells(scan_for(expect_trail(trail), claims), claims)
+        return all_cells(trail.scan.narrowed(claims), claims)
+    return all_cells(scan_for(expect_trail(trail), claims), claims)
 
 
-def scan_for(trail: Trail, claims: Sequence[Claim], limit: int | None = None) -> Scan:
-    """One look at the table, for everything that the claims ask."""
-    wanted = tuple(dict.fromkeys(d for claim in claims for d in claim.dimensions()))
+def scan_for(
+    trail: Trail,
+    claims: Sequence[Claim],
+    limit: int | None = None,
+    further: Sequence[Dimension] = (),
+) -> Scan:
+    """One look at the table, for everything that the claims ask, cut by ``further`` as well."""
+    named = [d for claim in claims for d in claim.dimensions()]
+    wanted = tuple(dict.fromkeys([*named, *further]))
     dimensions = tuple(_with_edges(trail, dimension) for dimension in wanted)
     # claims with the same metric share its sums
     metrics = distinct_metrics(claims)
@@ -90,10 +105,14 @@ def tallied_within(trail: Trail, claims: Sequence[Claim | Together], limit: int)
     return Tallied(scan=scan_for(trail, every, limit), trail=trail)
 
 
-def _all_cells(scan: Scan, claims: Sequence[Claim]) -> tuple[Cells, ...]:
+def all_cells(scan: Scan, claims: Sequence[Claim], *, may_be_none: bool = False) -> tuple[Cells, ...]:
+    """The cells of each claim's metric; ``may_be_none`` allows for metrics that count on no row."""
     axes, index = _axes(scan)
     clusters = cluster_codes(scan.table["cluster"]) if "cluster" in scan.table else None
-    made = [_cells(scan, position, axes, index, clusters) for position in range(len(scan.metrics))]
+    made = [
+        _cells(scan, position, axes, index, clusters, may_be_none)
+        for position in range(len(scan.metrics))
+    ]
     return tuple(made[scan.position(claim.metric)] for claim in claims)
 
 
@@ -178,7 +197,7 @@ def _levels(dimension: Dimension, column: AnyArray) -> tuple[tuple[object, ...],
         return encode(column, name, advice)
     if isinstance(dimension, Condition):
         return (False, True), column.astype(np.int64)
-    if isinstance(dimension, Values | Tilt):
+    if isinstance(dimension, Values | Tilt | Period):
         return encode(column, dimension.name, "", most=MAX_CELLS)
     if isinstance(dimension, Ordered) and dimension.edges is None:
         levels, codes = encode(column, dimension.column, "Pass edges=… or a number as grid=….")
@@ -198,7 +217,12 @@ def _bounds(dimension: Binned | Ordered) -> tuple[tuple[float | None, float | No
 
 
 def _cells(
-    scan: Scan, position: int, axes: tuple[Axis, ...], index: IntArray, clusters: IntArray | None
+    scan: Scan,
+    position: int,
+    axes: tuple[Axis, ...],
+    index: IntArray,
+    clusters: IntArray | None,
+    may_be_none: bool,
 ) -> Cells:
     table = scan.table
     counted = totals_of(scan, position)
@@ -207,7 +231,8 @@ def _cells(
     present = table["present"]
     lost = {"missing count": scan.uncounted, "missing weight": total(table, "missing_weight")}
     excluded = {name: rows for name, rows in {**lost, **counted.excluded}.items() if rows}
-    _check_anybody(scan.metrics[position], counted, present, excluded)
+    if not may_be_none:
+        _check_anybody(scan.metrics[position], counted, present, excluded)
     sums = {"present": present, "rows": counted.rows, **counted.moments}
     merged_index, merged = merge(index, sums)
     by_cluster = None

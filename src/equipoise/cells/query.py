@@ -16,7 +16,16 @@ import narwhals as nw
 
 from equipoise.cells.scan import is_local, two_valued
 from equipoise.claims.formula import Formula, Reference, Term, as_number, as_truth, parse
-from equipoise.claims.groups import Binned, Condition, Dimension, Levels, Ordered, Tilt, Values
+from equipoise.claims.groups import (
+    Binned,
+    Condition,
+    Dimension,
+    Levels,
+    Ordered,
+    Period,
+    Tilt,
+    Values,
+)
 from equipoise.claims.metric import Metric
 from equipoise.errors import ClaimError
 from equipoise.trail import Trail
@@ -39,6 +48,8 @@ def key_of(trail: Trail, dimension: Dimension) -> nw.Expr:
     """The expression whose values are the levels of a dimension."""
     if isinstance(dimension, Levels | Values):
         return trail.key(trail.attribute(dimension.column))
+    if isinstance(dimension, Period):
+        return _period(trail, dimension)
     if isinstance(dimension, Tilt):
         return weight_of(trail, dimension)
     if isinstance(dimension, Condition):
@@ -54,6 +65,19 @@ def key_of(trail: Trail, dimension: Dimension) -> nw.Expr:
     # What lies beyond the edges belongs to no range, but still to everyone.
     inside = present & (value >= first) & (value <= last)
     return nw.when(inside).then(_bin_code(value, inner))
+
+
+def _period(trail: Trail, dimension: Period) -> nw.Expr:
+    """The day of each row, or the name of its batch."""
+    name = dimension.column
+    require_column(name, trail.schema, "The column of periods")
+    dtype = trail.schema[name]
+    if dimension.dated and isinstance(dtype, nw.Datetime):
+        return nw.col(name).dt.date()
+    if dimension.dated and is_text(dtype):
+        # 2026-11-15 begins every way to write that day and a time on it
+        return nw.col(name).str.slice(0, 10)
+    return trail.key(name)
 
 
 def ordered_column(trail: Trail, dimension: Ordered) -> str:

@@ -4,7 +4,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy.typing as npt
 
@@ -122,7 +122,24 @@ class Values:
         return self.column
 
 
-Dimension = Levels | Binned | Ordered | Condition | Tilt | Values
+Unit = Literal["day", "week", "month", "quarter", "year"]
+
+
+@kind("period")
+@dataclass(frozen=True, slots=True)
+class Period:
+    """The days of a column of dates, or the names of batches as they stand in a column."""
+
+    column: str
+    dated: bool = False
+
+    @property
+    def name(self) -> str:
+        """The column."""
+        return self.column
+
+
+Dimension = Levels | Binned | Ordered | Condition | Tilt | Values | Period
 
 AttributeLike = str | Levels | Binned | Condition
 """What groups may be formed by: a column by its name, or what `binned` makes of one."""

@@ -145,9 +145,8 @@ def check(
     from equipoise.plan import gate
 
     evidence = _perform_file(plan, hash, data, table, quiet or json)
-    written = [] if out is None else _write(evidence, out, suppress)
     judged = gate(evidence, None if undetermined is None else undetermined.value)
-    _tell(evidence, written, json, quiet)
+    show_and_write(evidence, out, suppress, json, quiet)
     if not (json or quiet):
         say(f"exit {int(judged.code)}: {judged.words}", style="bold")
     raise Leave(judged.code)
@@ -196,6 +195,14 @@ def _write(evidence: Evidence, out: Path, suppress: int | None) -> list[Path]:
     # made before anything is written, so that a failure leaves no half of the two
     page = make_report(evidence, suppress=suppress)
     return [evidence.save(out / "evidence.json"), page.save(out / "report.html")]
+
+
+def show_and_write(
+    evidence: Evidence, out: Path | None, suppress: int | None, json: bool, quiet: bool
+) -> None:
+    """Write evidence and page if asked to, and show what was found."""
+    written = [] if out is None else _write(evidence, out, suppress)
+    _tell(evidence, written, json, quiet)
 
 
 def _tell(evidence: Evidence, written: list[Path], json: bool, quiet: bool) -> None:

@@ -102,6 +102,7 @@ KINDS = {
     "summarize": "summary",
     "compare": "comparison",
     "select_fair": "fair choice",
+    "monitor": "monitoring",
 }
 
 

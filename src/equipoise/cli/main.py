@@ -12,6 +12,7 @@ from equipoise._version import __version__
 from equipoise.cli import auditing
 from equipoise.cli import evidence_commands as keeping
 from equipoise.cli import evidence_commands as planning
+from equipoise.cli import monitoring
 from equipoise.cli.options import DONE, ERROR, Leave
 from equipoise.cli.show import complain
 from equipoise.errors import EquipoiseError
@@ -28,6 +29,7 @@ app = typer.Typer(
     "3 error.",
 )
 app.add_typer(planning.app, name="plan")
+app.add_typer(monitoring.app, name="monitor")
 for command in (
     auditing.demo,
     auditing.audit,

@@ -15,7 +15,7 @@ from equipoise.trail import Roles, Trail
 from equipoise.trail.sources import open_source
 from equipoise.trail.trail import make_trail
 
-__all__ = ["adult_predictions", "compas"]
+__all__ = ["adult_predictions", "compas", "compas_by_month"]
 
 
 @known_keywords
@@ -67,4 +67,24 @@ def adult_predictions() -> Trail:
         attributes=None,
         positive=None,
         source="the bundled Adult counts",
+    )
+
+
+@known_keywords
+def compas_by_month() -> Trail:
+    """The COMPAS counts of people screened in each month of 2013 and 2014, to be monitored.
+
+    Counts by month, race, sex and age of the decision (a decile score of at least 5) and of what
+    happened in the two years after it.
+
+    >>> compas_by_month().attributes
+    ('month', 'race', 'sex', 'age')
+    """
+    frame, _ = open_source(str(files(__name__) / "compas_by_month.csv"))
+    return make_trail(
+        frame,
+        roles=Roles(label="reoffended", prediction="high_risk", count="n"),
+        attributes=None,
+        positive=None,
+        source="the bundled COMPAS counts by month",
     )

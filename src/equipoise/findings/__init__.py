@@ -30,11 +30,14 @@ __all__ = [
     "JointTest",
     "JointlyTested",
     "MeasuredSpread",
+    "MonitoredGroup",
+    "Monitoring",
     "MonotoneShift",
     "MovedPeople",
     "Provenance",
     "RangeCertificates",
     "Shift",
+    "State",
     "Stretch",
     "SummarizedGroup",
     "Summary",
@@ -59,6 +62,7 @@ if TYPE_CHECKING:
         MovedPeople,
     )
     from equipoise.findings.joint_test import Joint, JointGroup, JointlyTested, JointTest
+    from equipoise.findings.monitoring import MonitoredGroup, Monitoring, State
     from equipoise.findings.monotone import MonotoneShift, Stretch
     from equipoise.findings.shift import Shift
     from equipoise.findings.shift_space import AskedTilt, Tilted
@@ -81,6 +85,7 @@ else:
         "flags": "CertificateList CertifiedGroup FlaggedGroup Flags",
         "individual": "AuditedCell AuditedModel FairChoice Individual MovedPeople",
         "joint_test": "Joint JointGroup JointlyTested JointTest",
+        "monitoring": "MonitoredGroup Monitoring State",
         "monotone": "MonotoneShift Stretch",
         "shift": "Shift",
         "shift_space": "AskedTilt Tilted",

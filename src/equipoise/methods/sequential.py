@@ -1,115 +1,441 @@
 """Evidence over time: look after every batch, for as long as one likes.
 
-A batch brings n rows to every part of a group and its target, then k ones. That a disparity keeps
-its limit says a·θ ≤ c of the parts' rates θ, with a and c known from the limit and the n. Let θ̂ be
-a guess made before the ones are seen, and θ° the rates that keep the limit and are closest to it:
-those that minimise Σ n KL(θ̂ ‖ θ). The batch's evidence is the likelihood ratio
+A batch brings n rows to every part of a group and its target. That a disparity keeps its limit says
+Σ aⱼ θⱼ ≤ c of the parts' means θ, with a and c known from the limit and the n. Before the outcomes
+are seen, take any means θ° with Σ aⱼ θ°ⱼ = c and any stake λ ≥ 0, and bet on every row: with
+uⱼ = λ aⱼ / nⱼ a row x of part j multiplies the evidence by 1 + uⱼ (x − θ°ⱼ). The batch's factor has
+the mean
 
-    e = Π Bin(k; n, θ̂) / Bin(k; n, θ°).
+    Π (1 + uⱼ (θⱼ − θ°ⱼ))^nⱼ ≤ exp(Σ nⱼ uⱼ (θⱼ − θ°ⱼ)) = exp(λ (Σ aⱼ θⱼ − c)) ≤ 1
 
-Its mean is at most one under all rates that keep the limit, however small the batch is. With
-u = (θ̂ − θ°) / (θ° (1 − θ°)) the mean at rates θ is Π (1 + (θ − θ°) u)^n ≤ exp(Σ n (θ − θ°) u), and
-n u is the multiplier λ ≥ 0 times a, so that the exponent is λ (a·θ − a·θ°) = λ (a·θ − c) ≤ 0. Rows
-of one part may have different rates, since only their mean counts: a product of unequal factors is
-at most the power of their mean. Products of such e over batches are therefore above 1/α with a
-chance of at most α, ever (Ville), and so are averages of products. The truth may move as it likes
-as long as it keeps the limit.
+under all means that keep the limit, however few rows there are. Rows of one part may have different
+means, since a product of unequal factors is at most the power of their average. Products over
+batches therefore reach 1/α with a chance of at most α, ever (Ville), and so do averages of such
+products. The truth may move as it likes as long as it keeps the limit.
 
-Guesses: for each of several contrasts beyond the limit, the most likely rates that have it, given
-all earlier batches. Each makes a product of its own; the evidence is their average.
+θ° are the most likely means on the limit given all earlier batches; several stakes, each the best
+one for some excess over the limit, make a product each, and the evidence is their average.
+
+For 0/1 metrics the factor is known from counts. For other bounded metrics Fan's inequality
+log(1 + λy) ≥ λy + (λ + log(1 − λ)) y² (y ≥ −1) bounds it from below by sums and sums of squares. For
+weighted, clustered or unbounded metrics E exp(y − y²/6 − Ey²/3) ≤ 1 (Delyon) is used with estimated
+variances: that alone is asymptotic.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import logsumexp, xlog1py, xlogy
+from scipy.special import logsumexp
 
-from equipoise.methods.inference.comparison import Comparison
+from equipoise.methods.inference.comparison import Comparison, Moments, Status
 from equipoise.methods.inference.counts import constrained_rates
-from equipoise.methods.numerics import FloatArray
+from equipoise.methods.numerics import BLOCK_NUMBERS, BoolArray, FloatArray, GroupSums
+from equipoise.methods.targets import Target
 
-STEPS = np.geomspace(0.01, 0.5, 8)
-"""How far beyond the limit guesses lie, as shares of the way to the largest possible contrast."""
+STEPS = np.array([0.002, 0.008, *np.geomspace(0.024, 0.4, 5)])
+"""Excesses over the limit that stakes are made for, in standard deviations of the contrast."""
+WEIGHTS = np.array([0.05, 0.05, *np.full(5, 0.18)])
+"""Shares of the evidence that start with each stake."""
 PRIOR = 1.0
 """Rows that every part is taken to have had before the first batch, half of them ones."""
+MOST = 0.9
+"""A row never takes more than this share of what is staked on."""
+BURN_IN = 50.0
+"""Rows of every part, in all, before estimated variances are trusted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
-    """One batch: the parts of every group, and the null about them, arrays ``(parts, G)``."""
+class Stream:
+    """Batches of every group beside its target; arrays of shape ``(parts, T, G)``."""
 
-    rows: FloatArray
-    """Rows of every part."""
-    ones: FloatArray
-    """Ones among them."""
-    slope: FloatArray
-    """a: what a unit of each part's rate does to the contrast."""
-    limit: FloatArray
-    """c: the largest contrast that keeps the limit, ``(G,)``."""
+    target: Target
+    """What groups are compared with."""
+    relative: bool
+    """Whether the disparity is a ratio."""
+    sums: Moments
+    """Sums of every part in every batch."""
+    zero_one: bool
+    """Whether the metric is 0 or 1 on every row."""
+    ends: tuple[float, float] | None
+    """Smallest and largest possible value; None where there are none or rows have weights."""
+    effect: FloatArray | None = None
+    """How many times larger clusters make the variance, as known at each batch, ``(T, G)``."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether no variance is estimated."""
+        return self.ends is not None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Batches and groups."""
+        _, times, groups = self.sums.rows.shape
+        return times, groups
+
+    def comparison(self, here: slice = slice(None)) -> Comparison:
+        """Groups beside their targets, batch after batch in one row."""
+        flat = {
+            name: getattr(self.sums, name)[:, here].reshape(len(self.sums.rows), -1)
+            for name in Moments.__dataclass_fields__
+        }
+        return Comparison(target=self.target, relative=self.relative, parts=Moments(**flat))
+
+    def pooled(self, edges: list[int]) -> "Stream":
+        """The same rows in fewer, longer batches, which begin at ``edges``."""
+        added = {
+            name: np.add.reduceat(getattr(self.sums, name), edges, axis=1)
+            for name in Moments.__dataclass_fields__
+        }
+        last = [*(edge - 1 for edge in edges[1:]), -1]
+        effect = None if self.effect is None else self.effect[last]
+        return replace(self, sums=Moments(**added), effect=effect)
+
+    def some(self, groups: list[int]) -> "Stream":
+        """Some of the groups."""
+        effect = None if self.effect is None else self.effect[:, groups]
+        return replace(self, sums=self.sums.some(np.array(groups)), effect=effect)
 
 
-def batch_of(found: Comparison, limit: float, *, above: bool) -> Batch:
-    """A batch of counts, and the null that every disparity is at most (or at least) a limit.
+def stream_of(
+    cells: Moments,
+    target: Target,
+    sums: GroupSums,
+    *,
+    relative: bool,
+    zero_one: bool,
+    ends: tuple[float, float] | None,
+    effect: FloatArray | None = None,
+) -> Stream:
+    """The batches of every group of a collection, from cell sums ``(T, C)``.
 
-    >>> from equipoise.methods.inference.comparison import compare, plain_moments
-    >>> from equipoise.methods.targets import Constant
-    >>> cells = plain_moments(*(np.array([x]) for x in (10.0, 4.0, 4.0, 4.0)))
-    >>> batch = batch_of(compare(cells, Constant(value=0.2), lambda x: x), 0.1, above=True)
-    >>> batch.slope.tolist(), batch.limit.round(3).tolist()
-    ([[1.0]], [0.3])
+    >>> from equipoise.methods.inference.comparison import plain_moments
+    >>> from equipoise.methods.targets import Complement
+    >>> n, k = np.full((3, 2), 100.0), np.array([[80.0, 20.0]] * 3)
+    >>> options = {"relative": False, "zero_one": True, "ends": (0.0, 1.0)}
+    >>> stream = stream_of(plain_moments(n, k, k, k), Complement(), lambda x: x, **options)
+    >>> log_evidence(log_bets(stream, np.zeros(2), above=True))[-1].round(1).tolist()
+    [101.7, -53.6]
     """
-    wanted = np.full(found.parts.rows.shape[1], limit)
-    slope = found.slopes(found.factor(wanted)) * found.parts.weight
-    slope = np.where((np.abs(slope) > 1e-12) & (found.parts.rows > 0), slope, 0.0)
-    sign = 1.0 if above else -1.0
-    return Batch(
-        rows=found.parts.rows,
-        ones=found.parts.total,
-        slope=sign * slope,
-        limit=sign * found.aim(wanted),
+    return Stream(
+        target=target,
+        relative=relative,
+        sums=cells.parts(target, sums),
+        zero_one=zero_one,
+        ends=ends,
+        effect=effect,
     )
 
 
-def log_evidence(batches: Sequence[Batch], steps: FloatArray = STEPS) -> FloatArray:
-    """Logarithm of every group's evidence after each batch, ``(T, G)``.
+# --- Bets -----------------------------------------------------------------------------------------
 
-    >>> four = [np.array([[x], [y]]) for x, y in ((50.0, 50.0), (40.0, 10.0), (1.0, -1.0))]
-    >>> batch = Batch(rows=four[0], ones=four[1], slope=four[2], limit=np.zeros(1))
-    >>> log_evidence([batch, batch])[:, 0].round(1).tolist()
-    [16.5, 35.1]
+
+def log_bets(
+    stream: Stream, limit: FloatArray, *, above: bool, window: int | None = None
+) -> FloatArray:
+    """Logarithm of each batch's factor for every stake, ``(stakes, T, G)``.
+
+    The null is that disparities are at most ``limit`` (at least, if not ``above``). With a
+    ``window`` guesses are made from so many batches before, not from all.
     """
-    rows, ones = np.zeros_like(batches[0].rows), np.zeros_like(batches[0].rows)
-    running = np.zeros((steps.size, rows.shape[1]))
-    out = np.zeros((len(batches), rows.shape[1]))
-    for time, batch in enumerate(batches):
-        running += batch_evidence(batch, rows, ones, steps)
-        out[time] = logsumexp(running, axis=0) - np.log(steps.size)
-        rows, ones = rows + batch.rows, ones + batch.ones
+    times, groups = stream.shape
+    out = np.empty((STEPS.size, times, groups))
+    past = _Past(stream, window)
+    for here in _blocks(times, groups):
+        null = _null(stream, limit, above, here)
+        bet = _counted if stream.exact else _estimated
+        out[:, here] = bet(stream, past, null, here)
     return out
 
 
-def batch_evidence(
-    batch: Batch, rows: FloatArray, ones: FloatArray, steps: FloatArray
-) -> FloatArray:
-    """Logarithm of a batch's e-value for each guess and group, given all earlier rows and ones."""
-    known = rows + PRIOR
-    mean = (ones + PRIOR / 2) / known
-    groups = batch.rows.shape[1]
-    # every guess of every group as a group of its own
-    each = np.tile(np.arange(groups), steps.size)
-    slope, n, k = batch.slope[:, each], batch.rows[:, each], batch.ones[:, each]
-    highest = np.maximum(slope, 0).sum(axis=0)
-    lowest = np.minimum(slope, 0).sum(axis=0)
-    limit = batch.limit[each]
-    aim = limit + np.repeat(steps, groups) * (highest - limit)
-    guess, _ = constrained_rates(known[:, each], mean[:, each], slope, aim)
-    # a rate of exactly 0 or 1 would stake all on one row
-    guess = np.clip(guess, 1e-6, 1 - 1e-6)
-    nearest, _ = constrained_rates(n, guess, slope, limit)
-    told = xlogy(k, guess / nearest) + xlog1py(n - k, -guess) - xlog1py(n - k, -nearest)
-    # a limit that no rates exceed, or none keep, is no question; nor is a guess within it
-    asked = (limit > lowest) & (limit < highest) & ((slope * guess).sum(axis=0) > limit)
-    return np.where(asked, np.where(slope != 0, told, 0.0).sum(axis=0), 0.0).reshape(
-        steps.size, groups
+def log_evidence(bets: FloatArray) -> FloatArray:
+    """Logarithm of the evidence after each batch, ``(T, G)``."""
+    together: FloatArray = logsumexp(
+        np.cumsum(bets, axis=1), axis=0, b=WEIGHTS[:, None, None]
     )
+    return together
+
+
+def log_detector(bets: FloatArray) -> FloatArray:
+    """Logarithm of the evidence that something has begun at some batch, ``(T, G)``.
+
+    Rₜ = eₜ (1 + Rₜ₋₁) of each stake, averaged; while nothing is wrong its mean is at most t.
+    """
+    running = np.full((bets.shape[0], bets.shape[2]), -np.inf)
+    out = np.empty(bets.shape[1:])
+    for time in range(bets.shape[1]):
+        running = bets[:, time] + np.logaddexp(0.0, running)
+        out[time] = logsumexp(running, axis=0, b=WEIGHTS[:, None])
+    return out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Null:
+    """Σ slope · mean ≤ limit in every batch, with slopes ``(parts, t, G)``."""
+
+    slope: FloatArray
+    limit: FloatArray
+    compared: BoolArray
+    """Whether there are rows on both sides."""
+    asked: BoolArray
+    """Whether there is a question as well: a limit that some rates keep and others do not."""
+
+
+def _null(stream: Stream, limit: FloatArray, above: bool, here: slice) -> _Null:
+    found = stream.comparison(here)
+    parts = found.parts.rows.shape[0]
+    shape = (parts, -1, stream.shape[1])
+    wanted = np.broadcast_to(limit, (found.parts.rows.shape[1] // limit.size, limit.size)).ravel()
+    sign = 1.0 if above else -1.0
+    slope = found.slopes(found.factor(wanted)) * found.parts.weight
+    slope = sign * np.where((np.abs(slope) > 1e-12) & (found.parts.rows > 0), slope, 0.0)
+    aim = sign * found.aim(wanted)
+    # a ratio to a rate of zero is a question all the same: the contrast has no quotient
+    status = np.where(found.status == Status.ZERO_TARGET, 0, found.status)
+    if not found.target.estimated:
+        status = found.status
+    compared = status == Status.OK
+    asked = compared.copy()
+    if stream.ends is not None:
+        low, high = stream.ends
+        aim, slope = aim - low * slope.sum(axis=0), slope * (high - low)
+        least, most = np.minimum(slope, 0).sum(axis=0), np.maximum(slope, 0).sum(axis=0)
+        asked &= (aim > least) & (aim < most)
+    return _Null(
+        slope=slope.reshape(shape),
+        limit=aim.reshape(shape[1:]),
+        compared=compared.reshape(shape[1:]),
+        asked=asked.reshape(shape[1:]),
+    )
+
+
+class _Past:
+    """Sums of earlier batches."""
+
+    def __init__(self, stream: Stream, window: int | None) -> None:
+        self._stream, self._window = stream, window
+        self._known: dict[str, FloatArray] = {}
+
+    def before(self, name: str, here: slice) -> FloatArray:
+        """Sums over the batches before each of those asked for."""
+        every = self._sums(name)
+        first = np.arange(here.start, here.stop)
+        begin = np.zeros_like(first) if self._window is None else first - self._window
+        return np.asarray(every[:, first] - every[:, np.maximum(begin, 0)])
+
+    def until(self, name: str, here: slice) -> FloatArray:
+        """Sums over all batches up to each, itself included."""
+        return np.asarray(self._sums(name)[:, here.start + 1 : here.stop + 1])
+
+    def _sums(self, name: str) -> FloatArray:
+        if name not in self._known:
+            x = getattr(self._stream.sums, name)
+            start = np.zeros_like(x[:, :1])
+            self._known[name] = np.concatenate([start, np.cumsum(x, axis=1)], axis=1)
+        return self._known[name]
+
+
+def _counted(stream: Stream, past: _Past, null: _Null, here: slice) -> FloatArray:
+    """Bets on rows of a bounded metric, from counts or from sums of squares."""
+    low, high = stream.ends or (0.0, 1.0)
+    wide = high - low
+    n = stream.sums.rows[:, here]
+    total = (stream.sums.total[:, here] - low * n) / wide
+    known = past.before("rows", here) + PRIOR
+    seen = (past.before("total", here) - low * (known - PRIOR)) / wide
+    guess = np.clip((seen + PRIOR / 2) / known, 1e-9, 1 - 1e-9)
+    flat = (len(n), -1)
+    fitted, _ = constrained_rates(
+        known.reshape(flat), guess.reshape(flat), null.slope.reshape(flat), null.limit.ravel()
+    )
+    mean = np.clip(fitted.reshape(n.shape), 1e-12, 1 - 1e-12)
+    variance, square = mean * (1 - mean), total
+    if not stream.zero_one:
+        square = _scaled(stream.sums.square2[:, here], stream.sums.total[:, here], n, low, wide)
+        before = (past.before(name, here) for name in ("square2", "total"))
+        squares = _scaled(*before, known - PRIOR, low, wide)
+        # before the first batch, as if values were spread evenly
+        variance = np.maximum((squares + PRIOR / 3) / known - guess**2, 1e-4 * variance)
+    rows = np.where(n > 0, n, 1.0)
+    # what the unit of the contrast varies by, and what it costs to know it from this batch
+    spread = np.sqrt((null.slope**2 * variance).sum(axis=0))
+    cost = (null.slope**2 * variance / rows).sum(axis=0)
+    unit = np.divide(spread, cost, out=np.zeros_like(cost), where=null.asked & (cost > 0))
+    stake = null.slope * (unit / rows)
+    worst = np.maximum(-stake * (1 - mean), stake * mean).max(axis=0)
+    out = np.empty((STEPS.size, *unit.shape))
+    for i, step in enumerate(STEPS):
+        most = np.divide(MOST, worst, out=np.full_like(worst, np.inf), where=worst > 0)
+        u = stake * np.minimum(step, most)
+        if stream.zero_one:
+            told = total * np.log1p(u * (1 - mean)) + (n - total) * np.log1p(-u * mean)
+        else:
+            moved = square - 2 * mean * total + n * mean**2
+            told = u * (total - n * mean) + u**2 * moved * _fan(
+                np.where(u > 0, u * mean, -u * (1 - mean))
+            )
+        out[i] = told.sum(axis=0)
+    return out
+
+
+def _scaled(
+    square: FloatArray, total: FloatArray, rows: FloatArray, low: float, wide: float
+) -> FloatArray:
+    """Sums of squares after a metric is moved to between 0 and 1."""
+    return (square - 2 * low * total + rows * low**2) / wide**2
+
+
+def _fan(share: FloatArray) -> FloatArray:
+    """(λ + log(1 − λ)) / λ², which is −1/2 at zero."""
+    small = share < 1e-4
+    safe = np.where(small, 0.5, share)
+    return np.where(small, -0.5 - share / 3, (safe + np.log1p(-safe)) / safe**2)
+
+
+def _estimated(stream: Stream, past: _Past, null: _Null, here: slice) -> FloatArray:
+    """Bets on the contrast of a batch, whose variance is estimated from all rows so far."""
+    now, until = stream.sums, {n: past.until(n, here) for n in ("rows", "weight", "total")}
+    weight, total = now.weight[:, here], now.total[:, here]
+    used = (null.slope != 0) & (weight > 0)
+    middle = _over(until["total"], until["weight"])
+    second = [past.until(n, here) for n in ("square2", "total2", "weight2")]
+    squares = second[0] - 2 * middle * second[1] + middle**2 * second[2]
+    # Σ w² (x − mean)² for each unit of Σ w², with a row less than there are
+    per = _over(squares, second[2]) * _over(until["rows"], until["rows"] - 1)
+    share = _over(now.weight2[:, here], weight**2)
+    variance = (null.slope**2 * per * share).sum(axis=0)
+    if stream.effect is not None:
+        variance = variance * stream.effect[here]
+    miss = (null.slope * _over(total, weight)).sum(axis=0) - null.limit
+    ready = np.where(used, until["rows"], np.inf).min(axis=0) >= BURN_IN
+    able = null.asked & ready & (variance > 0)
+    spread = np.sqrt((null.slope**2 * per).sum(axis=0))
+    out = np.zeros((STEPS.size, *variance.shape))
+    for i, step in enumerate(STEPS):
+        stake = np.divide(step * spread, variance, out=np.zeros_like(variance), where=able)
+        y = stake * miss
+        out[i] = np.where(able, y - y**2 / 6 - stake**2 * variance / 3, 0.0)
+    return out
+
+
+def _over(top: FloatArray, bottom: FloatArray) -> FloatArray:
+    return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
+
+
+def _blocks(times: int, groups: int) -> Iterator[slice]:
+    size = max(1, BLOCK_NUMBERS // (8 * max(groups, 1)))
+    for start in range(0, times, size):
+        yield slice(start, min(start + size, times))
+
+
+# --- Bounds over time ------------------------------------------------------------------------------
+
+MOST_BATCHES = 120
+"""Batches that bounds are worked out from; more are joined to this many."""
+HALVINGS = 14
+
+
+def shortened(stream: Stream) -> tuple[Stream, list[int]]:
+    """The stream in at most so many batches as bounds are worked out from, and where they begin."""
+    times = stream.shape[0]
+    if times <= MOST_BATCHES:
+        return stream, list(range(times))
+    edges = np.unique(np.linspace(0, times, MOST_BATCHES + 1).astype(int)[:-1]).tolist()
+    return stream.pooled(edges), edges
+
+
+def sequence_bounds(
+    stream: Stream, error: float, possible: tuple[float, float]
+) -> tuple[FloatArray, FloatArray]:
+    """Bounds of every group's disparity by all batches, each exceeded ever with chance ``error``.
+
+    They are for a disparity that does not move; of one that does, the lower bound says that some
+    batch exceeded it.
+    """
+    short, _ = shortened(stream)
+    estimate = whole(short).estimate
+    centre = np.where(np.isfinite(estimate), estimate, 0.0)
+    found = []
+    for above, end in ((True, possible[0]), (False, possible[1])):
+        # what is rejected, and what is not
+        out = np.full(centre.shape, end if np.isfinite(end) else np.nan)
+        wide = np.abs(centre) + 1.0
+        out = np.where(np.isfinite(out), out, centre - wide if above else centre + wide)
+        inner = centre.copy()
+        for _ in range(HALVINGS):
+            at = (out + inner) / 2
+            beyond = _ruled_out(short, at, above, error)[-1]
+            out, inner = np.where(beyond, at, out), np.where(beyond, inner, at)
+        never = ~_ruled_out(short, out, above, error)[-1]
+        found.append(np.where(never | ~np.isfinite(estimate), np.nan, out))
+    return found[0], found[1]
+
+
+def _ruled_out(stream: Stream, limit: FloatArray, above: bool, error: float) -> BoolArray:
+    """Whether a limit is ruled out by each batch: by evidence, or since no rates keep it."""
+    told = log_evidence(log_bets(stream, limit, above=above)) >= -np.log(error)
+    if stream.ends is not None:
+        null = _null(stream, limit, above, slice(0, stream.shape[0]))
+        least = np.minimum(null.slope, 0).sum(axis=0)
+        told |= null.compared & (null.limit < least)
+    return np.logical_or.accumulate(told, axis=0)
+
+
+def whole(stream: Stream) -> Comparison:
+    """All batches together, as one."""
+    return stream.pooled([0]).comparison()
+
+
+def reach(stream: Stream, limit: FloatArray, error: float, *, above: bool) -> FloatArray:
+    """The disparity beyond the limit that would most likely have been found by now.
+
+    A contrast that exceeds its limit by x earns about x²/2V in a batch where its variance is V.
+    """
+    null = _null(stream, limit, above, slice(0, stream.shape[0]))
+    found = stream.comparison()
+    every = whole(stream)
+    mean = _over(every.parts.total, every.parts.weight)[:, None]
+    if stream.zero_one:
+        variance = mean * (1 - mean)
+    else:
+        variance = _over(every.parts.square2, every.parts.weight2)[:, None] - mean**2
+    wide = 1.0 if stream.ends is None else stream.ends[1] - stream.ends[0]
+    share = _over(found.parts.weight2, found.parts.weight**2).reshape(null.slope.shape)
+    cost = (null.slope**2 * variance / wide**2 * share).sum(axis=0)
+    if stream.effect is not None:
+        cost = cost * stream.effect
+    told = np.divide(1.0, cost, out=np.zeros_like(cost), where=null.asked & (cost > 0)).sum(axis=0)
+    needed = 2 * (np.log(1 / error) - np.log(WEIGHTS[-1]))
+    excess = np.sqrt(np.divide(needed, told, out=np.full_like(told, np.inf), where=told > 0))
+    if stream.relative:
+        excess = excess / np.maximum(stream.target.scale * every.theta, 1e-300)
+    return limit + excess if above else limit - excess
+
+
+GRID = 32
+
+
+def sequence_path(
+    stream: Stream, error: float, possible: tuple[float, float], times: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Both ends of the confidence sequences at some batches, ``(times, G)``.
+
+    Of a grid of disparities either side of the estimate, those rejected by each time.
+    """
+    short, edges = shortened(stream)
+    estimate = whole(short).estimate
+    centre = np.where(np.isfinite(estimate), estimate, 0.0)
+    # the last batch of every joint one
+    last = np.array([*(edge - 1 for edge in edges[1:]), stream.shape[0] - 1])
+    found = []
+    for above, end in ((True, possible[0]), (False, possible[1])):
+        far = np.where(np.isfinite(end), end, centre + (-1.0 if above else 1.0))
+        path = np.full((len(edges), centre.size), np.nan)
+        path[:] = end if np.isfinite(end) else np.nan
+        for share in np.linspace(1.0, 0.0, GRID + 1)[:-1] ** 2:
+            at = centre + share * (far - centre)
+            path = np.where(_ruled_out(short, at, above, error), at, path)
+        place = np.searchsorted(last, np.asarray(times), side="right") - 1
+        begin = np.full((1, centre.size), end if np.isfinite(end) else np.nan)
+        found.append(np.concatenate([begin, path])[place + 1])
+    return found[0], found[1]

@@ -169,6 +169,7 @@ VERBS = (
     "shift",
     "calibration",
     "individual",
+    "monitor",
 )
 
 #: Arguments that the runner supplies, or that no file can hold.

@@ -69,7 +69,7 @@ _ADJUST: dict[str, Adjust] = {
 def flag_groups(problem: Problem, options: FlagOptions, seed: Seed, progress: Progress) -> Flags:
     """Flag the groups of a problem."""
     chosen = _method(problem, options)
-    null, words = _question(problem, options)
+    null, words = question_of(problem, options)
     core, score = _answered(problem, options, chosen, null, seed)
     p = _p_values(problem, core, chosen, null, options, seed, progress)
     small = _too_small(problem, chosen, options.min_rows)
@@ -127,7 +127,7 @@ def _method(problem: Problem, options: FlagOptions) -> Test:
     return chosen
 
 
-def _question(problem: Problem, options: FlagOptions) -> tuple[Null, str]:
+def question_of(problem: Problem, options: FlagOptions) -> tuple[Null, str]:
     """The null in numbers and in words."""
     above, below = options.above, options.below
     one = [modest(name, x) for name, x in (("above", above), ("below", below)) if x is not None]
