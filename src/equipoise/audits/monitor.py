@@ -22,7 +22,6 @@ from equipoise.audits._groups.problem import (
     make_core,
     notes_of,
 )
-from equipoise.cells import Cells
 from equipoise.cells.batches import Batches, Stacked, batches_of, stacked
 from equipoise.cells.ledger import Ledger, is_ledger
 from equipoise.claims import Claim, as_claim
@@ -140,7 +139,7 @@ def monitor(
     return _finding(problem, batches, stream, null, words, tolerance, asked, found)
 
 
-# --- What is asked --------------------------------------------------------------------------------
+# --- What is asked ---
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,7 +205,9 @@ def _batches(
     if isinstance(source, Batches | Ledger) or is_ledger(source):
         if time is not None or period is not None or roles:
             given = [*(["time"] if time else []), *(["period"] if period else []), *roles]
-            raise OptionError(f"A ledger knows its batches and columns; leave out {listing(given)}.")
+            raise OptionError(
+                f"A ledger knows its batches and columns; leave out {listing(given)}."
+            )
         if isinstance(source, Batches):
             return source
         return (source if isinstance(source, Ledger) else Ledger.open(str(source))).batches(claim)
@@ -255,7 +256,7 @@ def _null(
     return question_of(problem, options)
 
 
-# --- Evidence -------------------------------------------------------------------------------------
+# --- Evidence ---
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,9 +287,8 @@ def _stream(problem: Problem, stack: Stacked) -> Stream:
         ends = (0.0, 1.0)
     elif plain and low is not None and high is not None:
         ends = (float(low), float(high))
-    by_batch = dataclasses.replace(cells, **stack.sums)
     return stream_of(
-        cell_moments(by_batch),
+        cell_moments(stack.by_batch),
         problem.target,
         problem.collection.sums,
         relative=problem.relative,
@@ -318,12 +318,12 @@ def _effect(problem: Problem, stack: Stacked) -> FloatArray | None:
         place = (table.cluster[here] - start) * size + table.cell[here]
         weight = np.bincount(place, table.weight[here] * one, rows * size).reshape(rows, size)
         total = np.bincount(place, table.total[here] * one, rows * size).reshape(rows, size)
-        move = found.moves(weight, total, factor, sums)
+        move = found.moves(weight.astype(np.float64), total.astype(np.float64), factor, sums)
         times_of = of_cluster[start : start + rows]
         np.add.at(moved, times_of, move**2)
         np.add.at(met, times_of, move != 0)
     moved = moved * np.divide(met, met - 1, out=np.ones_like(met), where=met > 1)
-    m = cell_moments(dataclasses.replace(problem.cells, **stack.sums)).parts(problem.target, sums)
+    m = cell_moments(stack.by_batch).parts(problem.target, sums)
     slope = found.slopes(factor)[:, None]
     mean = np.divide(found.parts.total, found.parts.weight, out=np.zeros_like(found.parts.total),
                      where=found.parts.weight > 0)[:, None]  # fmt: skip
@@ -387,7 +387,7 @@ def _e_bh(told: FloatArray, error: float, number: int) -> tuple[BoolArray, Float
     return alarms, now
 
 
-# --- Planned looks ---------------------------------------------------------------------------------
+# --- Planned looks ---
 
 
 def _planned(
@@ -432,7 +432,7 @@ def _planned(
     limits = _possible(problem)
     nothing = np.full(groups, np.nan)
     low, high = final.bounds(last, limits) if np.isfinite(last) else (nothing, nothing)
-    ever = tested.any(axis=0)
+    ever = np.asarray(tested.any(axis=0))
     notes = notes_of(final, last, problem.claim.metric, problem.noun)
     few = "too few rows of either outcome for planned looks; reading='ever' is exact"
     return _Evidence(
@@ -453,29 +453,13 @@ def _scores(core: Core) -> Scores:
 
 def _core(problem: Problem, stack: Stacked, start: int, stop: int) -> Core:
     """The inference core of some consecutive batches."""
-    cells = _some_batches(problem.cells, stack, start, stop)
+    cells = stack.between(start, stop)
     return make_core(cells, problem.target, problem.collection, relative=problem.relative)
-
-
-def _some_batches(cells: Cells, stack: Stacked, start: int, stop: int) -> Cells:
-    done: dict[int, FloatArray] = {}
-    for x in stack.sums.values():
-        done.setdefault(id(x), x[start:stop].sum(axis=0))
-    sums = {name: done[id(x)] for name, x in stack.sums.items()}
-    table, batch = cells.clusters, stack.cluster_batch
-    if table is not None and batch is not None:
-        here = (batch >= start) & (batch < stop)
-        _, cluster = np.unique(table.cluster[here], return_inverse=True)
-        table = dataclasses.replace(
-            table, cluster=cluster.reshape(-1).astype(np.int64), cell=table.cell[here],
-            weight=table.weight[here], total=table.total[here], square=table.square[here],
-        )  # fmt: skip
-    return dataclasses.replace(cells, clusters=table, **sums)
 
 
 def _plenty(problem: Problem, stack: Stacked, stop: int) -> BoolArray:
     """Which groups have enough rows of either outcome, in every part, for normal joint scores."""
-    cells = _some_batches(problem.cells, stack, 0, stop)
+    cells = stack.between(0, stop)
     parts = problem.target.parts(cells.rows, problem.collection.sums)
     mean = float(cells.total.sum() / max(cells.weight.sum(), 1e-300))
     least = LEAST / max(min(mean, 1 - mean), 1e-12) if cells.zero_one else 5 * LEAST
@@ -483,7 +467,7 @@ def _plenty(problem: Problem, stack: Stacked, stop: int) -> BoolArray:
     return np.asarray(np.where(parts > 0, parts, np.inf).min(axis=0) >= least)
 
 
-# --- The finding -----------------------------------------------------------------------------------
+# --- The finding ---
 
 
 def _finding(
@@ -581,9 +565,7 @@ def _bands(
         return {}
     low, high = sequence_path(stream.some(chosen), error, _possible(problem), shown)
     return {
-        group: tuple(
-            (finite(a), finite(b)) for a, b in zip(low[:, j], high[:, j], strict=True)
-        )
+        group: tuple((finite(a), finite(b)) for a, b in zip(low[:, j], high[:, j], strict=True))
         for j, group in enumerate(chosen)
     }
 
@@ -668,4 +650,3 @@ def _assumptions(problem: Problem, stream: Stream, asked: _Asked) -> tuple[str, 
 
 def _no_rows() -> RowData:
     raise OptionError("monitor works from totals.")
-

@@ -21,8 +21,10 @@ from equipoise.methods.numerics import FloatArray, IntArray
 from equipoise.trail import Trail
 
 #: The sums of cells, and those of them that rows without weights need.
-SUMS = ("present", "rows", "weight", "total", "square", "weight2", "total2", "square2", "weight3")
-SUMS = (*SUMS, "total3", "square3", "cube3")
+SUMS: tuple[str, ...] = (
+    *("present", "rows", "weight", "total", "square"),
+    *("weight2", "total2", "square2", "weight3", "total3", "square3", "cube3"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -42,10 +44,12 @@ class Batches:
         return len(self.periods)
 
 
-# --- From one table ---------------------------------------------------------------------------------
+# --- From one table ---
 
 
-def batches_of(trail: Trail, claims: Sequence[Claim], column: str, unit: Unit | None) -> list[Batches]:
+def batches_of(
+    trail: Trail, claims: Sequence[Claim], column: str, unit: Unit | None
+) -> list[Batches]:
     """The batches of every claim, from one look at a table with a column of periods."""
     cut = Period(column, dated=unit is not None)
     fixed_edges(claims)
@@ -54,7 +58,9 @@ def batches_of(trail: Trail, claims: Sequence[Claim], column: str, unit: Unit | 
     place = scan.dimensions.index(cut)
     key = f"key{place}"
     days = scan.table[key].tolist()
-    names = {day: None if day is None else period_of(day, unit, column) for day in dict.fromkeys(days)}
+    names = {
+        day: None if day is None else period_of(day, unit, column) for day in dict.fromkeys(days)
+    }
     known = np.array([names[day] is not None for day in days], dtype=bool)
     undated = round(float(scan.table["present"][~known].sum()))
     periods = sorted({name for name in names.values() if name is not None}, key=_order(names))
@@ -154,7 +160,7 @@ def period_of(value: object, unit: Unit | None, column: str) -> str:
     }[unit]
 
 
-# --- As plain data -----------------------------------------------------------------------------------
+# --- As plain data ---
 
 
 def cells_to_plain(cells: Cells) -> dict[str, Any]:
@@ -196,9 +202,7 @@ def cells_from_plain(data: Mapping[str, Any], claim: Claim, called: str) -> Cell
         for order in "23":
             for name in ("weight", "total", "square"):
                 same = name == "square" and data["zero_one"]
-                sums.setdefault(
-                    f"{name}{order}", sums[f"total{order}"] if same else sums[name]
-                )
+                sums.setdefault(f"{name}{order}", sums[f"total{order}"] if same else sums[name])
         sums.setdefault("cube3", sums["total3"])
         table = data.get("clusters")
         found = Cells(
@@ -252,7 +256,7 @@ def _numbers(x: FloatArray) -> list[float] | list[int]:
     return numbers
 
 
-# --- All batches together ---------------------------------------------------------------------------
+# --- All batches together ---
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -265,6 +269,26 @@ class Stacked:
     """Sums of every cell in every batch, ``(T, C)``; those that are one array are one here."""
     cluster_batch: IntArray | None
     """The batch of each entry of the cells' cluster table."""
+
+    @property
+    def by_batch(self) -> Cells:
+        """The cells with the sums of every batch instead of their own."""
+        changes: dict[str, Any] = dict(self.sums)
+        return replace(self.cells, **changes)
+
+    def between(self, start: int, stop: int) -> Cells:
+        """The cells of some consecutive batches alone."""
+        done = {id(x): x[start:stop].sum(axis=0) for x in self.sums.values()}
+        changes: dict[str, Any] = {name: done[id(x)] for name, x in self.sums.items()}
+        table = self.cells.clusters
+        if table is not None and self.cluster_batch is not None:
+            here = (self.cluster_batch >= start) & (self.cluster_batch < stop)
+            _, cluster = np.unique(table.cluster[here], return_inverse=True)
+            changes["clusters"] = ClusterTable(
+                cluster=cluster.reshape(-1).astype(np.int64),
+                **{n: getattr(table, n)[here] for n in ("cell", "weight", "total", "square")},
+            )
+        return replace(self.cells, **changes)
 
 
 def stacked(batches: Batches) -> Stacked:
@@ -286,14 +310,13 @@ def stacked(batches: Batches) -> Stacked:
     weighted, zero_one = parts[0].weighted, all(cells.zero_one for cells in parts)
     if len({cells.weighted for cells in parts}) > 1:
         raise TrailError("Some batches have weights and some have none.")
-    base, place = np.unique(index, axis=0, return_inverse=True)
-    place = place.reshape(-1)
+    base, place = _distinct(index, [len(axis) + 1 for axis in axes])
     flat = batch * len(base) + place
     size = len(parts) * len(base)
 
     def added(name: str) -> FloatArray:
         every = np.concatenate([getattr(cells, name) for cells in parts])
-        return np.bincount(flat, every, size).reshape(len(parts), len(base))
+        return np.bincount(flat, every, size).astype(np.float64).reshape(len(parts), -1)
 
     sums = {name: added(name) for name in ("present", "rows")}
     sums["weight"] = added("weight") if weighted else sums["rows"]
@@ -329,6 +352,20 @@ def stacked(batches: Batches) -> Stacked:
             f"{rows_text(together.scanned)}, {listing(excluded) or 'none'} left out."
         )
     return Stacked(cells=together, sums=sums, cluster_batch=of_batch)
+
+
+def _distinct(index: IntArray, sizes: Sequence[int]) -> tuple[IntArray, IntArray]:
+    """The distinct cells in the order of their levels, and which of them each entry is."""
+    size = int(np.prod([float(n) for n in sizes])) if sizes else 1
+    if not sizes or size > 10_000_000:
+        cells, place = np.unique(index, axis=0, return_inverse=True)
+        return cells, place.reshape(-1)
+    # few levels: a number for every possible cell, and no sorting
+    code = np.ravel_multi_index(tuple(index.T), tuple(sizes))
+    there = np.flatnonzero(np.bincount(code, minlength=size))
+    number = np.zeros(size, dtype=np.int64)
+    number[there] = np.arange(there.size)
+    return np.stack(np.unravel_index(there, tuple(sizes)), axis=1), number[code]
 
 
 def batches_text(periods: Sequence[str]) -> str:
@@ -383,7 +420,9 @@ def _joint_clusters(
     if parts[0].clusters is None:
         return None, None
     ends = np.cumsum([0, *counts])
-    columns: dict[str, list[Any]] = {n: [] for n in ("cluster", "cell", "weight", "total", "square")}
+    columns: dict[str, list[Any]] = {
+        n: [] for n in ("cluster", "cell", "weight", "total", "square")
+    }
     of_batch: list[IntArray] = []
     first = 0
     for i, (cells, (start, stop)) in enumerate(zip(parts, pairwise(ends), strict=True)):

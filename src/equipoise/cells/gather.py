@@ -105,7 +105,9 @@ def tallied_within(trail: Trail, claims: Sequence[Claim | Together], limit: int)
     return Tallied(scan=scan_for(trail, every, limit), trail=trail)
 
 
-def all_cells(scan: Scan, claims: Sequence[Claim], *, may_be_none: bool = False) -> tuple[Cells, ...]:
+def all_cells(
+    scan: Scan, claims: Sequence[Claim], *, may_be_none: bool = False
+) -> tuple[Cells, ...]:
     """The cells of each claim's metric; ``may_be_none`` allows for metrics that count on no row."""
     axes, index = _axes(scan)
     clusters = cluster_codes(scan.table["cluster"]) if "cluster" in scan.table else None

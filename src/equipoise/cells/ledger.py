@@ -48,8 +48,8 @@ class Ledger:
     >>> path = Path(tempfile.mkdtemp()) / "hiring.ledger"
     >>> claim = eq.gap("selection_rate", across="sex")
     >>> ledger = Ledger.start(path, [claim])
-    >>> rows = {"prediction": [1, 0, 1, 0], "sex": ["f", "m", "m", "f"]}
-    >>> ledger.add(eq.read(rows, prediction="prediction"), "2026-11")
+    >>> rows = eq.from_arrays(None, [1, 0, 1], sensitive_features={"sex": ["f", "m", "f"]})
+    >>> ledger.add(rows, "2026-11")
     'added'
     >>> ledger.periods
     ('2026-11',)
@@ -134,12 +134,17 @@ class Ledger:
         """Add the cells of every claim as one entry."""
         name = str(period).strip()
         if not name or not name.isprintable() or len(name) > 200:
-            raise TrailError(f"A period is a short name such as 2026-11; got {short(repr(period))}.")
+            raise TrailError(
+                f"A period is a short name such as 2026-11; got {short(repr(period))}."
+            )
         plain = [cells_to_plain(one) for one in cells]
         content = _digest(plain)
         with locked(self.path) as file:
-            _drop_unfinished(file)
-            known = _entries_of(file, name)
+            last = _last_entry(file)
+            before = str(last.get("period", ""))
+            # while names rise, one that is higher than the last is there for the first time
+            rising = bool(last.get("rising", True)) and name > before
+            known = [] if rising else _entries_of(file, name)
             if content in {entry["content"] for entry in known}:
                 return "already there"
             if known and not late:
@@ -154,8 +159,9 @@ class Ledger:
             entry: dict[str, Any] = {
                 "period": name,
                 "late": len(known),
+                "rising": rising,
                 "content": content,
-                "previous": _last_hash(file, self.seal),
+                "previous": last["hash"],
                 "cells": plain,
             }
             entry["hash"] = _hash(entry)
@@ -255,6 +261,7 @@ def merge_ledgers(paths: Sequence[str | Path], out: str | Path) -> Ledger:
         entry = {
             "period": name,
             "late": 0,
+            "rising": True,
             "content": _digest(plain),
             "previous": lines[-1]["hash"],
             "cells": plain,
@@ -273,7 +280,7 @@ def is_ledger(source: object) -> bool:
     return False
 
 
-# --- Lines ------------------------------------------------------------------------------------------
+# --- Lines ---
 
 
 def _text(entry: Mapping[str, Any]) -> str:
@@ -310,32 +317,27 @@ def _digest(data: object) -> str:
     return hashlib.sha256(digest_text(data).encode()).hexdigest()
 
 
-def _drop_unfinished(file: IO[bytes]) -> None:
-    """Cut off what a crash left of an entry that was never finished."""
+def _last_entry(file: IO[bytes]) -> dict[str, Any]:
+    """The last finished line; what a crash left after it of an unfinished one is cut off."""
     size = file.seek(0, os.SEEK_END)
-    end = size
-    while end > 0:
-        step = min(end, 1 << 16)
-        file.seek(end - step)
-        at = file.read(step).rfind(b"\n")
-        if at >= 0:
-            end = end - step + at + 1
-            break
-        end -= step
+    end = _line_end(file, size)
     if end < size:
         file.truncate(end)
+    start = _line_end(file, end - 1)
+    file.seek(start)
+    return _line(file.read(end - start), "The last line")
 
 
-def _last_hash(file: IO[bytes], otherwise: str) -> str:
-    """The hash of the last entry, found from the end."""
-    size = file.seek(0, os.SEEK_END)
-    # an entry ends with its hash
-    step = min(size, 200)
-    file.seek(size - step)
-    tail = file.read(step)
-    marked = tail.rfind(b'"hash":"')
-    found = tail[marked + 8 : marked + 72].decode("ascii", "replace")
-    return found if marked >= 0 and len(found) == 64 else otherwise
+def _line_end(file: IO[bytes], before: int) -> int:
+    """Where the last line that ends before some place ends; the beginning if none does."""
+    while before > 0:
+        step = min(before, 1 << 16)
+        file.seek(before - step)
+        at = file.read(step).rfind(b"\n")
+        if at >= 0:
+            return before - step + at + 1
+        before -= step
+    return 0
 
 
 def _entries_of(file: IO[bytes], period: str) -> list[dict[str, Any]]:

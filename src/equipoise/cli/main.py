@@ -9,10 +9,9 @@ import typer
 
 from equipoise._validate import short
 from equipoise._version import __version__
-from equipoise.cli import auditing
+from equipoise.cli import auditing, monitoring
 from equipoise.cli import evidence_commands as keeping
 from equipoise.cli import evidence_commands as planning
-from equipoise.cli import monitoring
 from equipoise.cli.options import DONE, ERROR, Leave
 from equipoise.cli.show import complain
 from equipoise.errors import EquipoiseError

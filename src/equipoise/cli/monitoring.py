@@ -53,9 +53,7 @@ def add(
     from equipoise.cells.ledger import Ledger
     from equipoise.plan.monitoring import add_batch
 
-    told = add_batch(
-        Ledger.open(ledger), data, table=table, period=period, time=time, late=late
-    )
+    told = add_batch(Ledger.open(ledger), data, table=table, period=period, time=time, late=late)
     if not quiet:
         for name, done in told.items():
             say(f"{name}: {done}")

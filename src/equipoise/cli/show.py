@@ -76,7 +76,7 @@ def _show_entry(out: Console, entry: Entry) -> None:
         out.print(Padding(Text(printable(sentence)), (0, 0, 0, 2)))
     rows = telling(finding)
     if rows:
-        out.print(Padding(table(rows, finding.columns), (0, 0, 0, 2)))
+        out.print(Padding(table(rows, finding.terse or finding.columns), (0, 0, 0, 2)))
     if len(rows) < len(finding):
         out.print(Padding(Text(f"{len(rows)} of {len(finding):,} rows", style="dim"), (0, 0, 0, 2)))
 
@@ -87,8 +87,11 @@ def telling(finding: Finding) -> list[object]:
 
 
 def _weight(row: object) -> tuple[bool, float]:
-    violates = getattr(row, "flagged", False) or (getattr(row, "verdict", None) is Verdict.EXCEEDED)
-    return not violates, -abs(getattr(row, "disparity", None) or 0.0)
+    violates = getattr(row, "flagged", False) or getattr(row, "alarm", False)
+    violates = violates or getattr(row, "verdict", None) is Verdict.EXCEEDED
+    # evidence over time says how telling a disparity is; elsewhere its size has to
+    told = getattr(row, "evidence", None)
+    return not violates, -abs((getattr(row, "disparity", None) if told is None else told) or 0.0)
 
 
 def table(rows: Sequence[object], columns: Iterable[str]) -> Table:

@@ -257,7 +257,9 @@ Row = TypeVar("Row")
 Named = TypeVar("Named", bound="HasName")
 _KINDS: dict[str, type["Finding"]] = {}
 #: The modules with kinds of findings, read when one of another kind is met in a file.
-_PLACES = "bounds calibration describe flags individual joint_test monitoring monotone shift summary"
+_PLACES = (
+    "bounds calibration describe flags individual joint_test monitoring monotone shift summary"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,6 +310,8 @@ class Finding:
     """What a file calls this kind of finding."""
     columns: ClassVar[tuple[str, ...]]
     """The fields of a row that a table shows."""
+    terse: ClassVar[tuple[str, ...]] = ()
+    """Those that a terminal shows, where they are others."""
     row_type: ClassVar[type]
     """The class of the rows, which a subclass names in brackets."""
 

@@ -1,10 +1,10 @@
 """What `monitor` says: evidence over time for every group, and the alarms it raised."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Literal
 
 from equipoise.findings.charts.monitoring import evidence_chart
 from equipoise.findings.finding import COMPARED, ByGroup, Chart, ComparedFinding, ComparedGroup
@@ -22,6 +22,7 @@ Reading = Literal["ever", "lately", "planned"]
 #: Groups that a page and a terminal show over time.
 SHOWN = 8
 _BARS = "▁▂▃▄▅▆▇█"
+_NO_PROOF = " That is not evidence that there is none."
 
 
 class State(StrEnum):
@@ -73,7 +74,7 @@ class MonitoredGroup(ComparedGroup):
         return bars(self.history)
 
 
-def bars(values: Sequence[float | None], most: int = 24) -> str:
+def bars(values: Sequence[float | None], most: int = 12) -> str:
     """Numbers as a row of bars, from nothing to the largest.
 
     >>> bars([0.0, 0.5, 2.0])
@@ -100,7 +101,8 @@ class Monitoring(ComparedFinding[MonitoredGroup], ByGroup[MonitoredGroup]):
     """
 
     kind = "monitoring"
-    columns = (*COMPARED, "evidence", "trace", "raised", "lower", "upper", "state", "note")
+    columns = (*COMPARED, "lower", "upper", "evidence", "raised", "state", "note")
+    terse = ("group", "n", "disparity", "evidence", "trace", "raised", "state")
 
     share: bool
     """Whether the metric is a share, read in percentage points."""
@@ -148,15 +150,15 @@ class Monitoring(ComparedFinding[MonitoredGroup], ByGroup[MonitoredGroup]):
     def sentences(self) -> tuple[str, ...]:
         """Which groups are in alarm and since when, what that means, and who is not known."""
         found = self.alarms
+        kept = sum(row.state is State.KEPT for row in self.rows)
         after = f"after {plural(self.batches, 'batch', 'batches')}"
         first = (
             f"{plural(len(found), self.noun)} of {len(self):,} {be(len(found))} in alarm {after}: "
             f"{self.metric} {self.null} {self.against}."
             if found
             else f"No alarm {after}: {self.metric} {self.null} {self.against} is shown for none of "
-            f"{plural(len(self), self.noun)}. That is not evidence that there is none."
+            f"{plural(len(self), self.noun)}.{'' if kept == len(self) else _NO_PROOF}"
         )
-        kept = sum(row.state is State.KEPT for row in self.rows)
         return (
             first,
             *(self._one(row) for row in found[:10]),
@@ -250,6 +252,3 @@ def promise(reading: Reading, level: float, run_length: int | None, looks: int |
         f"If all limits are kept, the chance of any alarm ever, however often one looks, is at "
         f"most {error}; whenever one looks, on average at most {error} of the alarms are false"
     )
-
-
-Stored = Mapping[str, Any]

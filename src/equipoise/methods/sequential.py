@@ -17,9 +17,9 @@ products. The truth may move as it likes as long as it keeps the limit.
 one for some excess over the limit, make a product each, and the evidence is their average.
 
 For 0/1 metrics the factor is known from counts. For other bounded metrics Fan's inequality
-log(1 + λy) ≥ λy + (λ + log(1 − λ)) y² (y ≥ −1) bounds it from below by sums and sums of squares. For
-weighted, clustered or unbounded metrics E exp(y − y²/6 − Ey²/3) ≤ 1 (Delyon) is used with estimated
-variances: that alone is asymptotic.
+log(1 + λy) ≥ λy + (λ + log(1 − λ)) y² (y ≥ −1) bounds it from below by sums and sums of squares.
+For weighted, clustered or unbounded metrics E exp(y − y²/6 − Ey²/3) ≤ 1 (Delyon) is used with
+estimated variances: that alone is asymptotic.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ from scipy.special import logsumexp
 
 from equipoise.methods.inference.comparison import Comparison, Moments, Status
 from equipoise.methods.inference.counts import constrained_rates
-from equipoise.methods.numerics import BLOCK_NUMBERS, BoolArray, FloatArray, GroupSums
+from equipoise.methods.numerics import BLOCK_NUMBERS, BoolArray, FloatArray, GroupSums, IntArray
 from equipoise.methods.targets import Target
 
 STEPS = np.array([0.002, 0.008, *np.geomspace(0.024, 0.4, 5)])
@@ -127,7 +127,7 @@ def stream_of(
     )
 
 
-# --- Bets -----------------------------------------------------------------------------------------
+# --- Bets ---
 
 
 def log_bets(
@@ -150,9 +150,7 @@ def log_bets(
 
 def log_evidence(bets: FloatArray) -> FloatArray:
     """Logarithm of the evidence after each batch, ``(T, G)``."""
-    together: FloatArray = logsumexp(
-        np.cumsum(bets, axis=1), axis=0, b=WEIGHTS[:, None, None]
-    )
+    together: FloatArray = logsumexp(np.cumsum(bets, axis=1), axis=0, b=WEIGHTS[:, None, None])
     return together
 
 
@@ -252,8 +250,8 @@ def _counted(stream: Stream, past: _Past, null: _Null, here: slice) -> FloatArra
     variance, square = mean * (1 - mean), total
     if not stream.zero_one:
         square = _scaled(stream.sums.square2[:, here], stream.sums.total[:, here], n, low, wide)
-        before = (past.before(name, here) for name in ("square2", "total"))
-        squares = _scaled(*before, known - PRIOR, low, wide)
+        squares, totals = past.before("square2", here), past.before("total", here)
+        squares = _scaled(squares, totals, known - PRIOR, low, wide)
         # before the first batch, as if values were spread evenly
         variance = np.maximum((squares + PRIOR / 3) / known - guess**2, 1e-4 * variance)
     rows = np.where(n > 0, n, 1.0)
@@ -304,11 +302,14 @@ def _estimated(stream: Stream, past: _Past, null: _Null, here: slice) -> FloatAr
     per = _over(squares, second[2]) * _over(until["rows"], until["rows"] - 1)
     share = _over(now.weight2[:, here], weight**2)
     variance = (null.slope**2 * per * share).sum(axis=0)
+    known = np.ones(variance.shape, dtype=bool)
     if stream.effect is not None:
-        variance = variance * stream.effect[here]
+        # infinite as long as there are too few clusters to know it
+        known = np.isfinite(stream.effect[here])
+        variance = variance * np.where(known, stream.effect[here], 1.0)
     miss = (null.slope * _over(total, weight)).sum(axis=0) - null.limit
     ready = np.where(used, until["rows"], np.inf).min(axis=0) >= BURN_IN
-    able = null.asked & ready & (variance > 0)
+    able = null.asked & ready & known & (variance > 0)
     spread = np.sqrt((null.slope**2 * per).sum(axis=0))
     out = np.zeros((STEPS.size, *variance.shape))
     for i, step in enumerate(STEPS):
@@ -328,7 +329,7 @@ def _blocks(times: int, groups: int) -> Iterator[slice]:
         yield slice(start, min(start + size, times))
 
 
-# --- Bounds over time ------------------------------------------------------------------------------
+# --- Bounds over time ---
 
 MOST_BATCHES = 120
 """Batches that bounds are worked out from; more are joined to this many."""
@@ -403,20 +404,20 @@ def reach(stream: Stream, limit: FloatArray, error: float, *, above: bool) -> Fl
     share = _over(found.parts.weight2, found.parts.weight**2).reshape(null.slope.shape)
     cost = (null.slope**2 * variance / wide**2 * share).sum(axis=0)
     if stream.effect is not None:
-        cost = cost * stream.effect
+        cost = cost * np.where(np.isfinite(stream.effect), stream.effect, 0.0)
     told = np.divide(1.0, cost, out=np.zeros_like(cost), where=null.asked & (cost > 0)).sum(axis=0)
     needed = 2 * (np.log(1 / error) - np.log(WEIGHTS[-1]))
     excess = np.sqrt(np.divide(needed, told, out=np.full_like(told, np.inf), where=told > 0))
     if stream.relative:
         excess = excess / np.maximum(stream.target.scale * every.theta, 1e-300)
-    return limit + excess if above else limit - excess
+    return np.asarray(limit + excess if above else limit - excess)
 
 
 GRID = 32
 
 
 def sequence_path(
-    stream: Stream, error: float, possible: tuple[float, float], times: FloatArray
+    stream: Stream, error: float, possible: tuple[float, float], times: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """Both ends of the confidence sequences at some batches, ``(times, G)``.
 

@@ -21,7 +21,9 @@ def start_ledger(plan: Plan, path: str | Path) -> Ledger:
     """Begin a ledger for the monitor audits of a plan."""
     watched = _watched(plan)
     if not watched:
-        raise PlanError("The plan has no `audit: monitor`, so there is nothing to keep a ledger of.")
+        raise PlanError(
+            "The plan has no `audit: monitor`, so there is nothing to keep a ledger of."
+        )
     claims: list[Claim] = []
     for _, audit in watched:
         claim = as_claim(audit.options()["claim"])

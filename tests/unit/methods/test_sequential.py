@@ -8,7 +8,16 @@ import pytest
 from scipy.special import comb
 
 from equipoise.methods.inference.comparison import compare, plain_moments
-from equipoise.methods.sequential import STEPS, Batch, batch_evidence, batch_of, log_evidence
+from equipoise.methods.sequential import (
+    Stream,
+    log_bets,
+    log_detector,
+    log_evidence,
+    reach,
+    sequence_bounds,
+    sequence_path,
+    stream_of,
+)
 from equipoise.methods.targets import Complement, Constant, Overall, Reference
 
 RATES = np.linspace(0.02, 0.98, 13)
@@ -22,6 +31,7 @@ TARGETS: dict[str, Any] = {
     "reference": Reference(cells=REFERENCE),
     "four fifths": Reference(cells=REFERENCE, scale=0.8),
 }
+EXACT: dict[str, Any] = {"zero_one": True, "ends": (0.0, 1.0)}
 
 
 def sums(x: Any) -> Any:
@@ -29,12 +39,10 @@ def sums(x: Any) -> Any:
     return np.asarray(x)[..., :2].sum(axis=-1, keepdims=True)
 
 
-def batch(
-    sizes: Any, ones: Any, target: Any, limit: float, *, relative: bool, above: bool
-) -> Batch:
-    n, k = np.array(sizes, dtype=float), np.array(ones, dtype=float)
-    found = compare(plain_moments(n, k, k, k), target, sums, relative=relative)
-    return batch_of(found, limit, above=above)
+def stream(n: Any, k: Any, target: Any, *, relative: bool = False, **kind: Any) -> Stream:
+    """Batches of the one group, from rows and ones ``(T, cells)``."""
+    cells = plain_moments(*(np.array(x, dtype=float) for x in (n, k, k, k)))
+    return stream_of(cells, target, sums, relative=relative, **(kind or EXACT))
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -46,73 +54,168 @@ def batch(
 def test_the_mean_is_at_most_one_under_every_null(
     name: str, relative: bool, limit: float, above: bool, sizes: tuple[int, ...]
 ) -> None:
-    ranges = [range(n + 1) for n in sizes]
-    outcomes = np.array(list(itertools.product(*ranges)), dtype=float)
+    outcomes = np.array(list(itertools.product(*(range(n + 1) for n in sizes))), dtype=float)
     n = np.array(sizes, dtype=float)
-    past: Any = np.array([[7.0], [3.0], [5.0]])
+    target, at = TARGETS[name], np.array([limit])
+    past_n, past_k = np.array([7.0, 3.0, 5.0, 4.0]), np.array([2.0, 1.0, 4.0, 0.0])
     values = []
     for ones in outcomes:
-        now = batch(sizes, ones, TARGETS[name], limit, relative=relative, above=above)
-        parts = now.rows.shape[0]
-        told = batch_evidence(now, past[:parts], past[:parts] * 0.3, STEPS)
-        values.append(np.exp(told[:, 0]))
+        told = stream([past_n, n], [past_k, ones], target, relative=relative)
+        values.append(np.exp(log_bets(told, at, above=above)[:, 1, 0]))
     evidence = np.array(values)
     ways = np.prod([comb(n[j], outcomes[:, j]) for j in range(n.size)], axis=0)
-    some = batch(sizes, n * 0, TARGETS[name], limit, relative=relative, above=above)
     used = [j for j in range(n.size) if sizes[j]]
     for rates in itertools.product(RATES[::3], repeat=len(used)):
         theta = np.zeros(n.size)
         theta[used] = rates
-        # the parts' rates follow from the cells'
-        full = compare(
-            plain_moments(n, n * theta, n * theta, n * theta),
-            TARGETS[name],
-            sums,
-            relative=relative,
-        )
-        mean = np.divide(
-            full.parts.total, full.parts.rows, out=np.zeros_like(full.parts.rows),
-            where=full.parts.rows > 0,
-        )  # fmt: skip
-        if (some.slope * mean).sum(axis=0)[0] > some.limit[0] + 1e-12:
+        found = compare(plain_moments(n, *[n * theta] * 3), target, sums, relative=relative)
+        factor = found.factor(at)
+        contrast = found.mean - factor * found.theta if found.target.estimated else found.mean
+        contrast = contrast - found.aim(at)
+        if (contrast[0] if above else -contrast[0]) > 1e-12:
             continue
         chance = ways * np.prod(theta**outcomes * (1 - theta) ** (n - outcomes), axis=1)
         assert (chance @ evidence).max() <= 1 + 1e-9
 
 
-def test_products_add_up_and_may_be_split_over_groups() -> None:
-    rng = np.random.default_rng(1)
-    made = []
-    for _ in range(5):
-        n = rng.integers(1, 30, size=(2, 3)).astype(float)
-        k = np.floor(n * rng.random((2, 3)))
-        slope = np.array([[1.0], [-0.8]]) * np.ones(3)
-        made.append(Batch(rows=n, ones=k, slope=slope, limit=np.zeros(3)))
-    whole = log_evidence(made)
-    for group in range(3):
-        alone = [
-            Batch(
-                rows=b.rows[:, [group]], ones=b.ones[:, [group]],
-                slope=b.slope[:, [group]], limit=b.limit[[group]],
-            )
-            for b in made
-        ]  # fmt: skip
-        np.testing.assert_allclose(log_evidence(alone)[:, 0], whole[:, group], atol=1e-9)
-    # what has been seen stays as it was, whatever comes later
-    np.testing.assert_array_equal(log_evidence(made[:3]), whole[:3])
+@pytest.mark.parametrize("rates", [(0.3, 0.3), (0.5, 0.2), (0.1, 0.8)])
+def test_a_bounded_metric_has_a_mean_of_at_most_one_as_well(rates: tuple[float, float]) -> None:
+    # three rows of the group and two of the others, each -1, 0 or 1
+    values = np.array([-1.0, 0.0, 1.0])
+    chances = [np.array([(1 - r) ** 2, 2 * r * (1 - r), r**2]) for r in rates]
+    gap = float(2 * (rates[0] - rates[1]))
+    mean = 0.0
+    for drawn in itertools.product(range(3), repeat=5):
+        x = values[list(drawn)]
+        chance = np.prod([chances[0 if i < 3 else 1][j] for i, j in enumerate(drawn)])
+        s = [[4.0, 0.0, 4.0, 0.0], [3.0, 0.0, 2.0, 0.0]]
+        total = [[1.0, 0.0, -1.0, 0.0], [x[:3].sum(), 0.0, x[3:].sum(), 0.0]]
+        square = [[2.0, 0.0, 3.0, 0.0], [(x[:3] ** 2).sum(), 0.0, (x[3:] ** 2).sum(), 0.0]]
+        cells = plain_moments(*(np.array(v) for v in (s, total, square, square)))
+        told = stream_of(
+            cells, Complement(), sums, relative=False, zero_one=False, ends=(-1.0, 1.0)
+        )
+        mean = mean + chance * np.exp(log_bets(told, np.array([gap]), above=True)[:, 1, 0])
+    assert np.max(mean) <= 1 + 1e-9
+
+
+def two_groups(rng: Any, rows: Any, rates: Any, times: int, streams: int) -> Stream:
+    """Many streams at once: the group is one part, the reference the other."""
+    n = np.array(rows, dtype=float)[:, None, None] * np.ones((2, times, streams))
+    k = rng.binomial(n.astype(int), np.array(rates)[:, None, None]).astype(float)
+    empty = np.zeros_like(n[:1])
+    parts = [np.concatenate([x[:1], empty, x[1:]]) for x in (n, k, k, k)]
+    target = Reference(cells=np.zeros(1, dtype=bool))
+    return Stream(target=target, relative=True, sums=plain_moments(*parts), **EXACT)
+
+
+def test_what_has_been_seen_stays_as_it_was_and_groups_do_not_meet() -> None:
+    made = two_groups(np.random.default_rng(1), (5, 30), (0.2, 0.5), 8, 4)
+    limit = np.full(4, 0.8)
+    whole = log_bets(made, limit, above=False)
+    first = made.pooled(list(range(8)))
+    np.testing.assert_allclose(log_bets(first, limit, above=False), whole)
+    alone = log_bets(made.some([2]), limit[:1], above=False)
+    np.testing.assert_allclose(alone[..., 0], whole[..., 2])
+    early = made.pooled(list(range(8)))
+    cut = Stream(
+        target=made.target, relative=True,
+        sums=plain_moments(*[getattr(early.sums, n)[:, :5] for n in
+                             ("rows", "total", "square2", "cube3")]), **EXACT,
+    )  # fmt: skip
+    np.testing.assert_allclose(log_bets(cut, limit, above=False), whole[:, :5])
 
 
 def test_streams_at_the_limit_are_rarely_accused_and_others_are() -> None:
     rng = np.random.default_rng(2)
+    limit = np.full(400, 0.8)
 
     def share(rate: float) -> float:
-        made = []
-        for _ in range(40):
-            n = np.array([[20.0], [100.0]]) * np.ones(400)
-            k = rng.binomial(n.astype(int), np.array([[rate], [0.5]])).astype(float)
-            slope = np.array([[-1.0], [0.8]]) * np.ones(400)
-            made.append(Batch(rows=n, ones=k, slope=slope, limit=np.zeros(400)))
-        return float((log_evidence(made) >= np.log(20)).any(axis=0).mean())
+        made = two_groups(rng, (20, 100), (rate, 0.5), 40, 400)
+        told = log_evidence(log_bets(made, limit, above=False))
+        return float((told >= np.log(20)).any(axis=0).mean())
 
     assert share(0.4) <= 0.05
     assert share(0.25) >= 0.95
+
+
+def test_a_detector_finds_a_late_change_sooner_and_grows_by_one_at_most() -> None:
+    rng = np.random.default_rng(3)
+    before = two_groups(rng, (100, 100), (0.42, 0.5), 52, 200)
+    after = two_groups(rng, (100, 100), (0.3, 0.5), 30, 200)
+    both = plain_moments(
+        *(
+            np.concatenate([getattr(s.sums, n) for s in (before, after)], axis=1)
+            for n in ("rows", "total", "square2", "cube3")
+        )
+    )
+    joined = Stream(target=before.target, relative=True, sums=both, **EXACT)
+    limit = np.full(200, 0.8)
+    lately = log_detector(log_bets(joined, limit, above=False, window=26)) >= np.log(104)
+    ever = log_evidence(log_bets(joined, limit, above=False)) >= np.log(20)
+    assert np.median(lately.argmax(axis=0)) - 52 <= 6
+    assert np.median(lately.argmax(axis=0)) < np.median(
+        np.where(ever.any(axis=0), ever.argmax(axis=0), 82)
+    )
+    nothing = log_detector(np.zeros((7, 5, 1)))
+    np.testing.assert_allclose(np.exp(nothing[:, 0]), [1, 2, 3, 4, 5])
+
+
+@pytest.mark.parametrize("relative", [False, True])
+def test_confidence_sequences_hold_the_truth_and_close_in_on_it(relative: bool) -> None:
+    rng = np.random.default_rng(4)
+    made = two_groups(rng, (50, 200), (0.3, 0.5), 60, 300)
+    made = Stream(target=made.target, relative=relative, sums=made.sums, **EXACT)
+    truth, possible = (0.6, (0.0, np.inf)) if relative else (-0.2, (-1.0, 1.0))
+    low, high = sequence_bounds(made, 0.025, possible)
+    assert ((low > truth) | (high < truth)).mean() <= 0.05
+    # 3,000 and 12,000 rows: a fixed interval is about 0.04 wide on the scale of gaps
+    assert np.nanmedian(high - low) < (0.17 if relative else 0.09)
+    path = sequence_path(made.some([0, 1]), 0.025, possible, np.array([0, 9, 59]))
+    assert path[0].shape == (3, 2)
+    assert (np.diff(path[0], axis=0) >= -1e-12).all()
+    assert (np.diff(path[1], axis=0) <= 1e-12)[~np.isnan(np.diff(path[1], axis=0))].all()
+
+
+def test_a_limit_that_no_rates_keep_is_ruled_out() -> None:
+    # against everyone, a group of 80 % of the rows can be at most 20 points apart
+    n = np.array([[80.0, 0.0, 20.0, 0.0]] * 10)
+    low, high = sequence_bounds(stream(n, n * 0.5, Overall()), 0.025, (-1.0, 1.0))
+    assert -0.2 <= low[0] < 0 < high[0] <= 0.2
+
+
+def test_what_would_have_been_found_by_now_is_found_about_half_the_time() -> None:
+    rng = np.random.default_rng(5)
+    made = two_groups(rng, (50, 200), (0.4, 0.5), 30, 400)
+    limit = np.full(400, 0.8)
+    far = float(np.median(reach(made, limit, 0.05, above=False)))
+    assert 0.5 < far < 0.8
+    worse = two_groups(rng, (50, 200), (0.5 * far, 0.5), 30, 400)
+    told = log_evidence(log_bets(worse, limit, above=False)) >= np.log(20)
+    assert 0.35 <= told.any(axis=0).mean() <= 0.9
+
+
+def test_weighted_rows_are_rarely_accused_at_the_limit() -> None:
+    rng = np.random.default_rng(6)
+    times, streams = 60, 300
+    w = rng.lognormal(0, 0.7, size=(times, 2, 40, streams))
+    x = (rng.random(w.shape) < 0.3).astype(float)
+
+    def added(v: Any) -> Any:
+        return np.moveaxis(v.sum(axis=2), 1, 0)
+
+    rows = np.full((2, times, streams), 40.0)
+    sums_ = {f"{n}{o}": added(w**p * y) for o, p in (("", 1), ("2", 2), ("3", 3))
+             for n, y in (("weight", 1.0), ("total", x), ("square", x))}  # fmt: skip
+    sums_.pop("square")
+    empty = np.zeros((1, times, streams))
+    every = {"rows": rows, **sums_, "cube3": sums_["total3"]}
+    from equipoise.methods.inference.comparison import Moments
+
+    parts = Moments(**{n: np.concatenate([v[:1], empty, v[1:]]) for n, v in every.items()})
+    made = Stream(
+        target=Reference(cells=np.zeros(1, dtype=bool)), relative=False,
+        sums=parts, zero_one=True, ends=None,
+    )  # fmt: skip
+    told = log_evidence(log_bets(made, np.zeros(streams), above=True)) >= np.log(20)
+    assert told.any(axis=0).mean() <= 0.06

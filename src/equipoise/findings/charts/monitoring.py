@@ -2,7 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from equipoise.findings.charts.style import ALERT, UNSURE, WIDTH, Record, data, rules, something, styled
+from equipoise.findings.charts.style import (
+    ALERT,
+    UNSURE,
+    WIDTH,
+    Record,
+    data,
+    rules,
+    something,
+    styled,
+)
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -18,19 +27,14 @@ def evidence_chart(found: "Monitoring", *, title: str, subtitle: str) -> "ChartT
     import altair as alt
 
     rows = found.shown()
-    names = [row.group for row in rows]
     lines: list[Record] = [
         {"group": row.group, "period": period, "at": i, "value": value, "alarm": row.alarm}
         for row in rows
         for i, (period, value) in enumerate(zip(found.periods, row.history, strict=False))
         if value is not None
     ]
-    marked = [
-        record
-        for record, row in ((record, row) for row in rows for record in lines
-                            if record["group"] == row.group)
-        if record["period"] == row.raised
-    ]  # fmt: skip
+    raised = {row.group: row.raised for row in rows}
+    marked = [record for record in lines if record["period"] == raised[record["group"]]]
     step = max(1, len(found.periods) // _LABELS)
     x = alt.X(
         "period:N",
@@ -57,8 +61,11 @@ def evidence_chart(found: "Monitoring", *, title: str, subtitle: str) -> "ChartT
             .mark_point(shape="diamond", filled=True, size=110, color=ALERT)
             .encode(x=x, y="value:Q", tooltip=["group:N", "period:N"])
         )
-    last = [next(r for r in reversed(lines) if r["group"] == name) for name in names
-            if any(r["group"] == name for r in lines)]  # fmt: skip
+    # names of quiet groups would lie on top of one another, but for that of the first
+    named = [row.group for row in rows if row.alarm]
+    named += [row.group for row in rows if not row.alarm][:1]
+    latest = {record["group"]: record for record in lines}
+    last = [latest[name] for name in named if name in latest]
     layers.append(
         alt.Chart(data(last))
         .mark_text(align="left", dx=6, fontSize=10, limit=220)
@@ -97,5 +104,7 @@ def _bands(found: "Monitoring", x: object) -> "list[ChartType]":
             )
         )
         panel = alt.layer(area, rules("y", found.limits))
-        panels.append(panel.properties(width=WIDTH, height=80, title=f"{name}: confidence sequence"))
+        panels.append(
+            panel.properties(width=WIDTH, height=80, title=f"{name}: confidence sequence")
+        )
     return panels
