@@ -70,10 +70,10 @@ def key_of(trail: Trail, dimension: Dimension) -> nw.Expr:
 def _period(trail: Trail, dimension: Period) -> nw.Expr:
     """The day of each row, or the name of its batch."""
     name = dimension.column
-    require_column(name, trail.schema, "The column of periods")
+    require_column(name, trail.schema, f"period={name!r}")
     dtype = trail.schema[name]
     if dimension.dated and isinstance(dtype, nw.Datetime):
-        return nw.col(name).dt.date()
+        return nw.col(name).dt.truncate("1d")
     if dimension.dated and is_text(dtype):
         # 2026-11-15 begins every way to write that day and a time on it
         return nw.col(name).str.slice(0, 10)

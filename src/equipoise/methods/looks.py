@@ -56,7 +56,7 @@ def boundaries(
     ... )
     >>> yes, seed = np.array([True]), np.random.SeedSequence(1)
     >>> boundaries([one, one], [yes] * 2, error=0.05, looks=2, two_sided=True, seed=seed).round(1)
-    array([2.2, 2.2])
+    array([2.2, 2.1])
     """
     size = pieces[0].information.size
     total, known = np.zeros((draws, size)), np.zeros(size)

@@ -115,7 +115,7 @@ def stream_of(
     >>> options = {"relative": False, "zero_one": True, "ends": (0.0, 1.0)}
     >>> stream = stream_of(plain_moments(n, k, k, k), Complement(), lambda x: x, **options)
     >>> log_evidence(log_bets(stream, np.zeros(2), above=True))[-1].round(1).tolist()
-    [101.7, -53.6]
+    [77.9, -3.3]
     """
     return Stream(
         target=target,
