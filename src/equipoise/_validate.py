@@ -13,6 +13,9 @@ from equipoise.errors import EquipoiseError, OptionError
 #: Larger numbers than this are refused where variances are worked out from them.
 LARGEST = 1e60
 
+#: Confidence levels nearer to 0 or 1 than this leave a tail that rounding swallows.
+TAIL = 1e-9
+
 #: Resamples, groups or rows that can be asked for; more of them would fill the memory.
 MOST = 10_000_000
 
@@ -60,15 +63,26 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
+def is_word(value: object, word: str) -> bool:
+    """Whether a value is this very word; comparing a column with it would give a column.
+
+    >>> is_word("both", "both"), is_word(["both"], "both")
+    (True, False)
+    """
+    return isinstance(value, str) and value == word
+
+
 def known_name(
-    what: str, name: str, known: Iterable[str], error: type[EquipoiseError] = OptionError
+    what: str, name: object, known: Iterable[str], error: type[EquipoiseError] = OptionError
 ) -> str:
     """Return ``name`` if it is one of ``known``; otherwise say what exists."""
     choices = list(known)
-    if name in choices:
+    # a column or an array compares entry by entry, which is neither true nor false
+    if isinstance(name, str) and name in choices:
         return name
     hint = did_you_mean(name, choices) if isinstance(name, str) else ""
-    said = short(repr(name), most=200)
+    # columns and arrays print over several lines
+    said = short(" ".join(repr(name).split()), most=200)
     raise error(f"{what} {said} does not exist.{hint} There is: {listing(choices, most=20)}.")
 
 
@@ -77,6 +91,17 @@ def fraction(what: str, value: object) -> float:
     number = real(what, value)
     if not 0 < number < 1:
         raise OptionError(f"{what} must lie strictly between 0 and 1; got {value!r}.")
+    return number
+
+
+def confidence(value: object) -> float:
+    """A confidence level whose error rate, and which itself, is more than rounding."""
+    number = fraction("level", value)
+    if not TAIL <= number <= 1 - TAIL:
+        raise OptionError(
+            f"level must lie between {TAIL:g} and 1 - {TAIL:g}, beyond which no tail is left to "
+            f"compute with; got {value!r}."
+        )
     return number
 
 

@@ -1,8 +1,7 @@
 """How often the bounds after the last batch miss a disparity that never moved.
 
 Rates and sizes may move from batch to batch as long as the disparity does not. Bounds come from at
-most 120 batches; beyond that neighbours are joined, which is where a mixture of unlike batches would
-show.
+most 120 batches; beyond that neighbours are joined, and a mixture of unlike batches would show.
 """
 
 from __future__ import annotations

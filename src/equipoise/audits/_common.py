@@ -3,7 +3,7 @@
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, SupportsFloat, TypedDict, TypeVar
@@ -101,8 +101,30 @@ class Roles(TypedDict, total=False):
     positive: object
 
 
+class NoTable:
+    """Stands for a table where only the options of a verb are to be judged."""
+
+
+class TableAsked(Exception):  # noqa: N818 (not an error)
+    """A verb has found nothing wrong with its options, and would read the table now."""
+
+
+def judge_options(verb: Callable[..., object], options: Mapping[str, object]) -> None:
+    """Raise what a verb has to say about its options, without any table.
+
+    Every verb checks its options before it reads, so that a plan can be judged before there are
+    data.
+    """
+    try:
+        verb(NoTable(), **options)
+    except TableAsked:
+        return
+
+
 def as_trail(source: TrailLike, roles: Roles) -> Trail:
     """The trail to audit: as it is, or read with the roles named beside the options."""
+    if isinstance(source, NoTable):
+        raise TableAsked
     if isinstance(source, Tallied):
         return rows_behind(source)
     if not isinstance(source, Trail):

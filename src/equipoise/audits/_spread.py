@@ -166,12 +166,34 @@ def set_up(trail: Trail | Tallied, metric: Metric, groups: Groups, level: float)
             "about its sampling error. Choose a metric that varies from row to row."
         )
     published = sample = sample_of(cells, partition, level)
+    _check_precision(partition, sample)
     rows = partial(_usable_rows, trail, metric, cells, partition, sample)
     if cells.zero_one and spread.Exclusion.SINGLE in sample.reasons:
         published = sample_of(cells, partition, level, least=1)
     return SpreadProblem(
         cells=cells, partition=partition, sample=sample, published=published, rows=rows
     )
+
+
+#: Beyond this ratio of their precisions, floats cannot hold a sum over groups and its parts.
+_MOST_PRECISE = 1e15
+
+
+def _check_precision(partition: Partition, sample: spread.GroupSample) -> None:
+    """Refuse groups one of which is known so much better that nothing is left of the others."""
+    varied = np.flatnonzero(sample.spread > 0)
+    if varied.size < 2:
+        return
+    precision = sample.size[varied] / sample.spread[varied]
+    first, last = (varied[place] for place in (precision.argmax(), precision.argmin()))
+    if precision.max() > _MOST_PRECISE * precision.min():
+        labels = partition.collection.labels()
+        one, other = (labels[sample.kept[place]] for place in (first, last))
+        raise ClaimError(
+            f"Group {one!r} ({int(sample.size[first]):,} rows) is known so much better than group "
+            f"{other!r} ({int(sample.size[last]):,} rows) that numbers cannot hold both. Check the "
+            "counts and weights, or leave one of the groups out."
+        )
 
 
 def sample_of(
@@ -413,17 +435,26 @@ def summarized_groups(
             shrunken_upper=float(pulled.upper[position]),
             own=float(pulled.weight[position]),
         )
-    means = _group_values(cells, partition)
+    means, worth = _group_values(cells, partition), _worth(cells, partition)
     for i, reason in zip(sample.excluded.tolist(), sample.reasons, strict=True):
         made[i] = SummarizedGroup(
             group=labels[i],
             where=wheres[i],
             n=n[i],
-            size=min(n[i], 1),
+            size=worth[i],
             value=means[i],
             note=str(reason),
         )
     return tuple(made[i] for i in range(len(labels)))
+
+
+def _worth(cells: Cells, partition: Partition) -> list[int]:
+    """How many rows of equal weight each group's rows are worth, rounded down (Kish)."""
+    weight, second = partition.sums(cells.weight), partition.sums(cells.weight2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        worth = np.nan_to_num(weight**2 / second)
+    # a ratio that should be whole may come out a hair below
+    return [math.floor(rows + 1e-9 * rows) for rows in worth.tolist()]
 
 
 def _group_values(cells: Cells, partition: Partition) -> list[float | None]:

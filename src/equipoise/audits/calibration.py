@@ -85,6 +85,7 @@ def class_family(
         guarantee=guarantee,
         level=options.level,
         p=min(1.0, len(classes) * first.p),
+        finest=len(classes) * first.finest,
         classes=lines,
     )
 

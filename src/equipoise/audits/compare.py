@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 
 from equipoise._rng import Rng, seed_of
-from equipoise._validate import fraction, known_keywords, listing, modest, whole
+from equipoise._validate import confidence, known_keywords, listing, modest, whole
 from equipoise.audits._common import (
     Progress,
     Roles,
@@ -314,7 +314,7 @@ def compare(
     >>> found.rows[0].first, found.rows[0].second, found.rows[0].lower < found.rows[0].upper
     ('race', 'sex', True)
     """
-    fraction("level", level)
+    confidence(level)
     modest("alpha", alpha)
     whole("resamples", resamples, least=20)
     kinds = as_measures(measures)

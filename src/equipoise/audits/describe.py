@@ -7,7 +7,7 @@ from typing import Literal, Unpack
 import numpy as np
 from scipy.special import ndtri
 
-from equipoise._validate import fraction, known_keywords, known_name, whole
+from equipoise._validate import confidence, known_keywords, known_name, whole
 from equipoise.audits._common import (
     Roles,
     TrailLike,
@@ -64,7 +64,7 @@ def describe(
     >>> print(eq.describe(eq.datasets.compas(), claim).sentences()[0])
     The false positive rate is 30.3 % over 3,363 rows of the bundled COMPAS counts.
     """
-    fraction("level", level)
+    confidence(level)
     known_name("interval", interval, ("exact", "wilson"))
     whole("small", small, least=0)
     asked = as_claim(claim)

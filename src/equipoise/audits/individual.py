@@ -6,7 +6,7 @@ from typing import Unpack
 import numpy as np
 
 from equipoise._rng import Rng, seed_of
-from equipoise._validate import fraction, known_keywords
+from equipoise._validate import confidence, known_keywords
 from equipoise.audits._common import (
     Model,
     Progress,
@@ -22,6 +22,7 @@ from equipoise.audits._common import (
 from equipoise.audits._individual.people import (
     Loss,
     People,
+    about_unseen,
     asked_losses,
     find_people,
     loss_metric,
@@ -43,6 +44,9 @@ from equipoise.methods.transport import Method
 
 #: The outcome when cells have no loss of their own.
 ESTIMATED_LOSSES = "the losses themselves are estimated"
+
+#: What upper ends are worth where comparable people were neither seen nor asked about.
+AMONG_SEEN = "; upper ends hold among the people in the table only"
 
 
 @known_keywords
@@ -80,7 +84,8 @@ def individual(
     model
         A function of a frame with the features as columns, or anything with ``predict``. It is
         asked about people who are not in the table as well. Without it, people are compared only
-        with people in the table, and the finding says so.
+        with people in the table: a tolerance is not shown to be kept where comparable people are
+        missing from it, and kinds of people with few rows are not taken at their word.
     loss
         ``"zero-one"``; with ``model``, a function of (labels, answers) that gives a loss for each;
         without, a metric such as `equipoise.brier`.
@@ -123,7 +128,7 @@ def individual(
     >>> str(found.verdict), found.method, found.observed_only
     ('exceeded', 'exact binomial', False)
     """
-    fraction("level", level)
+    confidence(level)
     terms = terms_of(cost, budget, bounds, tolerance, method, resamples)
     metric, seed = loss_metric(loss, model), seed_of(rng)
     with progress_bar(progress, 3, "individual") as tell:
@@ -139,6 +144,8 @@ def individual(
         problem = inquiry.problem(losses)
         tell(2)
         found = inquiry.infer(problem, seed.sequence)
+        if model is None:
+            found = inquiry.trusted(problem, found, level)
         tell(3)
     words = loss_words(loss, metric)
     return _finding(inquiry, problem, found, level, words, seed.number, model is None)
@@ -156,10 +163,11 @@ def _finding(
     people, tolerance = inquiry.people, inquiry.terms.tolerance
     solution = inquiry.solve(problem)
     ends = found.interval(level) or (None, None)
+    gaps = people.gaps(inquiry.terms.cost is None) if observed_only else 0
     return Individual(
         claim=_claim(inquiry, loss),
         question=f"how much higher the {loss} could be, comparing {inquiry.compared}",
-        guarantee=_guarantee(found, level, inquiry.costs.metric),
+        guarantee=_guarantee(found, level, inquiry.costs.metric, gaps),
         assumptions=_assumptions(observed_only, people),
         provenance=provenance_of(people.cells, seed),
         rows=_rows(people, problem, solution, inquiry.terms.cost),
@@ -180,8 +188,8 @@ def _finding(
         level=level,
         tolerance=tolerance,
         p_above=None if tolerance is None else found.p_above(tolerance),
-        p_below=None if tolerance is None else found.p_below(tolerance),
-        verdict=None if tolerance is None else verdict_of(found, level, tolerance),
+        p_below=None if tolerance is None or gaps else found.p_below(tolerance),
+        verdict=None if tolerance is None else verdict_of(found, level, tolerance, gaps),
         method="none" if found.limit is None else str(found.method),
         reason=found.reason,
         outcome=ESTIMATED_LOSSES if people.mixed else str(found.outcome),
@@ -191,6 +199,7 @@ def _finding(
         observed_only=observed_only,
         mixed=people.mixed,
         isolated=problem.isolated,
+        gaps=gaps,
         metric=inquiry.costs.metric,
         left_out=inquiry.lost(problem),
         robustness=_robustness(inquiry, problem),
@@ -274,13 +283,13 @@ def _robustness(inquiry: Inquiry, problem: transport.Problem) -> CostRobustness 
     )
 
 
-def _guarantee(found: transport.Inference, level: float, metric: str) -> str:
+def _guarantee(found: transport.Inference, level: float, metric: str, gaps: int) -> str:
     if found.limit is None:
         return f"none: {found.reason}"
     kind = "exact" if found.method is Method.EXACT and not metric else "for large samples"
     return (
         f"{kind}: interval and one-sided bounds, each on its own, with {100 * level:.10g} % "
-        f"confidence{_about(metric)}"
+        f"confidence{_about(metric)}{AMONG_SEEN if gaps else ''}"
     )
 
 
@@ -291,9 +300,10 @@ def _about(metric: str) -> str:
 def _assumptions(observed_only: bool, people: People) -> tuple[str, ...]:
     limited = "combinations of the features not varied that are not in the table do not occur"
     if observed_only:
-        limited = "people who are not in the table are not compared, and do not occur"
+        limited = "people are compared with people in the table only"
     return (
         independent(unit_of(people.cells)),
         "the model's loss depends on the features and the label alone",
+        *about_unseen(people),
         *(() if people.complete else (limited,)),
     )

@@ -10,7 +10,7 @@ from scipy.special import chdtri, ndtri
 
 from equipoise._codec import to_plain
 from equipoise._rng import Rng, Seed, seed_of
-from equipoise._validate import fraction, known_keywords, known_name, modest, yes_or_no
+from equipoise._validate import confidence, known_keywords, known_name, modest, yes_or_no
 from equipoise.audits._common import (
     Roles,
     TrailLike,
@@ -266,7 +266,7 @@ def joint_test(
     >>> published.degrees, published.published_verdict
     (5, 'Model unfairness certified')
     """
-    fraction("level", level)
+    confidence(level)
     yes_or_no("intervals", intervals)
     asked = as_claim(claim)
     kinds = (Pivotal, Likelihood, Euclidean)

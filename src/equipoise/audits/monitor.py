@@ -58,6 +58,12 @@ MOST_PERIODS = 240
 BANDS = 4
 """Groups whose confidence sequence is kept over time."""
 LEAST_CLUSTERS = 20.0
+LATER = 0.05
+"""Share of the error that is kept for groups that are not there from the start."""
+MOST_BOUNDED = 60_000
+"""Groups times batches for which bounds are worked out; of more, the groups with most evidence."""
+MOST_BANDED = 12_000
+"""The same for bounds over time."""
 
 
 @known_keywords
@@ -345,16 +351,18 @@ def _open_ended(stream: Stream, null: Null, asked: _Asked) -> _Evidence:
         told.append(read(bets))
     # the average of two such processes is one
     history = np.logaddexp(told[0], told[1]) - np.log(2) if len(told) == 2 else told[0]
-    number = max(int(tested.sum()), 1)
+    shares = _shares(stream)
+    weighed = np.where(tested, history + np.log(shares), -np.inf)
     if lately:
-        needed = np.log(float(asked.run_length or RUN_LENGTH) * number)
-        alarms = (history >= needed) & tested
-        at_last = np.full(stream.shape[1], needed)
+        alarms = weighed >= np.log(float(asked.run_length or RUN_LENGTH))
+        at_last = np.log(float(asked.run_length or RUN_LENGTH)) - np.log(shares)
     else:
-        needed = np.log(number / asked.error)
-        alarms, at_last = _e_bh(np.where(tested, history, -np.inf), asked.error, number)
-    every = history[-1][tested]
-    together = float(np.logaddexp.reduce(every) - np.log(number)) if every.size else None
+        alarms, at_last = _e_bh(weighed, asked.error)
+        at_last = at_last - np.log(shares)
+    needed = float(-np.log(shares.max()) - np.log(asked.error))
+    if lately:
+        needed = float(at_last.min())
+    together = float(np.logaddexp.reduce(weighed[-1])) if tested.any() else None
     return _Evidence(
         history=history / np.log(10),
         alarms=alarms,
@@ -365,6 +373,23 @@ def _open_ended(stream: Stream, null: Null, asked: _Asked) -> _Evidence:
     )
 
 
+def _shares(stream: Stream) -> FloatArray:
+    """The share of the error that each group has, by when it first had a row.
+
+    Those of the first batch share nearly all of it; groups that turn up later share what was kept
+    for them, less and less. Shares never change, so that no newcomer takes back an alarm.
+    """
+    group = np.array(stream.target.group, dtype=bool)
+    rows = stream.sums.rows[group].sum(axis=0) > 0
+    first = np.where(rows.any(axis=0), rows.argmax(axis=0), stream.shape[0])
+    out = np.zeros(first.size)
+    for place, time in enumerate(np.unique(first).tolist()):
+        here = first == time
+        part = 1 - LATER if place == 0 else LATER * 6 / (np.pi * place) ** 2
+        out[here] = part / here.sum()
+    return out
+
+
 def _sides(null: Null) -> list[tuple[float, bool]]:
     if isinstance(null, Above):
         return [(null.limit, True)]
@@ -373,10 +398,13 @@ def _sides(null: Null) -> list[tuple[float, bool]]:
     return [(null.high, True), (null.low, False)]
 
 
-def _e_bh(told: FloatArray, error: float, number: int) -> tuple[BoolArray, FloatArray]:
-    """e-BH after every batch (Wang and Ramdas 2022), and what one more group would need now."""
+def _e_bh(told: FloatArray, error: float) -> tuple[BoolArray, FloatArray]:
+    """e-BH after every batch (Wang and Ramdas 2022), and what one more group would need now.
+
+    ``told`` is the logarithm of each group's evidence times its share.
+    """
     ranks = np.arange(1, told.shape[1] + 1)
-    steps = np.log(number / (ranks * error))
+    steps = -np.log(ranks * error)
     ordered = -np.sort(-told, axis=1)
     passed = ordered >= steps - 1e-12
     last = np.where(passed.any(axis=1), told.shape[1] - np.argmax(passed[:, ::-1], axis=1), 0)
@@ -482,14 +510,16 @@ def _finding(
 ) -> Monitoring:
     times = len(batches)
     shown = np.unique(np.linspace(0, times - 1, min(times, MOST_PERIODS)).round().astype(int))
-    number = max(int(found.tested.sum()), 1)
+    shares = _shares(stream)
     # bounds of either side, of all groups, at once
-    error = asked.error / (2 * number)
-    recent = stream
-    if asked.window is not None and asked.window < times:
-        recent = _last(stream, asked.window)
-    bounds = found.bounds or sequence_bounds(recent, error, _possible(problem))
-    seen = _reachable(stream, null, asked.error / number) if asked.reading == "ever" else None
+    error = asked.error * shares / 2
+    bounds, many = found.bounds, np.zeros(len(shares), dtype=bool)
+    if bounds is None:
+        recent = stream
+        if asked.window is not None and asked.window < times:
+            recent = _last(stream, asked.window)
+        bounds, many = _bounds(problem, recent, found, error)
+    seen = _reachable(stream, null, asked.error * shares) if asked.reading == "ever" else None
     bands = _bands(problem, stream, found, error, shown) if asked.reading == "ever" else {}
     raised = np.where(found.alarms.any(axis=0), found.alarms.argmax(axis=0), -1)
     notes = found.notes or tuple(_notes(problem, found))
@@ -507,7 +537,7 @@ def _finding(
                 upper=high,
                 state=_state(found, i, low, high, tolerance, problem.relative),
                 reachable=None if seen is None else finite(seen[i]),
-                note=notes[i],
+                note=notes[i] or (_TOO_MANY if many[i] else ""),
                 history=tuple(
                     round(float(x), 4) if np.isfinite(x) else None for x in found.history[shown, i]
                 ),
@@ -535,6 +565,25 @@ def _finding(
     )
 
 
+_TOO_MANY = "no bounds, of so many groups and batches; window= gives them for the last batches"
+
+
+def _bounds(
+    problem: Problem, stream: Stream, found: _Evidence, error: FloatArray
+) -> tuple[tuple[FloatArray, FloatArray], BoolArray]:
+    """Bounds of as many groups as is quick, and which have none for that reason."""
+    order = np.argsort(-found.history[-1], kind="stable")
+    order = np.array([i for i in order.tolist() if found.tested[i]], dtype=np.int64)
+    chosen = order[: max(MOST_BOUNDED // stream.shape[0], BANDS)]
+    low, high = (np.full(error.shape, np.nan) for _ in range(2))
+    if chosen.size:
+        part = stream.some(chosen.tolist())
+        low[chosen], high[chosen] = sequence_bounds(part, error[chosen], _possible(problem))
+    many = np.zeros(error.shape, dtype=bool)
+    many[order[chosen.size :]] = True
+    return (low, high), many
+
+
 def _last(stream: Stream, window: int) -> Stream:
     sums = {n: getattr(stream.sums, n)[:, -window:] for n in Moments.__dataclass_fields__}
     effect = None if stream.effect is None else stream.effect[-window:]
@@ -546,7 +595,7 @@ def _possible(problem: Problem) -> tuple[float, float]:
     return -np.inf if low is None else low, np.inf if high is None else high
 
 
-def _reachable(stream: Stream, null: Null, error: float) -> FloatArray:
+def _reachable(stream: Stream, null: Null, error: FloatArray) -> FloatArray:
     """The nearest disparity beyond a limit that would most likely have been found."""
     found = [
         reach(stream, np.full(stream.shape[1], limit), error, above=above)
@@ -556,14 +605,14 @@ def _reachable(stream: Stream, null: Null, error: float) -> FloatArray:
 
 
 def _bands(
-    problem: Problem, stream: Stream, found: _Evidence, error: float, shown: IntArray
+    problem: Problem, stream: Stream, found: _Evidence, error: FloatArray, shown: IntArray
 ) -> dict[int, tuple[tuple[float | None, float | None], ...]]:
     """Confidence sequences over time of the groups with most evidence."""
     order = [int(i) for i in np.argsort(-found.history[-1], kind="stable") if found.tested[i]]
-    chosen = order[:BANDS]
+    chosen = order[: min(BANDS, max(MOST_BANDED // stream.shape[0], 1))]
     if not chosen:
         return {}
-    low, high = sequence_path(stream.some(chosen), error, _possible(problem), shown)
+    low, high = sequence_path(stream.some(chosen), error[chosen], _possible(problem), shown)
     return {
         group: tuple((finite(a), finite(b)) for a, b in zip(low[:, j], high[:, j], strict=True))
         for j, group in enumerate(chosen)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Unpack
 
 from equipoise._rng import Rng, seed_of
-from equipoise._validate import fraction, known_keywords, known_name, real
+from equipoise._validate import confidence, known_keywords, known_name, real
 from equipoise.audits._common import (
     Model,
     Progress,
@@ -19,6 +19,7 @@ from equipoise.audits._common import (
 )
 from equipoise.audits._individual.people import (
     Loss,
+    about_unseen,
     asked_losses,
     find_people,
     loss_metric,
@@ -100,7 +101,7 @@ def select_fair(
     'priors'
     """
     source = as_trail(trail, roles)
-    fraction("level", level)
+    confidence(level)
     terms = terms_of(cost, budget, bounds, tolerance, method, resamples)
     real("tolerance", tolerance)
     known_name("side", side, ("lower", "upper"))
@@ -135,7 +136,7 @@ def _models(models: object) -> dict[str, object]:
     if not isinstance(models, Mapping) or not models:
         raise OptionError(
             "models takes a name and a fitted model for each, such as {'plain': estimator}; got "
-            f"{repr(models) if not models else type(models).__name__}."
+            f"{'none' if isinstance(models, Mapping) else type(models).__name__}."
         )
     return {str(name): model for name, model in models.items()}
 
@@ -161,6 +162,7 @@ def _finding(
         assumptions=(
             independent(unit_of(inquiry.people.cells)),
             "the models were not fitted to these rows",
+            *about_unseen(inquiry.people),
         ),
         provenance=provenance_of(inquiry.people.cells, seed),
         rows=tuple(_row(model, i, picked, each, tolerance) for i, model in enumerate(audited)),

@@ -8,7 +8,7 @@ from typing import Literal, Unpack, overload
 import numpy as np
 
 from equipoise._rng import Rng, Seed, seed_of
-from equipoise._validate import fraction, known_keywords, known_name, real, whole
+from equipoise._validate import confidence, known_keywords, known_name, real, whole
 from equipoise.audits._common import (
     Progress,
     Roles,
@@ -55,7 +55,7 @@ class ShiftOptions:
     sample: int | None
 
     def __post_init__(self) -> None:
-        fraction("level", self.level)
+        confidence(self.level)
         known_name("side", self.side, ("lower", "upper", "both"))
         known_name("shift method", self.method, [str(each) for each in tilts.Method])
         known_name("engine", self.engine, ("auto", "exact", "moments"))
@@ -132,11 +132,11 @@ def _spread(claim: Gap, rows: ShiftRows) -> float:
 
 def _reason(rows: ShiftRows) -> str:
     if rows.n == 1:
-        return "not enough data: n = 1"
+        return "there is one row only, which shows nothing of the sampling error"
     if np.ptp(rows.values) == 0:
         return "the metric is the same on every row, and resampling cannot show its error"
     if rows.clusters is not None and rows.clusters.max() == 0:
-        return "not enough data: one cluster"
+        return "there is one cluster only, which shows nothing of the sampling error"
     return ""
 
 
@@ -216,7 +216,7 @@ def _provenance(rows: ShiftRows, seed: Seed) -> Provenance:
 
 def _guarantee(options: ShiftOptions, reason: str) -> str:
     if reason:
-        return f"None: {reason}"
+        return f"none: {reason}"
     kept = "" if options.side == "both" else f"{options.side} "
     tilted = "tilts" if options.method == "signed" else "non-negative tilts"
     return (

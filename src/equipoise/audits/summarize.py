@@ -7,7 +7,7 @@ from typing import Unpack
 import numpy as np
 
 from equipoise._rng import Rng, seed_of
-from equipoise._validate import fraction, known_keywords, modest, whole
+from equipoise._validate import confidence, known_keywords, modest, whole
 from equipoise.audits._common import (
     Progress,
     Roles,
@@ -84,7 +84,7 @@ def summarize(
     >>> print(found.sentences()[1])
     That the groups differ is shown (p = 0.001 for no difference at all).
     """
-    fraction("level", level)
+    confidence(level)
     modest("alpha", alpha)
     whole("resamples", resamples, least=20)
     kinds = as_measures(measures)

@@ -13,7 +13,7 @@ from equipoise.cli import auditing, monitoring
 from equipoise.cli import evidence_commands as keeping
 from equipoise.cli import evidence_commands as planning
 from equipoise.cli.options import DONE, ERROR, Leave
-from equipoise.cli.show import complain
+from equipoise.cli.show import complain, in_words_of, outlet
 from equipoise.errors import EquipoiseError
 from equipoise.trail.engine import scrub
 
@@ -61,11 +61,12 @@ def equipoise(
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and leave with its exit code."""
+    sys.stdout, sys.stderr = outlet(sys.stdout), outlet(sys.stderr)
     code = execute(sys.argv[1:] if arguments is None else list(arguments))
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except OSError:  # the reader of a pipe has gone away
+        except OSError:  # such as a full disk
             code = code or ERROR
     # At a normal exit DuckDB's bindings complain about objects of their own on standard error.
     os._exit(code)
@@ -81,7 +82,7 @@ def execute(arguments: list[str]) -> int:
         # a mistake in the arguments has code 2 there, which here means "undetermined"
         return ERROR if leaving.code else DONE
     except EquipoiseError as error:
-        complain(scrub(str(error)))
+        complain(scrub(in_words_of(arguments, str(error))))
         return ERROR
     except KeyboardInterrupt:
         complain("Interrupted.")

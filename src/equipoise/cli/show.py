@@ -1,8 +1,11 @@
 """What the commands print: verdict, sentences, tables that fit the terminal."""
 
+import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any, TextIO, cast
 
 from rich.console import Console
 from rich.padding import Padding
@@ -43,6 +46,74 @@ def complain(message: str) -> None:
 def say(message: str, style: str = "") -> None:
     """One line on standard output."""
     console().print(Text(printable(message), style=style), soft_wrap=True)
+
+
+#: Commands that take the meaning of columns as options; all others read it from a plan.
+_WITH_OPTIONS = (("audit",), ("plan", "init"))
+#: What errors call a column's role in Python: ``Pass label=… to equipoise.read``.
+_ROLE = re.compile(
+    r"(?:\b(?P<pass>[Pp]ass) )?\b(?P<role>label|prediction|score|low|high|weight|count|cluster"
+    r"|table|attributes|positive)=(?P<value>…|\[…\])(?: to\s+equipoise\.read)?"
+)
+
+
+def in_words_of(arguments: Sequence[str], message: str) -> str:
+    """An error that tells Python's caller what to pass, for whoever typed a command.
+
+    >>> in_words_of(["audit", "d.csv"], "Pass positive=… to equipoise.read to say which is 1.")
+    'Pass --positive … to say which is 1.'
+    >>> in_words_of(["run", "plan.yaml"], "Pass label=… to equipoise.read.")
+    'Write `label: …` under `trail:` in the plan.'
+    """
+    options = any(tuple(arguments[: len(words)]) == words for words in _WITH_OPTIONS)
+
+    def said(found: re.Match[str]) -> str:
+        role, value, verb = found["role"], found["value"], found["pass"] or ""
+        # no command has an option for these
+        if options and role not in ("attributes", "low", "high"):
+            return f"{verb} --{role} {value}".strip()
+        verb = {"Pass": "Write ", "pass": "write "}.get(verb, verb)
+        return f"{verb}`{role}: {value}` under `trail:` in the plan"
+
+    return _ROLE.sub(said, message)
+
+
+class Outlet:
+    """A stream that falls silent when nobody reads it any more, as in ``equipoise check … | head``.
+
+    What a command found does not depend on whether someone reads it to the end; so its exit code
+    must not either.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write, or drop what nobody reads."""
+        try:
+            return self._stream.write(text)
+        except BrokenPipeError:
+            return self._dropped(len(text))
+
+    def flush(self) -> None:
+        """Send on what was written."""
+        try:
+            self._stream.flush()
+        except BrokenPipeError:
+            self._dropped(0)
+
+    def _dropped(self, written: int) -> int:
+        # what is still in the buffer must go somewhere, or every later flush fails again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+        return written
+
+
+def outlet(stream: TextIO) -> TextIO:
+    """The stream, silent once nobody reads it."""
+    return cast(TextIO, Outlet(stream))
 
 
 def printable(text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from equipoise._validate import fraction
+from equipoise._validate import confidence
 from equipoise.errors import ClaimError, EquipoiseError, OptionError
 from equipoise.findings.charts.groups import Line, forest, forest_pair, reading, width_curve
 from equipoise.findings.finding import (
@@ -101,7 +101,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
 
     def at(self, level: float) -> "Bounds":
         """The same bounds at another confidence level, from the stored distribution."""
-        fraction("level", level)
+        confidence(level)
         pivotal = self.method.get("kind") == "pivotal"
         if (not self.quantiles and self.recipe is None) or (pivotal and self.recipe is None):
             raise OptionError("These bounds keep too little from which to read another level.")

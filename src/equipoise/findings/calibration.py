@@ -1,5 +1,6 @@
 """Strong calibration: whether a model is reliable for everyone, and where it is not."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,15 @@ from equipoise.findings.charts.others import (
     stratified_curves,
 )
 from equipoise.findings.finding import Chart, FindingOf, Group
-from equipoise.findings.words import Verdict, amount, difference, percent, plural, unsigned
+from equipoise.findings.words import (
+    Verdict,
+    amount,
+    difference,
+    level_text,
+    percent,
+    plural,
+    unsigned,
+)
 
 _UNITS = {"raw": "mean over rows", "standard": "standard deviations"}
 
@@ -206,6 +215,8 @@ class Calibration(FindingOf[CalibratedGroup]):
     """Calibration curves in strata of the columns that tell the subgroup apart best."""
     classes: tuple[ClassTest, ...]
     """The classes, where there are more than two; all else is about the one with the smallest p."""
+    finest: float = 0.0
+    """The smallest p-value that so many draws can give."""
 
     @property
     def parts(self) -> tuple[CalibratedGroup, ...]:
@@ -227,6 +238,7 @@ class Calibration(FindingOf[CalibratedGroup]):
         source = self.provenance
         return (
             self._verdict_sentence(),
+            *self._finest_sentence(),
             *self._class_sentences(),
             *self._subgroup_sentences(),
             *self._importance_sentence(),
@@ -302,6 +314,17 @@ class Calibration(FindingOf[CalibratedGroup]):
             f"It is not shown that {says} in any subgroup (p = {self.p:.2g}); nor is it shown "
             "that the model is reliable for everyone."
         )
+
+    def _finest_sentence(self) -> list[str]:
+        error = 1 - self.level
+        if self.finest <= error + 1e-12:
+            return []
+        enough = math.ceil(self.finest * (self.draws + 1) / error - 1e-9) - 1
+        return [
+            f"Nothing could be shown at {level_text(self.level)} confidence: with "
+            f"{plural(self.draws, 'resample')} no p-value is below {self.finest:.3g}. It takes at "
+            f"least {enough:,} resamples."
+        ]
 
     def _class_sentences(self) -> list[str]:
         if not self.classes:

@@ -98,6 +98,9 @@ class Description(MetricFinding[DescribedGroup], ByGroup[DescribedGroup]):
         ]
 
     def _one(self, row: DescribedGroup) -> str:
+        if row.lower is None or row.upper is None:
+            why = row.note or "no interval"
+            return f"{row.group}, {amount(row.value, self.share)} (n = {row.n:,}; {why})."
         low, high = amount(row.lower, self.share), amount(row.upper, self.share)
         return f"{row.group}, {amount(row.value, self.share)} ({low} to {high}, n = {row.n:,})."
 

@@ -122,7 +122,8 @@ class Individual(FindingOf[MovedPeople]):
     p_above: float | None
     """p-value of "the value is at most the tolerance": small means shown unfair."""
     p_below: float | None
-    """p-value of "the value is at least the tolerance": small means shown fair."""
+    """p-value of "the value is at least the tolerance": small means shown fair. None as well where
+    comparable people were neither seen nor asked about."""
     verdict: Verdict | None
     """Whether it is shown that the value is at most the tolerance; None without a tolerance."""
     method: str
@@ -143,6 +144,9 @@ class Individual(FindingOf[MovedPeople]):
     """Cells in which the loss differs between rows, so that its mean stands for it."""
     isolated: int
     """Cells that are comparable with no other."""
+    gaps: int
+    """Cells comparable with a combination of features that is neither in the table nor was the
+    model asked about it; where there are any, no tolerance is shown to be kept."""
     cells: tuple[AuditedCell, ...]
     """Every kind of people, in the order in which a cost matrix runs."""
     metric: str = ""
@@ -251,6 +255,13 @@ class Individual(FindingOf[MovedPeople]):
             return [f"It is shown to be at most {limit}, the tolerance."]
         if self.verdict is Verdict.EXCEEDED:
             return [f"It is shown to exceed {limit}, the tolerance."]
+        if self.gaps and self.upper_bound is not None and self.upper_bound <= self.tolerance:
+            return [
+                f"Among people in the table it is shown to be at most {limit}, the tolerance; but "
+                f"{plural(self.gaps, 'kind')} of people could be compared with combinations of "
+                "features that are not in it, on whom the model could do worse, so whether the "
+                "tolerance is kept is not determined."
+            ]
         return [f"Whether it exceeds {limit}, the tolerance, is not determined."]
 
     def _move_sentence(self, row: MovedPeople) -> str:
@@ -279,10 +290,15 @@ class Individual(FindingOf[MovedPeople]):
         )
         kinds = plural(len(self.cells), "kind")
         if self.observed_only:
+            others = (
+                f"for {self.gaps:,} of these, some comparable combinations are not in it, and a "
+                "model could do worse on them"
+                if self.gaps
+                else "every comparable combination is in it"
+            )
             return (
-                f"Only people in the table were compared ({kinds} of people); a model could do "
-                "worse on others. Its loss is taken to depend on the features and the label alone."
-                f"{alone}"
+                f"Only people in the table were compared ({kinds} of people); {others}. The loss "
+                f"is taken to depend on the features and the label alone.{alone}"
             )
         unseen = sum(cell.n == 0 for cell in self.cells)
         return (

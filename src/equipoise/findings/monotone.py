@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from equipoise._validate import fraction
+from equipoise._validate import confidence
 from equipoise.errors import OptionError
 from equipoise.findings.bounds import BoundedGroup, Bounds
 from equipoise.findings.charts.others import tilt_chart
@@ -140,7 +140,7 @@ class MonotoneShift(ComparedFinding[BoundedGroup]):
 
     def at(self, level: float) -> MonotoneShift:
         """The same bounds at another confidence level."""
-        fraction("level", level)
+        confidence(level)
         halves = self._bounds().at(half_level(level))
         said = self.guarantee.replace(level_text(self.level), level_text(level))
         return dataclasses.replace(

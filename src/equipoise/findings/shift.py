@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from equipoise._validate import fraction
+from equipoise._validate import confidence
 from equipoise.findings.charts.groups import Line, forest, reading
 from equipoise.findings.charts.others import tilt_chart
 from equipoise.findings.finding import Chart
@@ -137,7 +137,7 @@ class Shift(ShiftRecord):
 
     def at(self, level: float) -> Shift:
         """The same bounds at another confidence level, from the stored distribution."""
-        fraction("level", level)
+        confidence(level)
         if self.critical is None:
             return dataclasses.replace(self, level=level)
         critical = tilts.critical_value(np.array(self.draws), level, self.side)
@@ -147,9 +147,9 @@ class Shift(ShiftRecord):
 
     def sentences(self) -> tuple[str, ...]:
         """The guarantee, what stands out, how tilts were described, and what is missing."""
+        said = [f"{self.guarantee}.", *self._extremes()]
         return (
-            f"{self.guarantee}.",
-            *([f"There are no bounds: {self.reason}."] if self.reason else self._extremes()),
+            *([f"There are no bounds: {self.reason}."] if self.reason else said),
             self._kernel_sentence(),
             self.provenance.left_out(),
         )

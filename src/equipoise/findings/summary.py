@@ -10,10 +10,11 @@ from equipoise.findings.finding import (
     Finding,
     Group,
     MetricFinding,
+    Provenance,
     html_table,
     text_table,
 )
-from equipoise.findings.words import amount, percent, plural, unsigned
+from equipoise.findings.words import amount, level_text, plural, unsigned
 
 # --- What `summarize` says: how far apart the groups are, without what chance adds ---
 
@@ -190,10 +191,11 @@ class Summary(MetricFinding[MeasuredSpread]):
             self._shown_sentence(),
             *self._extreme_sentence(),
             *self._shrunken_sentence(),
-            f"Each interval holds on its own with {percent(self.level, 0)} confidence, for the "
-            f"groups audited, on {plural(source.counted, 'row')} of {source.source}.",
+            f"Each interval holds on its own with {level_text(self.level)} confidence, for the "
+            f"groups audited, on {plural(source.counted - self._lost(), 'row')} of "
+            f"{source.source}.",
             *self._excluded_sentences(),
-            source.left_out(),
+            _left_out(source, self._lost() > 0),
         )
 
     def plot(self) -> Chart:
@@ -203,7 +205,7 @@ class Summary(MetricFinding[MeasuredSpread]):
             bars,
             title=f"{self.metric.capitalize()} across {self.by}: how far apart the groups are",
             subtitle=[
-                f"{percent(self.level, 0)} intervals, each on its own; dashed: all groups equal",
+                f"{level_text(self.level)} intervals, each on its own; dashed: all groups equal",
                 *self._excluded_note(),
             ],
         )
@@ -246,7 +248,7 @@ class Summary(MetricFinding[MeasuredSpread]):
         return (
             f"Across {self._used()} by {self.by}, the {self.metric} differs by a standard "
             f"deviation of {unsigned(self.sd.corrected, self.share)} "
-            f"({percent(self.level, 0)} interval {self._say(self.sd.lower)} to "
+            f"({level_text(self.level)} interval {self._say(self.sd.lower)} to "
             f"{self._say(self.sd.upper)}); without correction it would read "
             f"{self._say(self.sd.value)}."
         )
@@ -261,11 +263,20 @@ class Summary(MetricFinding[MeasuredSpread]):
         row = self.row("max-min difference")
         if row is None or row.value is None or row.lower is None:
             return []
-        chance = "" if row.bias is None else f", of which chance explains {self._say(row.bias)}"
         return [
-            f"Highest and lowest group are {unsigned(row.value, self.share)} apart{chance}; the "
-            f"true distance lies between {self._say(row.lower)} and {self._say(row.upper)}."
+            f"Highest and lowest group are {unsigned(row.value, self.share)} apart"
+            f"{self._by_chance(row.value, row.bias)}; the true distance lies between "
+            f"{self._say(row.lower)} and {self._say(row.upper)}."
         ]
+
+    def _by_chance(self, value: float, bias: float | None) -> str:
+        if bias is None:
+            return ""
+        # an estimated bias may be larger than what there is, of which no more can be explained
+        if bias >= value:
+            return ", all of which chance explains"
+        explains = "none" if bias <= 0 else self._say(bias)
+        return f", of which chance explains {explains}"
 
     def _shrunken_sentence(self) -> list[str]:
         known = [(g.shrunken, g.group) for g in self.groups if g.shrunken is not None]
@@ -274,13 +285,28 @@ class Summary(MetricFinding[MeasuredSpread]):
         ends = [f"{amount(value, self.share)} ({name})" for value, name in (min(known), max(known))]
         return [f"Shrunken as far as the data say, the groups run from {' to '.join(ends)}."]
 
+    def _lost(self) -> int:
+        """Rows of groups that take no part."""
+        return sum(group.n for group in self.excluded)
+
     def _excluded_sentences(self) -> list[str]:
-        said = [f"Left out: {g.group}, {g.note}." for g in self.excluded[:5]]
+        said = [f"Left out: {_with_rows(g)}, {g.note}." for g in self.excluded[:5]]
         if len(self.excluded) > 5:
             said.append(f"{plural(len(self.excluded) - 5, 'more group')} were left out alike.")
         if self.absent:
             said.append(f"To {plural(self.absent, 'combination')} of levels no row belongs.")
         return said
+
+
+def _with_rows(group: SummarizedGroup) -> str:
+    # a note on a group of one row says so itself
+    return group.group if group.n < 2 else f"{group.group} ({plural(group.n, 'row')})"
+
+
+def _left_out(source: Provenance, groups: bool) -> str:
+    """The rows left out, beside whole groups if there are any: their rows are left out too."""
+    said = source.left_out()
+    return said.replace("No row was", "No other row was") if groups else said
 
 
 def _bars(row: MeasuredSpread) -> list[Span]:
@@ -398,10 +424,10 @@ class Comparison(MetricFinding[ComparedSpread]):
         return (
             *(self._side_sentence(side) for side in self.sides),
             *(self._pair_sentence(row) for row in self.rows),
-            f"{plural(len(self.rows), 'interval')} of {percent(self.level, 0)}, each on its own, "
+            f"{plural(len(self.rows), 'interval')} of {level_text(self.level)}, each on its own, "
             f"for differences, on {plural(source.counted, 'row')} of {source.source}.",
             *(f"Left out of {side.name}: {name}." for side in self.sides for name in side.excluded),
-            source.left_out(),
+            _left_out(source, any(side.excluded for side in self.sides)),
         )
 
     def plot(self) -> Chart:
@@ -409,7 +435,7 @@ class Comparison(MetricFinding[ComparedSpread]):
         return differences(
             self.rows,
             title=f"{self.metric.capitalize()}: whose groups are further apart",
-            subtitle=f"{percent(self.level, 0)} intervals for differences",
+            subtitle=f"{level_text(self.level)} intervals for differences",
         )
 
     def _side_sentence(self, side: ComparedSide) -> str:

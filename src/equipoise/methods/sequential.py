@@ -8,12 +8,13 @@ the mean
 
     Π (1 + uⱼ (θⱼ − θ°ⱼ))^nⱼ ≤ exp(Σ nⱼ uⱼ (θⱼ − θ°ⱼ)) = exp(λ (Σ aⱼ θⱼ − c)) ≤ 1
 
-under all means that keep the limit, however few rows there are. Rows of one part may have different
-means, since a product of unequal factors is at most the power of their average. Products over
-batches therefore reach 1/α with a chance of at most α, ever (Ville), and so do averages of such
-products. The truth may move as it likes as long as it keeps the limit.
+under all means that keep the limit, however few rows there are; where θ° misses the limit by a
+rounding r = c − Σ aⱼ θ°ⱼ > 0, the factor is divided by exp(λ r). Rows of one part may have
+different means, since a product of unequal factors is at most the power of their average. Products
+over batches therefore reach 1/α with a chance of at most α, ever (Ville), and so do averages of
+such products. The truth may move as it likes as long as it keeps the limit.
 
-θ° are the most likely means on the limit given all earlier batches; several stakes, each the best
+θ° are likely means on the limit given all earlier batches; several stakes, each the best
 one for some excess over the limit, make a product each, and the evidence is their average.
 
 For 0/1 metrics the factor is known from counts. For other bounded metrics Fan's inequality
@@ -29,20 +30,22 @@ import numpy as np
 from scipy.special import logsumexp
 
 from equipoise.methods.inference.comparison import Comparison, Moments, Status
-from equipoise.methods.inference.counts import constrained_rates
 from equipoise.methods.numerics import BLOCK_NUMBERS, BoolArray, FloatArray, GroupSums, IntArray
 from equipoise.methods.targets import Target
 
-STEPS = np.array([0.002, 0.008, *np.geomspace(0.024, 0.4, 5)])
+STEPS = np.geomspace(0.012, 0.32, 7)
 """Excesses over the limit that stakes are made for, in standard deviations of the contrast."""
-WEIGHTS = np.array([0.05, 0.05, *np.full(5, 0.18)])
-"""Shares of the evidence that start with each stake."""
+_LIKELY = STEPS * np.exp(-0.5 * (STEPS / 0.11) ** 2)
+WEIGHTS = _LIKELY / _LIKELY.sum()
+"""Shares of the evidence that start with each stake: excesses half-normal about nothing."""
 PRIOR = 1.0
 """Rows that every part is taken to have had before the first batch, half of them ones."""
 MOST = 0.9
 """A row never takes more than this share of what is staked on."""
 BURN_IN = 50.0
 """Rows of every part, in all, before estimated variances are trusted."""
+PER_SKEWNESS = 25.0
+"""How many more for every squared unit of skewness."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +165,9 @@ def log_detector(bets: FloatArray) -> FloatArray:
     running = np.full((bets.shape[0], bets.shape[2]), -np.inf)
     out = np.empty(bets.shape[1:])
     for time in range(bets.shape[1]):
-        running = bets[:, time] + np.logaddexp(0.0, running)
+        # a batch that brings a group nothing is none of its batches
+        asked = (bets[:, time] != 0).any(axis=0)
+        running = np.where(asked, bets[:, time] + np.logaddexp(0.0, running), running)
         out[time] = logsumexp(running, axis=0, b=WEIGHTS[:, None])
     return out
 
@@ -242,11 +247,9 @@ def _counted(stream: Stream, past: _Past, null: _Null, here: slice) -> FloatArra
     known = past.before("rows", here) + PRIOR
     seen = (past.before("total", here) - low * (known - PRIOR)) / wide
     guess = np.clip((seen + PRIOR / 2) / known, 1e-9, 1 - 1e-9)
-    flat = (len(n), -1)
-    fitted, _ = constrained_rates(
-        known.reshape(flat), guess.reshape(flat), null.slope.reshape(flat), null.limit.ravel()
-    )
-    mean = np.clip(fitted.reshape(n.shape), 1e-12, 1 - 1e-12)
+    mean = _on_the_limit(guess, known, null)
+    # what is left to the limit is paid for
+    left = np.maximum(null.limit - (null.slope * mean).sum(axis=0), 0.0)
     variance, square = mean * (1 - mean), total
     if not stream.zero_one:
         square = _scaled(stream.sums.square2[:, here], stream.sums.total[:, here], n, low, wide)
@@ -264,7 +267,8 @@ def _counted(stream: Stream, past: _Past, null: _Null, here: slice) -> FloatArra
     out = np.empty((STEPS.size, *unit.shape))
     for i, step in enumerate(STEPS):
         most = np.divide(MOST, worst, out=np.full_like(worst, np.inf), where=worst > 0)
-        u = stake * np.minimum(step, most)
+        taken = np.minimum(step, most)
+        u = stake * taken
         if stream.zero_one:
             told = total * np.log1p(u * (1 - mean)) + (n - total) * np.log1p(-u * mean)
         else:
@@ -272,8 +276,30 @@ def _counted(stream: Stream, past: _Past, null: _Null, here: slice) -> FloatArra
             told = u * (total - n * mean) + u**2 * moved * _fan(
                 np.where(u > 0, u * mean, -u * (1 - mean))
             )
-        out[i] = told.sum(axis=0)
+        out[i] = told.sum(axis=0) - taken * unit * left
     return out
+
+
+_NEWTON = 5
+_FAR = 3.0
+"""Steps to the limit, and how far one of them goes at most, in logits."""
+
+
+def _on_the_limit(guess: FloatArray, known: FloatArray, null: _Null) -> FloatArray:
+    """Means on the limit near the guess: logits move by a / n, the least sure the furthest."""
+    pull = null.slope / known
+    longest = np.maximum(np.abs(pull).max(axis=0), 1e-300)
+    start = np.log(guess) - np.log1p(-guess)
+    # beyond 30 there is nothing but 0 and 1
+    start, moved = np.clip(start, -30, 30), np.zeros(longest.shape)
+    mean = guess
+    for _ in range(_NEWTON):
+        miss = null.limit - (null.slope * mean).sum(axis=0)
+        bend = (null.slope * pull * mean * (1 - mean)).sum(axis=0)
+        step = np.divide(miss, bend, out=np.zeros_like(miss), where=bend > 1e-300)
+        moved = moved + np.clip(step, -_FAR / longest, _FAR / longest)
+        mean = 1 / (1 + np.exp(-np.clip(start + pull * moved, -30, 30)))
+    return mean
 
 
 def _scaled(
@@ -291,30 +317,47 @@ def _fan(share: FloatArray) -> FloatArray:
 
 
 def _estimated(stream: Stream, past: _Past, null: _Null, here: slice) -> FloatArray:
-    """Bets on the contrast of a batch, whose variance is estimated from all rows so far."""
-    now, until = stream.sums, {n: past.until(n, here) for n in ("rows", "weight", "total")}
-    weight, total = now.weight[:, here], now.total[:, here]
-    used = (null.slope != 0) & (weight > 0)
-    middle = _over(until["total"], until["weight"])
-    second = [past.until(n, here) for n in ("square2", "total2", "weight2")]
-    squares = second[0] - 2 * middle * second[1] + middle**2 * second[2]
-    # Σ w² (x − mean)² for each unit of Σ w², with a row less than there are
-    per = _over(squares, second[2]) * _over(until["rows"], until["rows"] - 1)
-    share = _over(now.weight2[:, here], weight**2)
-    variance = (null.slope**2 * per * share).sum(axis=0)
+    """Bets on Σ w (x − θ°), whose mean is zero on the limit whatever the weights are.
+
+    Weights of a row are taken to be on average what they were before, and the variance to be what
+    all rows so far show. Nothing is bet before there are enough of them, and more if they are
+    skewed: rows that have not come yet may be the ones that count.
+    """
+    now = stream.sums
+    rows, before = now.rows[:, here], past.before("rows", here)
+    heavy = past.before("weight", here)
+    used = (null.slope != 0) & (rows > 0)
+    mean = _over(past.before("total", here), heavy)
+    # the most likely means on the limit, each row as sure as all others
+    worth = _over(heavy**2, past.before("weight2", here))
+    middle = _over(past.before("square2", here), past.before("weight2", here)) - mean**2
+    pull = _over(null.slope * np.maximum(middle, 1e-12), worth)
+    bend = (null.slope * pull).sum(axis=0)
+    miss = null.limit - (null.slope * mean).sum(axis=0)
+    mean = mean + pull * _over(miss, bend)
+    until = {name: past.until(name, here) for name in Moments.__dataclass_fields__}
+    second = until["square2"] - 2 * mean * until["total2"] + mean**2 * until["weight2"]
+    third = until["cube3"] - 3 * mean * until["square3"]
+    third = third + 3 * mean**2 * until["total3"] - mean**3 * until["weight3"]
+    per = _over(np.maximum(second, 0.0), until["rows"])
+    skewness = _over(np.abs(_over(third, until["rows"])), per**1.5)
+    expected = rows * _over(heavy, before)
+    share = _over(null.slope, expected)
+    variance = (share**2 * per * rows).sum(axis=0)
     known = np.ones(variance.shape, dtype=bool)
     if stream.effect is not None:
         # infinite as long as there are too few clusters to know it
         known = np.isfinite(stream.effect[here])
         variance = variance * np.where(known, stream.effect[here], 1.0)
-    miss = (null.slope * _over(total, weight)).sum(axis=0) - null.limit
-    ready = np.where(used, until["rows"], np.inf).min(axis=0) >= BURN_IN
-    able = null.asked & ready & known & (variance > 0)
-    spread = np.sqrt((null.slope**2 * per).sum(axis=0))
+    total, weight = now.total[:, here], now.weight[:, here]
+    moved = (share * (total - mean * weight)).sum(axis=0)
+    enough = before >= BURN_IN + PER_SKEWNESS * skewness**2
+    able = null.asked & np.where(used, enough, True).all(axis=0) & known & (variance > 0)
+    spread = np.sqrt((null.slope**2 * per * _over(before, heavy) ** 2).sum(axis=0))
     out = np.zeros((STEPS.size, *variance.shape))
     for i, step in enumerate(STEPS):
         stake = np.divide(step * spread, variance, out=np.zeros_like(variance), where=able)
-        y = stake * miss
+        y = stake * moved
         out[i] = np.where(able, y - y**2 / 6 - stake**2 * variance / 3, 0.0)
     return out
 
@@ -331,30 +374,18 @@ def _blocks(times: int, groups: int) -> Iterator[slice]:
 
 # --- Bounds over time ---
 
-MOST_BATCHES = 120
-"""Batches that bounds are worked out from; more are joined to this many."""
-HALVINGS = 14
-
-
-def shortened(stream: Stream) -> tuple[Stream, list[int]]:
-    """The stream in at most so many batches as bounds are worked out from, and where they begin."""
-    times = stream.shape[0]
-    if times <= MOST_BATCHES:
-        return stream, list(range(times))
-    edges = np.unique(np.linspace(0, times, MOST_BATCHES + 1).astype(int)[:-1]).tolist()
-    return stream.pooled(edges), edges
+HALVINGS = 13
 
 
 def sequence_bounds(
-    stream: Stream, error: float, possible: tuple[float, float]
+    stream: Stream, error: FloatArray, possible: tuple[float, float]
 ) -> tuple[FloatArray, FloatArray]:
-    """Bounds of every group's disparity by all batches, each exceeded ever with chance ``error``.
+    """Bounds of every group's disparity by all batches, each exceeded ever with its own ``error``.
 
     They are for a disparity that does not move; of one that does, the lower bound says that some
     batch exceeded it.
     """
-    short, _ = shortened(stream)
-    estimate = whole(short).estimate
+    estimate = whole(stream).estimate
     centre = np.where(np.isfinite(estimate), estimate, 0.0)
     found = []
     for above, end in ((True, possible[0]), (False, possible[1])):
@@ -365,14 +396,14 @@ def sequence_bounds(
         inner = centre.copy()
         for _ in range(HALVINGS):
             at = (out + inner) / 2
-            beyond = _ruled_out(short, at, above, error)[-1]
+            beyond = _ruled_out(stream, at, above, error)[-1]
             out, inner = np.where(beyond, at, out), np.where(beyond, inner, at)
-        never = ~_ruled_out(short, out, above, error)[-1]
+        never = ~_ruled_out(stream, out, above, error)[-1]
         found.append(np.where(never | ~np.isfinite(estimate), np.nan, out))
     return found[0], found[1]
 
 
-def _ruled_out(stream: Stream, limit: FloatArray, above: bool, error: float) -> BoolArray:
+def _ruled_out(stream: Stream, limit: FloatArray, above: bool, error: FloatArray) -> BoolArray:
     """Whether a limit is ruled out by each batch: by evidence, or since no rates keep it."""
     told = log_evidence(log_bets(stream, limit, above=above)) >= -np.log(error)
     if stream.ends is not None:
@@ -387,7 +418,7 @@ def whole(stream: Stream) -> Comparison:
     return stream.pooled([0]).comparison()
 
 
-def reach(stream: Stream, limit: FloatArray, error: float, *, above: bool) -> FloatArray:
+def reach(stream: Stream, limit: FloatArray, error: FloatArray, *, above: bool) -> FloatArray:
     """The disparity beyond the limit that would most likely have been found by now.
 
     A contrast that exceeds its limit by x earns about x²/2V in a batch where its variance is V.
@@ -406,7 +437,7 @@ def reach(stream: Stream, limit: FloatArray, error: float, *, above: bool) -> Fl
     if stream.effect is not None:
         cost = cost * np.where(np.isfinite(stream.effect), stream.effect, 0.0)
     told = np.divide(1.0, cost, out=np.zeros_like(cost), where=null.asked & (cost > 0)).sum(axis=0)
-    needed = 2 * (np.log(1 / error) - np.log(WEIGHTS[-1]))
+    needed = 2 * (np.log(1 / error) - np.log(WEIGHTS.max()))
     excess = np.sqrt(np.divide(needed, told, out=np.full_like(told, np.inf), where=told > 0))
     if stream.relative:
         excess = excess / np.maximum(stream.target.scale * every.theta, 1e-300)
@@ -417,26 +448,20 @@ GRID = 32
 
 
 def sequence_path(
-    stream: Stream, error: float, possible: tuple[float, float], times: IntArray
+    stream: Stream, error: FloatArray, possible: tuple[float, float], times: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """Both ends of the confidence sequences at some batches, ``(times, G)``.
 
     Of a grid of disparities either side of the estimate, those rejected by each time.
     """
-    short, edges = shortened(stream)
-    estimate = whole(short).estimate
+    estimate = whole(stream).estimate
     centre = np.where(np.isfinite(estimate), estimate, 0.0)
-    # the last batch of every joint one
-    last = np.array([*(edge - 1 for edge in edges[1:]), stream.shape[0] - 1])
     found = []
     for above, end in ((True, possible[0]), (False, possible[1])):
         far = np.where(np.isfinite(end), end, centre + (-1.0 if above else 1.0))
-        path = np.full((len(edges), centre.size), np.nan)
-        path[:] = end if np.isfinite(end) else np.nan
+        path = np.full(stream.shape, end if np.isfinite(end) else np.nan)
         for share in np.linspace(1.0, 0.0, GRID + 1)[:-1] ** 2:
             at = centre + share * (far - centre)
-            path = np.where(_ruled_out(short, at, above, error), at, path)
-        place = np.searchsorted(last, np.asarray(times), side="right") - 1
-        begin = np.full((1, centre.size), end if np.isfinite(end) else np.nan)
-        found.append(np.concatenate([begin, path])[place + 1])
+            path = np.where(_ruled_out(stream, at, above, error), at, path)
+        found.append(path[times])
     return found[0], found[1]

@@ -4,6 +4,7 @@ import hashlib
 import inspect
 import json
 import math
+import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,6 +21,7 @@ from equipoise import audits
 from equipoise._codec import from_plain
 from equipoise._files import read_text
 from equipoise._validate import did_you_mean, listing
+from equipoise.audits._common import judge_options
 from equipoise.claims import Claim, Metric, Together, from_plan
 from equipoise.claims.metric import as_metric
 from equipoise.errors import EquipoiseError, PlanError
@@ -237,6 +239,17 @@ class AuditPlan(_Strict):
                 self._options[name] = _READERS[name](plain) if name in _READERS else plain
             except EquipoiseError as error:
                 raise PlanError(f"{marked.at(('audits', number, name))}: {error}") from error
+        try:
+            judge_options(audits.verb(self.audit), self._options)
+        except EquipoiseError as error:
+            place: Keys = ("audits", number, *_named_in(str(error), written))
+            raise PlanError(f"{marked.at(place)}: {error}") from error
+
+
+def _named_in(message: str, options: Iterable[str]) -> list[str]:
+    """The option that a message is about, if it names one; "measure" stands for measures."""
+    words = set(re.findall(r"\w+", message.lower()))
+    return [name for name in options if {name, name.removesuffix("s")} & words][:1]
 
 
 class Plan(_Strict):

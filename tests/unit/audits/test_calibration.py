@@ -196,6 +196,20 @@ def test_level_is_read_from_draws() -> None:
     assert found.critical is None
     assert found.verdict is eq.Verdict.UNDETERMINED
     assert found.plot().to_dict()
+    assert found.sentences()[1].startswith("Nothing could be shown at 99.9 % confidence: with 20")
+    needed = 1052
+    assert f"at least {needed:,} resamples" in found.sentences()[1]
+    assert found.finest * (20 + 1) / (needed + 1) <= 0.001 < found.finest * (20 + 1) / needed
+    enough = audit(table(300), resamples=20, level=0.9)
+    assert not any("could be shown" in said for said in enough.sentences())
+
+
+@pytest.mark.parametrize("option", ["features", "side", "method"])
+def test_columns_for_words_are_refused(option: str) -> None:
+    values: list[Any] = [pl.Series([1]), b"ab"]
+    for value in values:
+        with pytest.raises(eq.OptionError):
+            audit(table(50), **{option: value})
 
 
 @pytest.mark.parametrize("label", [0, 1])

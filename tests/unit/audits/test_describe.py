@@ -268,3 +268,12 @@ def test_clusters_of_one_row_give_about_the_usual_interval() -> None:
         # a jackknife and fewer degrees of freedom: a little wider, never narrower
         width = one.upper - one.lower
         assert width <= other.upper - other.lower <= 1.03 * width
+
+
+def test_one_cluster_has_no_interval_and_says_so() -> None:
+    trail = eq.read(TABLE.with_columns(c=pl.lit(1)), label="y", prediction="p", cluster="c")
+    found = eq.describe(trail, ACCURACY)
+    assert all(row.lower is None for row in found.rows)
+    said = " ".join(found.sentences())
+    assert "not available" not in said
+    assert "; no interval: " in said

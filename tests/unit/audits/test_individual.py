@@ -52,6 +52,13 @@ def small(**roles: Any) -> Any:
     return eq.read(TABLE, **{**given, **roles})
 
 
+def full() -> Any:
+    """The same with the one kind that is missing, so that all comparable people are seen."""
+    missing = {"team": "b", "site": "y", "y": 0, "p": 1, "s": 0.6, "n": 5}
+    table = pl.concat([TABLE, pl.DataFrame([missing], schema=TABLE.schema)])
+    return eq.read(table, label="y", prediction="p", count="n", attributes=["team", "site"])
+
+
 def highs(cells: Any, cost: Callable[[Any, Any], float], budget: float) -> float:
     """The linear program as it is written down: a plan over all pairs, solved by HiGHS."""
     n = np.array([cell.n for cell in cells], dtype=float)
@@ -131,7 +138,9 @@ def test_small_table_by_hand() -> None:
     assert (row.where, row.where_to) == ({"team": "a", "site": "x"}, {"team": "b", "site": "x"})
     assert found.observed_only
     assert found.isolated == 1
-    assert found.verdict is eq.Verdict.KEPT
+    # team b at site y with label 0 is not in the table, and could be treated worse
+    assert found.gaps == 1
+    assert found.verdict is eq.Verdict.UNDETERMINED
     assert found.lower is not None
     assert found.upper is not None
     assert found.lower < found.value < found.upper
@@ -156,7 +165,7 @@ def test_the_model_is_asked_about_people_nobody_saw() -> None:
 
 def test_verdicts_and_p_values() -> None:
     unfair, fair, open_ = (
-        audit(small(), vary="team", tolerance=t, rng=1) for t in (0.05, 0.5, 0.25)
+        audit(full(), vary="team", tolerance=t, rng=1) for t in (0.05, 0.5, 0.25)
     )
     assert [f.verdict for f in (unfair, fair, open_)] == [
         eq.Verdict.EXCEEDED,
@@ -456,3 +465,138 @@ def test_a_bound_that_equals_the_tolerance_does_not_exceed_it() -> None:
     assert verdict(0.1, 0.3) is eq.Verdict.UNDETERMINED
     assert verdict(0.1001, 0.3) is eq.Verdict.EXCEEDED
     assert verdict(0.0, 0.1) is eq.Verdict.KEPT
+
+
+# --- what a table alone cannot show -----------------------------------------------------------
+
+
+def test_people_without_a_comparable_row_keep_a_verdict_from_being_kept() -> None:
+    found = audit(small(), vary="team", tolerance=0.5, rng=1)
+    assert found.upper_bound is not None
+    assert found.upper_bound < 0.5
+    assert found.verdict is eq.Verdict.UNDETERMINED
+    assert found.p_below is None
+    assert "among the people in the table only" in found.guarantee
+    assert any(
+        "1 kind of people could be compared with combinations" in s for s in found.sentences()
+    )
+    assert audit(small(), vary="team", tolerance=0.05, rng=1).verdict is eq.Verdict.EXCEEDED
+    whole = audit(full(), vary="team", tolerance=0.5, rng=1)
+    assert (whole.gaps, whole.verdict) == (0, eq.Verdict.KEPT)
+    asked = audit(small(), vary="team", tolerance=0.5, model=lambda f: f["team"] == "b", rng=1)
+    assert asked.gaps == 0
+
+
+def test_other_costs_reach_any_combination() -> None:
+    steps = {"cost": lambda a, b: float(a != b), "budget": 0.01, "rng": 1}
+    assert audit(small(), vary="team", **steps).gaps == 3
+    assert audit(full(), vary="team", **steps).gaps == 0
+
+
+def noise(seed: int, n: int = 60, jobs: int = 100) -> pl.DataFrame:
+    """Coin flips in a table so sparse that hardly any kind of people has two rows."""
+    rng = np.random.default_rng(seed)
+    return pl.DataFrame(
+        {
+            "sex": rng.choice(["f", "m"], n),
+            "job": rng.integers(0, jobs, n),
+            "y": rng.integers(0, 2, n),
+            "p": (rng.random(n) < 0.3).astype(int),
+        }
+    )
+
+
+def test_noise_in_a_sparse_table_is_not_taken_for_unfairness() -> None:
+    roles: dict[str, Any] = {"label": "y", "prediction": "p", "features": ["sex", "job"]}
+    said = []
+    for seed in range(40):
+        found = audit(noise(seed), vary="sex", tolerance=0.0, rng=seed, **roles)
+        assert found.verdict is eq.Verdict.UNDETERMINED
+        said.append(found.reason)
+        if found.value > 0:
+            assert (found.lower, found.upper, found.p_above) == (None, None, None)
+    assert any("kinds of people have so few rows" in reason for reason in said)
+
+
+def test_a_table_without_repeated_rows_has_no_interval() -> None:
+    found = audit(
+        pl.DataFrame({"sex": [*"fm"], "y": [1, 1], "p": [1, 0]}),
+        vary="sex",
+        label="y",
+        prediction="p",
+        features=["sex"],
+        rng=1,
+    )
+    assert (found.value, found.lower) == (0.5, None)
+    assert "no kind of people has two rows" in found.reason
+    assert found.outcome == "too few repeated rows to know the losses"
+
+
+def test_rows_of_one_cluster_do_not_repeat_each_other() -> None:
+    table = pl.DataFrame({"sex": [*"ffmm"] * 20, "y": 1, "p": [1, 1, 0, 0] * 20})
+    roles: dict[str, Any] = {"label": "y", "prediction": "p", "features": ["sex"]}
+    apart = audit(
+        table.with_columns(c=pl.int_range(80) // 4), vary="sex", cluster="c", rng=1, **roles
+    )
+    assert apart.lower is not None
+    jobs = table.with_columns(job=pl.int_range(80) // 4, c=pl.int_range(80) // 4)
+    roles["features"] = ["sex", "job"]
+    assert audit(jobs, vary="sex", cluster="c", rng=1, **roles).lower is None
+    # 40 kinds that all agree leave some doubt, but not enough for 20 jobs that all show the same
+    plain = audit(jobs.drop("c"), vary="sex", rng=1, **roles)
+    assert plain.lower is not None
+    assert 0 < plain.lower < plain.value
+    assert "showing a loss by chance" in plain.reason
+
+
+def test_values_that_are_not_in_the_table_are_allowed_for() -> None:
+    trail = small()
+    found = audit(trail, vary="team", model=lambda f: f["site"] == "x", tolerance=0.01, rng=1)
+    assert (found.value, found.lower) == (0.0, 0.0)
+    assert found.upper_bound == pytest.approx(1 - 0.05 ** (1 / 120))
+    assert found.verdict is eq.Verdict.UNDETERMINED
+    assert "the values of the features found in the table are all there are" in found.assumptions
+    # nothing but what is varied: every kind there is was asked about
+    alone = audit(trail, vary="team", features=["team"], model=lambda f: f["team"] != "", rng=1)
+    assert (alone.lower, alone.upper) == (0.0, 0.0)
+    weighted = audit(small(count=None, weight="n"), vary="team", model=predict_one, rng=1)
+    assert any("weights like those seen" in text for text in weighted.assumptions)
+
+
+def predict_one(frame: Any) -> Any:
+    return np.ones(len(frame))
+
+
+@pytest.mark.parametrize(
+    ("labels", "predictions"), [("YN", "yn"), ((1, 2), (0, 1)), ((-1, 1), (0, 1))]
+)
+def test_predictions_in_other_words_than_the_label_are_refused(
+    labels: Any, predictions: Any
+) -> None:
+    table = TABLE.with_columns(
+        y=pl.Series([labels[i] for i in TABLE["y"]]),
+        p=pl.Series([predictions[i] for i in TABLE["p"]]),
+    )
+    roles: dict[str, Any] = {"vary": "team", "features": ["team"], "label": "y", "count": "n"}
+    with pytest.raises(eq.EquipoiseError, match=r"prediction column 'p' holds .* the label holds"):
+        audit(table, prediction="p", **roles)
+    with pytest.raises(eq.EquipoiseError, match="must return values of the label"):
+        audit(table, model=lambda f: [predictions[0]] * len(f), **roles)
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "boolean"])
+def test_pandas_labels_with_missing_values(dtype: Any) -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"y": pd.array([0, 1, None, 1] * 10, dtype=dtype), "p": [0, 1, 1, 0] * 10})
+    frame["team"] = ["a", "b", "a", "a"] * 10
+    found = audit(frame, vary="team", features=["team"], label="y", prediction="p", rng=1)
+    assert found.provenance.excluded == {"missing label": 10}
+    assert found.value == pytest.approx(10 / 30)
+
+
+@pytest.mark.parametrize("option", ["loss", "budget", "method", "features"])
+def test_columns_for_options_are_refused_in_words(option: str) -> None:
+    pd = pytest.importorskip("pandas")
+    for value in (pd.Series([1.0, 2.0]), pl.Series([1]), b"a", np.array([0.9])):
+        with pytest.raises(eq.EquipoiseError):
+            audit(small(), **{"vary": "team", option: value})

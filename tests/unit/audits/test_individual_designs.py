@@ -352,7 +352,11 @@ def test_options_of_methods_reach_the_mathematics() -> None:
     assert step.resamples == 2000
     none = audit(trail, method=eq.NumericalDerivative(tries=50), **few)
     assert "of 50 normal vectors" in none.reason
-    matrix: dict[str, Any] = {"cost": lambda one, two: float(one != two), "budget": 0.1}
+    matrix: dict[str, Any] = {
+        "cost": lambda one, two: float(one != two),
+        "budget": 0.1,
+        "model": decide,
+    }
     wide = audit(trail, method=eq.Directional(kappa=50.0), **matrix)
     narrow = audit(trail, method=eq.Directional(kappa=0.0), **matrix)
     assert wide.upper is not None

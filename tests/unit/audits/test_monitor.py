@@ -38,9 +38,12 @@ def watched(frame: pl.DataFrame, claim: Any = CLAIM, **options: Any) -> Any:
 def test_an_alarm_has_a_date_and_quiet_has_none() -> None:
     found = watched(table([0.5] * 5 + [0.1] * 7), below=-0.1)
     a, b = found.ask(g="a"), found.ask(g="b")
-    assert a.alarm and a.state is State.ALARM
+    assert a.alarm
+    assert a.state is State.ALARM
     assert "2026-06" <= a.raised <= "2026-12"
-    assert not b.alarm and b.raised is None and b.state is State.QUIET
+    assert not b.alarm
+    assert b.raised is None
+    assert b.state is State.QUIET
     assert found.conclusion is Verdict.EXCEEDED
     assert [row.group for row in found.alarms] == ["a"]
     assert len(a.history) == len(found.periods) == 12
@@ -169,12 +172,13 @@ def test_other_metrics_say_how_far_they_can_be_trusted() -> None:
     frame = frame.with_columns(loss=pl.col("loss") + 0.2 * (pl.col("g") == "a"))
     plain = eq.metric("loss", "loss")
     bounded = plain.clip(0, 1.2)
-    for metric, roles, word in (
+    cases: list[tuple[Any, dict[str, Any], str]] = [
         (bounded, {}, "bounded metric"),
         (plain, {}, "a metric without bounds"),
         (bounded, {"weight": "w"}, "weights"),
         (bounded, {"cluster": "home"}, "clusters"),
-    ):
+    ]
+    for metric, roles, word in cases:
         claim = eq.gap(metric, across="g", target="complement")
         found = eq.monitor(frame, claim, above=0.05, period="month", **roles)
         assert [row.group for row in found.alarms] == ["a"], word
@@ -186,7 +190,7 @@ def test_other_metrics_say_how_far_they_can_be_trusted() -> None:
 
 
 def test_e_bh_after_every_batch() -> None:
-    told = np.log(np.array([[10.0, 1.0], [50.0, 1.0], [50.0, 25.0], [45.0, 18.0]]))
-    alarms, needed = _e_bh(told, 0.05, 2)
+    told = np.log(np.array([[10.0, 1.0], [50.0, 1.0], [50.0, 25.0], [45.0, 18.0]]) / 2)
+    alarms, needed = _e_bh(told, 0.05)
     assert alarms.tolist() == [[False, False], [True, False], [True, True], [True, False]]
-    assert np.exp(needed).round(6).tolist() == [40.0, 20.0]
+    assert np.exp(needed).round(6).tolist() == [20.0, 10.0]

@@ -113,6 +113,7 @@ def test_progress_counts_models() -> None:
     [
         ({}, {}, "models takes a name"),
         ([len], {}, "models takes a name"),
+        (pl.Series([1]), {}, "models takes a name"),
         ({"a": lambda f: np.zeros(3)}, {}, "one answer for each"),
         ({"a": lambda f: 1 / 0}, {}, "ZeroDivisionError"),
         ({"a": len}, {"bound": "middle"}, "bound"),
@@ -125,3 +126,8 @@ def test_progress_counts_models() -> None:
 def test_bad_input_is_said_plainly(models: Any, options: Any, message: str) -> None:
     with pytest.raises(eq.EquipoiseError, match=message):
         choose(models, TRAIL, **{"tolerance": 0.1, **OPTIONS, **options})
+
+
+def test_what_is_assumed_of_people_nobody_saw_is_said() -> None:
+    found = eq.select_fair(TRAIL, MODELS, tolerance=0.1, **OPTIONS)
+    assert "the values of the features found in the table are all there are" in found.assumptions

@@ -26,10 +26,12 @@ def table(n: int = 60) -> dict[str, Any]:
 def test_one_row_has_no_bounds() -> None:
     found = audit({"x": [1.0], "hit": [1]})
     assert found.critical is None
-    assert found.reason == "not enough data: n = 1"
+    assert found.reason.startswith("there is one row only")
+    assert found.sentences()[0] == f"There are no bounds: {found.reason}."
+    assert not any("None" in said for said in found.sentences())
     assert found.rows[0].lower is None
     assert found.rows[0].upper is None
-    assert found.guarantee.startswith("None")
+    assert found.guarantee.startswith("none")
     assert "There are no bounds" in " ".join(found.sentences())
     assert found.at(0.99).critical is None
     found.plot().to_dict()

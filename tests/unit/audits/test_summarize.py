@@ -340,3 +340,36 @@ def test_published_intervals_take_groups_of_one_row_in() -> None:
     assert found.variance.published == pytest.approx(mean.var(ddof=1) - noise)
     assert found.variance.plugin == pytest.approx(mean[:2].var(ddof=1))
     assert found.variance.double_corrected[1] > found.variance.recommended[1]
+
+
+def test_chance_explains_no_more_than_there_is() -> None:
+    rng = np.random.default_rng(1000)
+    skewed = rng.lognormal(0, 1.5, 40) / math.exp(1.125)
+    even = rng.lognormal(0, 0.3, 400) / math.exp(0.045)
+    table = pl.DataFrame({"team": ["a"] * 40 + ["b"] * 400, "v": np.r_[skewed, even]})
+    found = _summary(eq.read(table), eq.metric("v", "v"), across="team", rng=1)
+    row = found.row("max-min difference")
+    assert row.bias > row.value
+    assert "apart, all of which chance explains; the" in found.sentences()[2]
+
+
+def test_rows_of_groups_left_out_are_rows_left_out() -> None:
+    team = np.repeat([0, 1, 2], [25, 400, 400])
+    spreads = np.array([1.5, 0.3, 0.3])[team]
+    values = np.random.default_rng(1002).lognormal(0, spreads)
+    table = pl.DataFrame({"team": [f"g{i}" for i in team], "v": values})
+    found = _summary(eq.read(table), eq.metric("v", "v"), across="team", rng=1)
+    (lost,) = found.excluded
+    assert (lost.group, lost.n, lost.size) == ("g0", 25, 25)
+    said = found.sentences()
+    assert any("on 800 rows" in sentence for sentence in said)
+    assert any(sentence.startswith("Left out: g0 (25 rows), ") for sentence in said)
+    assert said[-1] == "No other row was left out."
+
+
+def test_groups_that_floats_cannot_hold_together_are_refused() -> None:
+    table = pl.DataFrame({"p": [1, 0, 1, 0], "a": [*"xxyy"], "c": [10**15, 3, 50, 50]})
+    with pytest.raises(eq.ClaimError, match=r"'x' .* known so much better than group 'y'"):
+        _summary(eq.read(table, prediction="p", count="c"), "selection_rate", across="a", rng=1)
+    with pytest.raises(eq.OptionError, match="level must lie"):
+        _summary(TRAIL, "selection_rate", across="team", rng=1, level=1e-320)

@@ -1,6 +1,7 @@
 """Checks at the door, and the randomness made there."""
 
 import numpy as np
+import polars as pl
 import pytest
 
 import equipoise as eq
@@ -18,6 +19,21 @@ def test_numbers() -> None:
     for wrong in (0, 1.0, True, "1", None):
         with pytest.raises(eq.OptionError, match=r"n must be a whole number of at least 1; got"):
             check.whole("n", wrong)
+
+
+def test_levels_leave_a_tail() -> None:
+    assert check.confidence(0.999_999) == 0.999_999
+    for wrong in (1e-320, 1e-12, 1 - 1e-15, 95):
+        with pytest.raises(eq.OptionError, match="level must lie"):
+            check.confidence(wrong)
+
+
+@pytest.mark.parametrize("value", [pl.Series(["a"]), np.array(["a", "b"]), b"a", ["a"], None, 1])
+def test_a_word_is_a_word(value: object) -> None:
+    # comparing a column with a word gives a column, whose truth no one knows
+    assert not check.is_word(value, "a")
+    with pytest.raises(eq.OptionError, match=r"side .* does not exist"):
+        check.known_name("side", value, ["a", "b"])
 
 
 def test_listing_is_cut_short() -> None:

@@ -266,3 +266,29 @@ def test_explain_knows_every_audit(run: Run) -> None:
         code, out, _ = run("explain", verb)
         assert code == 0
         assert "When not to use it" in out
+
+
+def test_errors_speak_of_options_and_of_plans(folder: Path, run: Run) -> None:
+    rows = {"y": ["yes", "no"] * 20, "d": ["no", "yes"] * 20, "g": [*"aabb"] * 10}
+    pl.DataFrame(rows).write_csv(folder / "decisions.csv")
+    roles = ("--label", "y", "--prediction", "d")
+    code, _, error = run("audit", "decisions.csv", "--across", "g", *roles)
+    assert code == 3
+    assert "Pass --positive … to say" in error
+    code, _, error = run("check", _plan(folder, 0.1))
+    assert code == 3
+    assert "Write `positive: …` under `trail:` in the plan to say" in error
+    assert "equipoise.read" not in error
+
+
+@pytest.mark.parametrize("tolerance", [0.5, 0.0001])
+def test_a_closed_pipe_does_not_change_the_exit_code(folder: Path, tolerance: float) -> None:
+    command = [sys.executable, "-m", "equipoise", "check", _plan(folder, tolerance)]
+    whole = subprocess.run(command, capture_output=True, check=False)
+    assert whole.returncode in (0, 1, 2)
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as pipe:
+        cut = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, check=False)
+    assert cut.returncode == whole.returncode
+    assert not cut.stderr

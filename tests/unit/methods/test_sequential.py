@@ -157,7 +157,8 @@ def test_a_detector_finds_a_late_change_sooner_and_grows_by_one_at_most() -> Non
     assert np.median(lately.argmax(axis=0)) < np.median(
         np.where(ever.any(axis=0), ever.argmax(axis=0), 82)
     )
-    nothing = log_detector(np.zeros((7, 5, 1)))
+    # a batch that says next to nothing
+    nothing = log_detector(np.full((7, 5, 1), 1e-18))
     np.testing.assert_allclose(np.exp(nothing[:, 0]), [1, 2, 3, 4, 5])
 
 
@@ -167,11 +168,11 @@ def test_confidence_sequences_hold_the_truth_and_close_in_on_it(relative: bool) 
     made = two_groups(rng, (50, 200), (0.3, 0.5), 60, 300)
     made = Stream(target=made.target, relative=relative, sums=made.sums, **EXACT)
     truth, possible = (0.6, (0.0, np.inf)) if relative else (-0.2, (-1.0, 1.0))
-    low, high = sequence_bounds(made, 0.025, possible)
+    low, high = sequence_bounds(made, np.full(300, 0.025), possible)
     assert ((low > truth) | (high < truth)).mean() <= 0.05
     # 3,000 and 12,000 rows: a fixed interval is about 0.04 wide on the scale of gaps
     assert np.nanmedian(high - low) < (0.17 if relative else 0.09)
-    path = sequence_path(made.some([0, 1]), 0.025, possible, np.array([0, 9, 59]))
+    path = sequence_path(made.some([0, 1]), np.full(2, 0.025), possible, np.array([0, 9, 59]))
     assert path[0].shape == (3, 2)
     assert (np.diff(path[0], axis=0) >= -1e-12).all()
     assert (np.diff(path[1], axis=0) <= 1e-12)[~np.isnan(np.diff(path[1], axis=0))].all()
@@ -180,7 +181,7 @@ def test_confidence_sequences_hold_the_truth_and_close_in_on_it(relative: bool) 
 def test_a_limit_that_no_rates_keep_is_ruled_out() -> None:
     # against everyone, a group of 80 % of the rows can be at most 20 points apart
     n = np.array([[80.0, 0.0, 20.0, 0.0]] * 10)
-    low, high = sequence_bounds(stream(n, n * 0.5, Overall()), 0.025, (-1.0, 1.0))
+    low, high = sequence_bounds(stream(n, n * 0.5, Overall()), np.array([0.025]), (-1.0, 1.0))
     assert -0.2 <= low[0] < 0 < high[0] <= 0.2
 
 
@@ -188,7 +189,7 @@ def test_what_would_have_been_found_by_now_is_found_about_half_the_time() -> Non
     rng = np.random.default_rng(5)
     made = two_groups(rng, (50, 200), (0.4, 0.5), 30, 400)
     limit = np.full(400, 0.8)
-    far = float(np.median(reach(made, limit, 0.05, above=False)))
+    far = float(np.median(reach(made, limit, np.full(400, 0.05), above=False)))
     assert 0.5 < far < 0.8
     worse = two_groups(rng, (50, 200), (0.5 * far, 0.5), 30, 400)
     told = log_evidence(log_bets(worse, limit, above=False)) >= np.log(20)

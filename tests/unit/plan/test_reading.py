@@ -59,6 +59,9 @@ def test_a_plan_without_a_file_has_no_lines() -> None:
         ("level: 0.9", "level: 1" + "0" * 5000, 12, "cannot be read"),
         ("level: 0.9", "level: 0x" + "F" * 100, 12, "too large"),
         ("level: 0.9", "level: 0.9\n    level: 0.8", 13, "second time"),
+        ("level: 0.9", "level: 95", 12, "between 0 and 1"),
+        ("level: 0.9", "method: boostrap", 12, "Did you mean 'bootstrap'"),
+        ("level: 0.9", "resamples: 1", 12, "whole number of at least"),
         ("seed: 7", "seed: -7", 3, "greater than or equal to 0"),
         ("seed: 7", "seed: true", 3, "valid integer"),
         ("seed: 7\n", "", 1, "seed is missing"),
@@ -82,6 +85,29 @@ def test_mistakes_are_named_with_their_line(old: str, new: str, line: int, says:
     assert old in PLAN
     with pytest.raises(eq.PlanError, match=f"(?s)audit.yaml, line {line}: .*{says}"):
         Plan.parse(PLAN.replace(old, new), "audit.yaml")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (
+            "summarize\n    metric: accuracy\n    across: race\n    measures: [varianse]",
+            "'variance'",
+        ),
+        ("discover\n    metric: accuracy\n    depth: 0", "depth must be"),
+        ("individual\n    vary: race\n    method: normale", "'normal'"),
+        ("calibration\n    level: 95", "level must lie"),
+        (
+            "describe\n    claim: {kind: gap, metric: accuracy, across: race}\n    small: -1",
+            "small",
+        ),
+    ],
+)
+def test_options_are_judged_before_there_are_data(options: str, says: str) -> None:
+    head = PLAN.split("  - audit")[0].replace("equipoise:compas", "no such file.csv")
+    text = f"{head}  - audit: {options}\n"
+    with pytest.raises(eq.PlanError, match=rf"line {text.count(chr(10))}: .*{says}"):
+        Plan.parse(text)
 
 
 @pytest.mark.parametrize("text", ["", "- 1", "5", "null", "hello"])

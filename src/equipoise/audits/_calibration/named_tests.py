@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from equipoise._validate import fraction, known_name, real, whole, yes_or_no
+from equipoise._validate import confidence, fraction, known_name, real, whole, yes_or_no
 from equipoise.audits._calibration.rows import AuditRows
 from equipoise.errors import OptionError
 from equipoise.methods import cusum
@@ -142,7 +142,7 @@ class Options:
             fraction("split", self.split)
         yes_or_no("numeric", self.numeric)
         known_name("side", self.side, [str(s) for s in Side])
-        object.__setattr__(self, "level", fraction("level", self.level))
+        object.__setattr__(self, "level", confidence(self.level))
         object.__setattr__(self, "tolerance", float(self.tolerance))
         if self.split is None:
             object.__setattr__(self, "split", self.test.split)

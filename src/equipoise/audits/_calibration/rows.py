@@ -133,7 +133,7 @@ def pull_audit_rows(
 
 def _feature_names(trail: Trail, features: object, score: str) -> list[str]:
     asked = trail.attributes if features is None else features
-    if isinstance(asked, str) or not isinstance(asked, Sequence) or not asked:
+    if isinstance(asked, str | bytes) or not isinstance(asked, Sequence) or not asked:
         raise OptionError(
             f"features must be a list of columns, such as ['age', 'sex']; got {features!r}."
         )

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from equipoise._rng import Rng, Seed, seed_of
-from equipoise._validate import fraction, known_name, listing, modest, whole
+from equipoise._validate import confidence, fraction, known_name, listing, modest, whole
 from equipoise.audits._common import (
     Progress,
     finite,
@@ -437,7 +437,7 @@ class CertifyOptions:
     """Asked for beside the method, for whichever is chosen."""
 
     def __post_init__(self) -> None:
-        fraction("level", self.level)
+        confidence(self.level)
         known_name("side", self.side, ("lower", "upper", "both"))
         if self.tolerance is not None:
             modest("tolerance", self.tolerance)

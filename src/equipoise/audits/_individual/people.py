@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 
 from equipoise._codec import canonical
-from equipoise._validate import known_name, listing
+from equipoise._validate import is_word, known_name, listing, short
 from equipoise.cells import Cells, gather
 from equipoise.cells.cells import Axis, steady_cells
 from equipoise.cells.groups import level_text, level_where, shared_levels
@@ -99,6 +99,18 @@ class People:
         _, place = np.unique(self.index[:, rest], axis=0, return_inverse=True)
         return place.reshape(-1).astype(np.int64)
 
+    def gaps(self, free: bool) -> int:
+        """Kinds of people who could be compared with a combination that is not among the cells.
+
+        With ``free`` moves that is a combination of the varied features; otherwise any at all,
+        since whoever sets other costs may have any of them in reach.
+        """
+        where = self.classes() if free else self.label
+        across = self.varied if free else range(len(self.features))
+        every = math.prod(np.unique(self.index[:, i]).size for i in across)
+        held = np.bincount(where)
+        return int(held[held < every].sum())
+
     def where(self, cell: int) -> dict[str, object]:
         """The features of a cell as data."""
         return {
@@ -130,7 +142,9 @@ def find_people(
     across = Intersections(attributes=(*chosen, Levels(label)))
     first = _LABELLED if finite else _LABEL
     # Labels that are not 0 and 1 are compared with predictions as they are.
-    loss = _DIFFERS if finite and loss is error_rate else loss
+    if finite and loss is error_rate:
+        _check_predictions(trail)
+        loss = _DIFFERS
     metrics = [first] if loss is None else [first, loss]
     found = gather(trail, [Gap(metric=m, across=across, target=overall()) for m in metrics])
     people = _from_cells(trail, found, varied, loss, finite)
@@ -145,8 +159,29 @@ def _finite_label(trail: Trail) -> bool:
         return False
     if not trail.schema[column].is_numeric():
         return True
-    seen = fetch(trail.frame.select(label=trail.key(column)).unique(), trail.source)["label"]
-    return any(value is not None and value not in (0, 1) for value in seen.tolist())
+    return any(value not in (0, 1) for value in _values(trail, column))
+
+
+def _values(trail: Trail, column: str) -> list[object]:
+    """The values a column holds, in order, without the missing one."""
+    found = fetch(trail.frame.select(value=trail.key(column)).unique(), trail.source)["value"]
+    # engines have several words for missing, one of which cannot even be compared
+    values = {canonical(value) for value in found.tolist()} - {None}
+    return sorted(values, key=lambda value: (str(type(value)), value))
+
+
+def _check_predictions(trail: Trail) -> None:
+    """Predictions are values of the label; written in another way they could never be right."""
+    label, prediction = trail.roles.column("label"), trail.roles.column("prediction")
+    labels = _values(trail, label)
+    foreign = [value for value in _values(trail, prediction) if value not in labels]
+    if foreign:
+        raise EquipoiseError(
+            f"The prediction column {prediction!r} holds {listing(foreign, 6)}, which the label "
+            f"column {label!r} never does; the label holds {listing(labels, 6)}. Such a prediction "
+            "would count as wrong for everybody. Write both in the same way, or leave out the rows "
+            "whose prediction is not a value of the label."
+        )
 
 
 def with_unseen(people: People) -> People:
@@ -171,6 +206,13 @@ def with_unseen(people: People) -> People:
         mixed=0,
         complete=whole,
     )
+
+
+def about_unseen(people: People) -> tuple[str, ...]:
+    """What has to be assumed of people who are not in the table."""
+    values = "the values of the features found in the table are all there are"
+    weights = "people of kinds that are not in the table have weights like those seen"
+    return (values, weights) if people.cells.weighted else (values,)
 
 
 def _every(*sizes: int) -> IntArray:
@@ -356,19 +398,19 @@ Model = Callable[[Any], Any]
 def loss_metric(loss: object, model: object) -> Metric | None:
     """The metric that gives each row's loss, or None if the model will be asked."""
     if model is not None:
-        if loss != "zero-one" and not (callable(loss) and not isinstance(loss, Metric)):
+        if not is_word(loss, "zero-one") and (not callable(loss) or isinstance(loss, Metric)):
             raise OptionError(
                 "With model=…, loss is 'zero-one' or a function of (labels, model's answers); "
-                f"got {loss!r}."
+                f"got {short(repr(loss))}."
             )
         return None
     if isinstance(loss, Metric) or (isinstance(loss, str) and loss in METRICS):
         return as_metric(loss)
-    if loss == "zero-one":
+    if is_word(loss, "zero-one"):
         return error_rate
     raise OptionError(
         "From a trail alone, loss is 'zero-one' or a metric such as equipoise.brier; to use a "
-        f"function of (labels, answers), pass model=… as well. Got {loss!r}."
+        f"function of (labels, answers), pass model=… as well. Got {short(repr(loss))}."
     )
 
 
@@ -456,10 +498,12 @@ def _other_labels(people: People, answers: AnyArray) -> FloatArray:
     """Whether each answer is another label than the cell's; answers are values of the label."""
     values = [canonical(value) for value in answers.tolist()]
     wrong = [value for value in dict.fromkeys(values) if value not in people.labels]
-    if len(wrong) == len(set(values)):
+    if wrong:
         raise EquipoiseError(
             f"With loss='zero-one' the model must return values of the label "
-            f"({listing(people.labels, 4)}); it returned {listing(wrong, 3)}."
+            f"({listing(people.labels, 6)}); it returned {listing(wrong, 6)}, which would count as "
+            "wrong for everybody. Let it answer in the words of the label, or pass a loss of your "
+            "own."
         )
     pairs = zip(people.label.tolist(), values, strict=True)
     return np.array([float(people.labels[label] != value) for label, value in pairs])

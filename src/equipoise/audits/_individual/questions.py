@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from equipoise._validate import known_name, listing, modest, real, whole
+from equipoise._validate import is_word, known_name, listing, modest, real, whole
 from equipoise.audits._individual.people import People, find_people, nearest
 from equipoise.audits.comparable import Chosen, FairMetric, as_inferred
 from equipoise.cells.cells import Axis
 from equipoise.claims import Metric
 from equipoise.errors import OptionError
-from equipoise.findings.words import Verdict
+from equipoise.findings.words import Verdict, plural
 from equipoise.methods import transport
 from equipoise.methods.numerics import FloatArray, IntArray
 
@@ -279,12 +279,18 @@ def terms_of(
         raise OptionError(f"tolerance must be zero or more; got {tolerance!r}.")
     return Terms(
         cost=cost,
-        budget=budget if budget == np.inf else real("budget", budget),
+        budget=_budget(budget),
         bounds=_pair(bounds),
         tolerance=limit,
         method=as_inferred(method),
         resamples=whole("resamples", resamples, least=100),
     )
+
+
+def _budget(budget: object) -> float:
+    if isinstance(budget, float) and budget == math.inf:
+        return math.inf
+    return real("budget", budget)
 
 
 def _pair(bounds: object) -> tuple[float, float]:
@@ -377,6 +383,46 @@ class Inquiry:
         reason = f"{found.reason}; the error of the learnt metric is allowed for"
         return dataclasses.replace(found, outcome=transport.Outcome.ESTIMATED, reason=reason)
 
+    def trusted(
+        self, problem: transport.Problem, found: transport.Inference, level: float
+    ) -> transport.Inference:
+        """The answer with what repeated rows say of losses that were read off the table.
+
+        Losses are taken to depend on the features and the label alone. Rows of the same kind that
+        agree speak for it; where they are few, some kinds may show a loss by chance, and what those
+        could add to the value, or hide of it, is allowed for. If that is all of the value, or if no
+        rows repeat, nothing is known.
+        """
+        if found.limit is None:
+            return found
+        # a quarter: each end of an interval has half of the error rate, and half of that is spent
+        doubt = transport.doubt(self.people.sample.units, (1 - level) / 4)
+        down, up = self._swayed(problem, doubt) if doubt.number else (0.0, 0.0)
+        if doubt.repeats and down == up == 0:
+            return found
+        if doubt.repeats == 0 or down >= found.value > 0 or math.isinf(up):
+            return _unrepeated(found, doubt)
+        reason = (
+            f"{found.reason}; of {plural(int(doubt.cells.sum()), 'kind')} of people with few rows, "
+            f"the bounds allow for {doubt.number:,} showing a loss by chance"
+        )
+        limit = transport.ShiftedLimit(limit=found.limit, down=down, up=up)
+        low, high = self.terms.bounds
+        return dataclasses.replace(found, limit=limit, reason=reason, ceiling=high - low)
+
+    def _swayed(self, problem: transport.Problem, doubt: transport.Doubt) -> tuple[float, float]:
+        """The most that kinds with a wrong loss could add to the value, and hide of it."""
+        if not isinstance(self.moves, transport.Classes):
+            # a single kind may be the worst within everybody's reach
+            return math.inf, math.inf
+        share, (low, high) = self.people.sample.share, self.terms.bounds
+        place = self.moves.labels
+        gained = np.bincount(place, share * problem.gradient(math.inf)).astype(np.float64)
+        most = (high - low) * np.bincount(place, share).astype(np.float64)
+        # whoever is comparable with nobody sways nothing
+        most[np.bincount(place) == 1] = 0.0
+        return doubt.explains(gained, place), doubt.explains(most - gained, place)
+
     def _known(
         self, problem: transport.Problem, sequence: np.random.SeedSequence
     ) -> transport.Inference:
@@ -393,7 +439,16 @@ class Inquiry:
                 step=chosen.step,
                 tries=chosen.tries,
                 kappa=chosen.kappa,
+                outside=self._outside(),
             )
+
+    def _outside(self) -> float | None:
+        """What people could gain whose features have values that are not in the table."""
+        people, (low, high) = self.people, self.terms.bounds
+        # Only other values of what is not varied can be met by chance; those of what is varied
+        # would make everybody comparable with people nobody has seen.
+        known = people.complete and len(people.varied) == len(people.features)
+        return None if known else high - low
 
     def _end(
         self,
@@ -427,10 +482,34 @@ def _without_answer(found: transport.Inference, people: People) -> transport.Inf
     return dataclasses.replace(found, limit=None, reason=reason)
 
 
-def verdict_of(found: transport.Inference, level: float, tolerance: float) -> Verdict:
-    """Whether the value is at most the tolerance; of the two tests at most one can err."""
+def _unrepeated(found: transport.Inference, doubt: transport.Doubt) -> transport.Inference:
+    if doubt.repeats == 0:
+        why = "no kind of people has two rows, so nothing shows"
+    else:
+        why = (
+            f"{int(doubt.cells.sum()):,} of {doubt.kinds:,} kinds of people have so few rows that "
+            f"up to {doubt.number:,} of them could show by chance a loss that is not theirs; that "
+            "could explain all of the value, so it is not shown"
+        )
+    reason = (
+        f"{why} that the loss depends on the features and the label alone; pass model=…, or name "
+        "fewer features"
+    )
+    return dataclasses.replace(
+        found, limit=None, reason=reason, outcome=transport.Outcome.FEW_REPEATS
+    )
+
+
+def verdict_of(
+    found: transport.Inference, level: float, tolerance: float, gaps: int = 0
+) -> Verdict:
+    """Whether the value is at most the tolerance; of the two tests at most one can err.
+
+    Where comparable people were neither seen nor asked about (``gaps``), the model may do worse on
+    them by any amount, so that a tolerance can be shown to be exceeded, but not to be kept.
+    """
     low, high = found.lower(level), found.upper(level)
-    if high is not None and high <= tolerance:
+    if gaps == 0 and high is not None and high <= tolerance:
         return Verdict.KEPT
     return Verdict.EXCEEDED if low is not None and low > tolerance else Verdict.UNDETERMINED
 
@@ -439,7 +518,7 @@ def loss_words(loss: object, metric: Metric | None) -> str:
     """The average loss, as it reads in a sentence."""
     if metric is not None:
         return metric.words
-    if loss == "zero-one":
+    if is_word(loss, "zero-one"):
         return "error rate"
     name = getattr(loss, "__name__", "")
     return f"average {name.replace('_', ' ')}" if name.isidentifier() else "average loss"

@@ -122,14 +122,14 @@ def compare_attributes(
         raise ValueError("a metric that is not 0/1 needs the sums of its squares")
     q = total if square is None else square
     samples = [_grouped(label, n, total, q, binary) for label in (first, second)]
-    joint, *spare = rng.spawn(3)
+    joint, *spare, own = rng.spawn(4)
     rates = _drawn_rates(np.asarray(n), total, (first, second)) if binary else None
     cells = _cell_draws(np.asarray(n), total, q, rates, resamples, joint)
     twice = [
         _double_corrected(_regroup(cells, label, sample), sample, stream)
         for label, sample, stream in zip((first, second), samples, spare, strict=True)
     ]
-    return contrast(samples[0], samples[1], twice[0] - twice[1], level)
+    return contrast(samples[0], samples[1], (twice[0], twice[1]), level, own)
 
 
 def compare_models(
@@ -186,7 +186,7 @@ def compare_models(
         _model_sample(count, value[:, m], counts_for[:, m], usable, binary)
         for m in range(values.shape[1])
     ]
-    joint, *spare = rng.spawn(1 + len(samples))
+    joint, own, *spare = rng.spawn(2 + len(samples))
     shares = _drawn_shares(count[usable], value, counts_for, binary)
     drawn = _outcome_draws(count[usable].sum(axis=1), shares, resamples, joint)
     twice = [
@@ -194,7 +194,9 @@ def compare_models(
         for m in range(len(samples))
     ]
     pairs = [(i, j) for i in range(len(samples)) for j in range(i + 1, len(samples))]
-    return {(i, j): contrast(samples[i], samples[j], twice[i] - twice[j], level) for i, j in pairs}
+    return {
+        (i, j): contrast(samples[i], samples[j], (twice[i], twice[j]), level, own) for i, j in pairs
+    }
 
 
 def compare_moved(
@@ -242,7 +244,10 @@ def compare_moved(
 
     drawn = in_chunks(chunk, resamples, rng)
     pairs = [(i, j) for i in range(len(samples)) for j in range(i + 1, len(samples))]
-    return {(i, j): contrast(samples[i], samples[j], drawn[i] - drawn[j], level) for i, j in pairs}
+    own = rng.spawn(1)[0]
+    return {
+        (i, j): contrast(samples[i], samples[j], (drawn[i], drawn[j]), level, own) for i, j in pairs
+    }
 
 
 def contrast_measure(
@@ -291,23 +296,71 @@ def contrast_measure(
     )
 
 
-def contrast(first: GroupSample, second: GroupSample, gaps: FloatArray, level: float) -> Contrast:
-    """Put the centred deviations of jointly resampled ``gaps`` around the unbiased difference."""
+def contrast(
+    first: GroupSample,
+    second: GroupSample,
+    draws: tuple[FloatArray, FloatArray],
+    level: float,
+    rng: np.random.Generator,
+) -> Contrast:
+    """The difference of two variances that were resampled together.
+
+    Its interval is the wider of two: centred deviations of the resamples around the unbiased
+    difference, and the ends of both variances' own intervals, their distances added as correlated
+    errors (Zou and Donner). A small group whose rows are nearly all alike hardly moves in
+    resamples; its own interval knows better.
+    """
     tail = (1 - level) / 2
+    gaps = draws[0] - draws[1]
     # Centred, so that what bias the resamples have left does not move the interval.
     low, high = np.quantile(gaps - gaps.mean(), [tail, 1 - tail])
     one, two = sample_variance(first), sample_variance(second)
+    low, high = one - two + float(low), one - two + float(high)
+    own = _own_ends(first, second, draws, (one, two), level, rng)
     return Contrast(
         first=one,
         second=two,
         difference=one - two,
-        lower=one - two + float(low),
-        upper=one - two + float(high),
+        lower=min(low, own[0]),
+        upper=max(high, own[1]),
         first_sample=first,
         second_sample=second,
         level=level,
         resamples=gaps.size,
     )
+
+
+def _own_ends(
+    first: GroupSample,
+    second: GroupSample,
+    draws: tuple[FloatArray, FloatArray],
+    values: tuple[float, float],
+    level: float,
+    rng: np.random.Generator,
+) -> tuple[float, float]:
+    """Ends for the difference from the two intervals and the correlation of the two."""
+    gap = values[0] - values[1]
+    if np.array_equal(*draws):
+        return gap, gap  # one and the same thing
+    if np.ptp(draws[0]) == 0 or np.ptp(draws[1]) == 0:
+        together = 0.0
+    else:
+        together = float(np.clip(np.corrcoef(draws[0], draws[1])[0, 1], 0.0, 1.0))
+    below, above = [], []
+    for sample, value, stream in zip((first, second), values, rng.spawn(2), strict=True):
+        found = summarize_spread(
+            sample, Meta.VARIANCE, rng=stream, level=level, resamples=min(draws[0].size, 400)
+        ).interval
+        ends = (0.0, np.inf) if found is None else (found.lower, found.upper)
+        below.append(max(value - ends[0], 0.0))
+        above.append(max(ends[1] - value, 0.0))
+
+    def error(one: float, two: float) -> float:
+        if not np.isfinite(one + two):
+            return np.inf
+        return float(np.sqrt(max(one**2 + two**2 - 2 * together * one * two, 0.0)))
+
+    return gap - error(below[0], above[1]), gap + error(above[0], below[1])
 
 
 def _grouped(
@@ -488,12 +541,14 @@ def compare_model_rows(
     ]
     parts = [values[group == g] for g in samples[0].kept]
     draw = _paired_rows if values.shape[0] * resamples <= _WORK else _paired_normals
-    drawn = draw(parts, resamples, rng)
+    drawn, own = draw(parts, resamples, rng), rng.spawn(1)[0]
     twice = [
         double_corrected(d, s.size, unbiased=True) for d, s in zip(drawn, samples, strict=True)
     ]
     pairs = [(i, j) for i in range(len(samples)) for j in range(i + 1, len(samples))]
-    return {(i, j): contrast(samples[i], samples[j], twice[i] - twice[j], level) for i, j in pairs}
+    return {
+        (i, j): contrast(samples[i], samples[j], (twice[i], twice[j]), level, own) for i, j in pairs
+    }
 
 
 def _sums(group: IntArray, groups: int, *columns: FloatArray) -> list[FloatArray]:

@@ -6,8 +6,9 @@ by the smaller of their p-values, judged by the same draws. Plain counts are dea
 groups with all totals kept, which is exact for groups of any size; all else is drawn from the joint
 law of the core's scores.
 
-Where equality is rejected, some group is at least so far from everybody that the statistic could
-fall back to its critical value; the highest and the lowest group are no closer than that.
+Where equality is rejected, all groups together are at least so far apart that the sum of squares
+could fall back to what noise alone would make of it, noise as it is at the groups' own rates: a
+small group with a high rate strays further than one with everybody's.
 """
 
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from scipy.special import ndtri
 
 from equipoise.methods.numerics import FloatArray
 from equipoise.methods.spread.draws import null_draws
-from equipoise.methods.spread.sample import GroupSample
+from equipoise.methods.spread.sample import GroupSample, mean_limits
 from equipoise.methods.spread.variance import sample_variance
 
 # --- Do the groups differ at all? One test for all summaries, so that they agree with one another
@@ -55,7 +56,7 @@ def equality_test(
     >>> from equipoise.methods.spread import sample_from_sums
     >>> s = sample_from_sums(np.array([60, 50]), np.array([50.0, 10.0]), binary=True)
     >>> found = equality_test(s, tail=0.025, resamples=999, rng=np.random.default_rng(1))
-    >>> found.p, 0.2 < found.apart < 0.63
+    >>> found.p, bool(0.2 < found.apart < 0.63)
     (0.001, True)
     """
     if sample.constant:
@@ -75,14 +76,12 @@ def equality_test(
     p = float((least <= least[0] * (1 + 1e-9)).mean())
     if p > tail:
         return Equality(p=p, apart=0.0)
-    # the largest value of each statistic that would not have been enough
-    enough = float(np.quantile(least, tail, method="lower"))
-    fits = [float(v[r > enough].max(initial=0.0)) for v, r in zip(every.T, ranks.T, strict=True)]
-    # some group's own distance exceeds this, or all together exceed that
-    one = float(((np.abs(scores) - fits[0]) * error).max())
+    noise = drawn
+    if sample.counted and sample.size.sum() <= _DEALT:
+        noise = _own_noise(sample, error, resamples, rng)
     precision = float(np.sum((1 - share) / np.maximum(error, 1e-300) ** 2))
-    all_together = (every[0, 1] - fits[1]) / np.sqrt(precision)
-    return Equality(p=p, apart=max(one, float(all_together), 0.0))
+    stray = float(np.quantile(_statistics(noise, 1 - share)[:, 1], 1 - tail, method="higher"))
+    return Equality(p=p, apart=max(float(every[0, 1] - stray) / np.sqrt(precision), 0.0))
 
 
 def _statistics(scores: FloatArray, rest: FloatArray) -> FloatArray:
@@ -108,6 +107,20 @@ def _dealt(
         sample.size, int(ones.sum()), size=resamples, method="marginals"
     )
     return (ones / n - rate) / error, error, (dealt / n - rate) / error
+
+
+def _own_noise(
+    sample: GroupSample, error: FloatArray, resamples: int, rng: np.random.Generator
+) -> FloatArray:
+    """Scores that groups would have by chance alone, each drawn at its own rate.
+
+    The rate is the upper limit of what it may be, on the side that makes counts stray most.
+    """
+    low, high = mean_limits(sample, 1.0)
+    rate = np.clip(np.where(sample.overall < 0.5, high, low), 1e-12, 1 - 1e-12)
+    n = sample.size
+    drawn = rng.binomial(n, rate, size=(resamples, n.size)) / n
+    return np.asarray((drawn - rate) / error)
 
 
 def _drawn(

@@ -20,6 +20,7 @@ from equipoise.methods.spread.extremes import (
     max_deviation_interval,
     mean_deviation_interval,
     ratio_interval,
+    single_moves,
 )
 from equipoise.methods.spread.sample import (
     GroupSample,
@@ -43,6 +44,8 @@ from equipoise.methods.spread.variance import (
 
 # --- The recommended intervals, all resting on one body of evidence, so that measures agree ---
 
+_BARELY = 1e-3
+"""Of the observed range: how far apart groups are that are shown to differ and by no more."""
 _FEW = 20
 """Up to this many groups the furthest means within reach bound the spread as well."""
 _EXTREMES = {
@@ -103,9 +106,12 @@ def weigh(
     tail = (1 - level) / 2
     equality = equality_test(sample, tail=tail, resamples=resamples, rng=first)
     unbounded = not all(np.isfinite(x).all() for x in mean_limits(sample, one_sided_z(tail)))
-    apart = equality.apart
-    if equality.p <= tail and not unbounded:
-        apart = max(apart, difference_interval(sample, level).lower)
+    apart = 0.0
+    if equality.p <= tail:
+        # that they differ is shown; by how much at least, the pairs' limits or all together say
+        apart = max(equality.apart, _BARELY * float(np.ptp(sample.mean)))
+        if not unbounded:
+            apart = max(apart, difference_interval(sample, level).lower)
     factor = single_factor(sample.size, unbiased=True)
 
     def statistic(mean: FloatArray, spread: FloatArray) -> FloatArray:
@@ -150,6 +156,9 @@ def recommended_interval(
         ends = _mean_deviation(sample, evidence, draws)
     elif evidence.path is None:
         return None
+    elif sample.groups == 2 and kind is Meta.VARIANCE:
+        both = difference_interval(sample, evidence.level)
+        ends = interval(both.lower**2 / 2, both.upper**2 / 2)
     else:
         ends = _smooth(sample, kind, evidence, draws, alpha)
     if evidence.equality.p > evidence.tail:
@@ -172,7 +181,7 @@ def _least_apart(sample: GroupSample, apart: float) -> FloatArray:
 
 def _mean_deviation(sample: GroupSample, evidence: Evidence, draws: Draws) -> Interval:
     ends = mean_deviation_interval(sample, evidence.level)
-    if evidence.path is None:
+    if evidence.path is None or sample.groups == 2:
         return ends
     # a mean of absolute values never exceeds the root of the mean of squares
     spread = _smooth(sample, Meta.VARIANCE, evidence, draws, 2.0)
@@ -194,6 +203,9 @@ def _smooth(
     if evidence.furthest is not None:
         reached.append(evidence.furthest)
     low, *highs = (float(meta_metric(kind, means, alpha=alpha)) for means in reached)
+    # one group alone may be as far out as its limits, whatever its own rows look like
+    moves = single_moves(sample, one_sided_z(evidence.tail))
+    highs.append(float(np.max(meta_metric(kind, moves, alpha=alpha))))
     if kind is Meta.VARIANCE:
         resampled = double_corrected(draws, sample.size, unbiased=True)
         centre = sample_variance(sample)

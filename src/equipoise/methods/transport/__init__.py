@@ -29,7 +29,13 @@ from equipoise.methods.transport.inference import (
     robustness,
     select_model,
 )
-from equipoise.methods.transport.limits import BetaLimit, DrawnLimit, Limit, NormalLimit
+from equipoise.methods.transport.limits import (
+    BetaLimit,
+    DrawnLimit,
+    Limit,
+    NormalLimit,
+    ShiftedLimit,
+)
 from equipoise.methods.transport.metric import fair_costs, learn_metric, metric_errors
 from equipoise.methods.transport.problem import (
     Plan,
@@ -40,4 +46,5 @@ from equipoise.methods.transport.problem import (
     prepare,
     solve,
 )
+from equipoise.methods.transport.repeats import Doubt, doubt
 from equipoise.methods.transport.sample import Sample, plain_sample, unit_sample

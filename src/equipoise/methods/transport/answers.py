@@ -221,6 +221,7 @@ class Outcome(StrEnum):
     NO_DRAWS = "too few draws could be kept"
     FEW_ROWS = "too few rows for a method that holds in large samples"
     FEW_UNITS = "too few clusters, or too much weight on too few rows"
+    FEW_REPEATS = "too few repeated rows to know the losses"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -303,17 +304,21 @@ def _two_valued(case: Case) -> bool:
     return case.problem.linear and np.unique(case.gradient).size == 2
 
 
-def frozen_answer(case: Case) -> Answer | None:
-    """The answer when the limit is a point mass: rounding must not decide an interval."""
+def frozen_answer(case: Case, outside: float | None) -> Answer | None:
+    """The answer when the limit is a point mass: rounding must not decide an interval.
+
+    ``outside`` is what people could gain who belong to no cell; None where there are none.
+    """
     scale = ROUNDING * case.problem.scale
     if not case.window.smooth or np.ptp(case.seen) > scale:
         return None
     # one price only: cells without rows must not be able to change it
-    if np.ptp(case.gradient) <= scale and _one_price(case.window):
+    if outside is None and np.ptp(case.gradient) <= scale and _one_price(case.window):
         return Answer(limit=PointLimit(value=case.value), outcome=Outcome.DEGENERATE)
     if case.sample.plain and _two_valued(case):
         return None
-    excess = max(0.0, float(case.gradient.max() - case.seen[0]))
+    worst = max(float(case.gradient.max()), 0.0 if outside is None else outside)
+    excess = max(0.0, worst - float(case.seen[0]))
     limit = UnseenLimit(value=case.value, n=case.sample.worth(case.gradient), excess=excess)
     return Answer(limit=limit, outcome=Outcome.UNSEEN)
 

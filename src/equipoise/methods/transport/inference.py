@@ -30,7 +30,8 @@ from equipoise.methods.transport.sample import Sample, level_within
 
 _FROZEN = {
     Outcome.DEGENERATE: "every cell has the same net gain, so no sampling error is left",
-    Outcome.UNSEEN: "all rows seen have the same net gain; the bounds allow for cells without rows",
+    Outcome.UNSEEN: "all rows seen have the same net gain; the bounds allow for kinds of people "
+    "without rows",
 }
 
 
@@ -126,6 +127,7 @@ def infer(
     step: float | None = None,
     tries: int | None = None,
     kappa: float | None = None,
+    outside: float | None = None,
 ) -> Inference:
     """Find the sampling error of the audit value.
 
@@ -154,6 +156,9 @@ def infer(
     kappa
         How many standard errors away from optimal a price may be and still count as perhaps
         optimal; √log n by default, with n at least 20.
+    outside
+        The most that people who belong to no cell could gain; None if there are no such people.
+        Where every row seen gains the same, only this tells how far others could be from them.
 
     Examples
     --------
@@ -167,7 +172,8 @@ def infer(
     """
     case = make_case(problem, rows, resamples, rng, kappa)
     chosen, reason = choose(case) if method is Method.AUTO else (method, "asked for by name")
-    answer = frozen_answer(case) or find_answer(case, chosen, units, step, tries)
+    frozen = frozen_answer(case, outside)
+    answer = frozen or find_answer(case, chosen, units, step, tries)
     kinks = case.window.kinks
     return Inference(
         value=case.value,
@@ -178,7 +184,7 @@ def infer(
         prices=case.prices,
         near=(float(kinks[-1]), float(kinks[0])),
         smooth=case.window.smooth,
-        ceiling=problem.ceiling,
+        ceiling=problem.ceiling if frozen is None else max(problem.ceiling, outside or 0.0),
         limit=answer.limit,
         units=answer.units,
         draws=answer.draws,

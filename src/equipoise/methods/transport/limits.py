@@ -299,6 +299,46 @@ class StudentLimit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShiftedLimit:
+    """Another limit, moved outwards by what the losses of some cells may be wrong by.
+
+    Attributes
+    ----------
+    limit
+        What would be known if the losses were.
+    down, up
+        By how much the value seen may be too large, and too small.
+    """
+
+    limit: Limit
+    down: float
+    up: float
+
+    # Half of every error rate pays for the losses, so that both may fail at once (Bonferroni).
+
+    def lower(self, alpha: float) -> float:
+        """The lower bound, less what the losses may be wrong by."""
+        return self.limit.lower(alpha / 2) - self.down
+
+    def upper(self, alpha: float) -> float:
+        """The upper bound, and what the losses may be wrong by."""
+        return self.limit.upper(alpha / 2) + self.up
+
+    def p_above(self, delta: float) -> float | None:
+        """The error rate at which the lower bound is ``delta``."""
+        return _twice(self.limit.p_above(delta + self.down))
+
+    def p_below(self, delta: float) -> float | None:
+        """The error rate at which the upper bound is ``delta``."""
+        # no audit value is below zero, so there is no smaller tolerance to ask about
+        return _twice(self.limit.p_below(max(0.0, delta - self.up)))
+
+
+def _twice(p: float | None) -> float | None:
+    return None if p is None else min(1.0, 2 * p)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnLimit:
     """Draws of √n × (sample value − population value).
 

@@ -133,6 +133,11 @@ class Sample:
             return math.inf
         return self.total**2 / float(self.times @ self.weights**2) - 1
 
+    @property
+    def units(self) -> IntArray:
+        """How many units have weight in each cell."""
+        return np.asarray((self.holds > 0).T.astype(np.int64) @ self.times, dtype=np.int64)
+
     def error(self, values: FloatArray) -> float:
         """Standard error of the mean of values, one for each cell."""
         return math.sqrt(float(self.times @ self._moves(values) ** 2))
