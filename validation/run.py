@@ -3,8 +3,7 @@
     python validation/run.py [--full] [paper_000 …]
     python validation/run.py --page
 
-A script is a file of validation/paper_*/, validation/inference/, validation/shift/ or
-validation/warranty/ with a function run(full: bool = False) -> dict. It writes its own results;
+A script is a file of validation/paper_*/, inference/, shift/, monitoring/ or warranty/ with a function run(full: bool = False) -> dict. It writes its own results;
 this program collects them in validation/README.md, and fills the measured parts of the front page
 and the documentation.
 """
@@ -31,6 +30,9 @@ from tools import front_page
 HERE = Path(__file__).parent
 WARRANTY = "Statistical warranty: how often each audit is wrong where the truth is known"
 INFERENCE = "The inference core: what was asked of it before it became the default"
+MONITORING = (
+    "Monitoring: alarms that are rarely false, however often one looks, and how soon they come"
+)
 SHIFT = "Shifts and tilts: bounds that hold for a whole class at once"
 WORST = 10
 """Random designs that are shown, worst first."""
@@ -57,13 +59,13 @@ def main() -> int:
         print(f"{script.parent.name}/{script.stem}: {said(result)} ({spent:.0f} s)", flush=True)
     (HERE / "README.md").write_text(page(), encoding="utf-8")
     front_page.write()
-    results = [*stored(), *stored(["inference", "shift"])]
+    results = [*stored(), *stored(["inference", "shift", "monitoring"])]
     return 0 if collected.holds() and all(agrees(result) for _, result in results) else 1
 
 
 def scripts(papers: list[str]) -> list[Path]:
     """The files that define run()."""
-    folders = ("inference", "shift", "warranty", *PAPERS)
+    folders = ("inference", "shift", "monitoring", "warranty", *PAPERS)
     found = [path for folder in folders for path in sorted((HERE / folder).glob("*.py"))]
     wanted = [path for path in found if not papers or path.parent.name in papers]
     return [path for path in wanted if "\ndef run(" in path.read_text(encoding="utf-8")]
@@ -110,8 +112,8 @@ def page() -> str:
         "Written by `make validate` (quick) or `make validate-full` (as many replicates as",
         "published). First every table and figure of the five papers with a verdict, then the",
         "[statistical warranty](#warranty), then what the [inference core](#inference) and the",
-        "[audits of shifts](#shift) were put through, then every value. *agrees* compares the",
-        "default method with what is claimed, allowing for Monte-Carlo error; a dash marks",
+        "[audits of shifts](#shift) and [monitoring](#monitoring) were put through, then every",
+        "value. *agrees* compares the default method with what is claimed, allowing for Monte-Carlo error; a dash marks",
         "figures shown for comparison only.",
         "Corrections of the papers are derived in [the errata](../docs/explanation/errata.md).",
         "",
@@ -128,6 +130,9 @@ def page() -> str:
         "",
         f'## <a id="shift"></a>{SHIFT}',
         *shifts(),
+        "",
+        f'## <a id="monitoring"></a>{MONITORING}',
+        *monitoring(),
     ]
     paper = ""
     for path, result in stored():
@@ -201,6 +206,26 @@ def shifts() -> list[str]:
     for path, result in stored(["shift"]):
         lines += ["", heading(path, result), "", *table(result["rows"])]
     return lines
+
+
+def monitoring() -> list[str]:
+    """Streams on the limit and beyond it: alarms, run lengths, delays, bounds."""
+    lines = []
+    for path, result in stored(["monitoring"]):
+        lines += ["", heading(path, result), "", *table([flat(row) for row in result["rows"]])]
+    return lines
+
+
+def flat(row: dict[str, Any]) -> dict[str, Any]:
+    """A row whose parts are told in a few words: each method's delay, and its false alarms."""
+    out: dict[str, Any] = {}
+    for name, value in row.items():
+        if name == "methods" and isinstance(value, dict):
+            for method, found in value.items():
+                out[method] = f"{found['delay']:g} ({100 * found['false']:.1f} %)"
+        elif not isinstance(value, dict):
+            out[name] = value
+    return out
 
 
 def table(rows: list[dict[str, Any]]) -> list[str]:
