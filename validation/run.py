@@ -3,7 +3,8 @@
     python validation/run.py [--full] [paper_000 …]
     python validation/run.py --page
 
-A script is a file of validation/paper_*/, inference/, shift/, monitoring/ or warranty/ with a function run(full: bool = False) -> dict. It writes its own results;
+A script is a file of validation/paper_*/, inference/, shift/, monitoring/ or warranty/ with
+a function run(full: bool = False) -> dict. It writes its own results;
 this program collects them in validation/README.md, and fills the measured parts of the front page
 and the documentation.
 """
@@ -31,7 +32,7 @@ HERE = Path(__file__).parent
 WARRANTY = "Statistical warranty: how often each audit is wrong where the truth is known"
 INFERENCE = "The inference core: what was asked of it before it became the default"
 MONITORING = (
-    "Monitoring: alarms that are rarely false, however often one looks, and how soon they come"
+    "Monitoring: how rarely alarms are false, however often one looks, and how soon they come"
 )
 SHIFT = "Shifts and tilts: bounds that hold for a whole class at once"
 WORST = 10
@@ -113,8 +114,8 @@ def page() -> str:
         "published). First every table and figure of the five papers with a verdict, then the",
         "[statistical warranty](#warranty), then what the [inference core](#inference) and the",
         "[audits of shifts](#shift) and [monitoring](#monitoring) were put through, then every",
-        "value. *agrees* compares the default method with what is claimed, allowing for Monte-Carlo error; a dash marks",
-        "figures shown for comparison only.",
+        "value. *agrees* compares the default method with what is claimed, allowing for",
+        "Monte-Carlo error; a dash marks figures shown for comparison only.",
         "Corrections of the papers are derived in [the errata](../docs/explanation/errata.md).",
         "",
         "## Every table and figure",

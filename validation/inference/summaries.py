@@ -148,6 +148,30 @@ DESIGNS = {
     ),
     "rates, forty groups": rates([10 + 2 * i for i in range(40)], [0.8] * 40),
     "rates, two groups, apart": rates([40, 900], [0.5, 0.65]),
+    # a small group with a high rate beside large ones with a low rate
+    "rates, 12 rows at .15 beside 3000 at .02": rates([3000, 12], [0.02, 0.15]),
+    "rates, 30 rows at .10 beside 3000 at .02": rates([3000, 30], [0.02, 0.10]),
+    "rates, 20 rows at .20 beside 3000 at .05": rates([3000, 20], [0.05, 0.20]),
+    "rates, 30 rows at .15 beside 300 at .02": rates([300, 30], [0.02, 0.15]),
+    "rates, 200 rows at .04 beside 5000 at .01": rates([5000, 200], [0.01, 0.04]),
+    "rates, 12 rows at .15 beside seven of 3000 at .02": rates(
+        [3000] * 7 + [12], [0.02] * 7 + [0.15]
+    ),
+    "rates, 12 rows at .15 beside seven of 300 at .02": rates(
+        [300] * 7 + [12], [0.02] * 7 + [0.15]
+    ),
+    "rates, 40 rows at .08 beside seven of 3000 at .02": rates(
+        [3000] * 7 + [40], [0.02] * 7 + [0.08]
+    ),
+    "rates, 12 rows at .30 beside two of 3000 at .10": rates([3000, 3000, 12], [0.1, 0.1, 0.3]),
+    "rates, 10 rows at .60 beside nineteen of 400 at .30": rates(
+        [400] * 19 + [10], [0.3] * 19 + [0.6]
+    ),
+    "rates, 10 rows at .80 beside seven of 3000 at .50": rates(
+        [3000] * 7 + [10], [0.5] * 7 + [0.8]
+    ),
+    "rates, 5 and 5 rows at .2 and .8": rates([5, 5], [0.2, 0.8]),
+    "rates, 8 and 8 rows at .15 and .85": rates([8, 8], [0.15, 0.85]),
     "weights related to the outcome": informative([150] * 5, [0.4] * 5),
     "weights related to the outcome, apart": informative([150] * 5, [0.2, 0.3, 0.4, 0.4, 0.5]),
     "lognormal, 40 to 300 rows": real([40, 60, 100, 200, 300], [0.0] * 5, lognormal),
