@@ -145,6 +145,13 @@ def as_source(source: TrailLike | Tallied, roles: Roles) -> Trail | Tallied:
     return as_trail(source, roles)
 
 
+def without_given(claim: Claim, verb: str) -> Claim:
+    """Return a claim that asks of groups as they are; ``given`` is for the verbs that know it."""
+    if claim.given:
+        raise OptionError(f"{verb} knows no given=; certify and flag do.")
+    return claim
+
+
 def metric_and_groups(
     question: Metric | str | Claim, across: Across | None
 ) -> tuple[Metric, Across | Groups]:
@@ -157,6 +164,7 @@ def metric_and_groups(
         return as_metric(question), across
     if across is not None:
         raise OptionError("The claim names the groups already; leave out across=.")
+    without_given(question, "This audit")
     if question.target != overall():
         raise ClaimError(
             "Here groups are compared with one another, so a target has no meaning. Pass "

@@ -16,6 +16,7 @@ from equipoise.audits._common import (
     independent,
     provenance_of,
     unit_of,
+    without_given,
 )
 from equipoise.audits._groups.problem import groups_only, make_core, notes_of
 from equipoise.cells import Cells, Collection, form_groups, gather
@@ -67,7 +68,7 @@ def describe(
     confidence(level)
     known_name("interval", interval, ("exact", "wilson"))
     whole("small", small, least=0)
-    asked = as_claim(claim)
+    asked = without_given(as_claim(claim), "describe")
     cells = steady_cells(*gather(as_source(trail, roles), [asked]))
     collection = form_groups(asked.across, cells)
     groups_only(collection, "describe")

@@ -9,7 +9,14 @@ from scipy.special import ndtri
 
 from equipoise._rng import Rng, seed_of
 from equipoise._validate import fraction, known_keywords, known_name, listing, whole
-from equipoise.audits._common import Roles, TrailLike, as_trail, finite, possible_range
+from equipoise.audits._common import (
+    Roles,
+    TrailLike,
+    as_trail,
+    finite,
+    possible_range,
+    without_given,
+)
 from equipoise.audits._groups.flags import question_of
 from equipoise.audits._groups.problem import (
     FlagOptions,
@@ -173,7 +180,7 @@ def _asked(
     looks: int | None,
     window: int | None,
 ) -> _Asked:
-    question = as_claim(claim)
+    question = without_given(as_claim(claim), "monitor")
     fraction("level", level)
     if isinstance(question.target, targets.Custom):
         raise OptionError("monitor knows no custom(…) target: its error is not one of batches.")

@@ -1,17 +1,20 @@
 """Claims: a metric, a target and a group collection joined into one question."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 from equipoise._codec import Written, from_plain, kind, made_from
-from equipoise._validate import known_keywords
+from equipoise._validate import known_keywords, known_name, listing
 from equipoise.claims.groups import (
+    AttributeLike,
+    Binned,
     Dimension,
     Groups,
     GroupsLike,
     Levels,
     Tilt,
+    as_dimension,
     as_groups,
     bins,
     everyone,
@@ -25,8 +28,21 @@ from equipoise.claims.metric import (
     residual,
     true_positive_rate,
 )
-from equipoise.claims.target import Constant, Reference, Target, TargetLike, as_target, overall
+from equipoise.claims.target import (
+    Complement,
+    Constant,
+    Overall,
+    Reference,
+    Target,
+    TargetLike,
+    as_target,
+    overall,
+)
 from equipoise.errors import ClaimError
+
+WeightsName = Literal["mantel-haenszel", "group", "population"]
+#: Factors as claims take them: names of columns, or attributes cut into ranges.
+GivenLike = str | Sequence[AttributeLike]
 
 # A plan file may leave out what `gap` may: everyone, against everyone.
 _UNSAID: Any = None
@@ -47,6 +63,10 @@ class Claim(Written):
     metric: Metric
     across: Groups = _UNSAID
     target: Target = _UNSAID
+    given: tuple[Dimension, ...] = ()
+    """Legitimate factors: people are compared with others who share them."""
+    weights: WeightsName = "mantel-haenszel"
+    """What strata of these factors are weighed by."""
 
     @property
     def words(self) -> str:
@@ -60,14 +80,48 @@ class Claim(Written):
         object.__setattr__(self, "metric", as_metric(self.metric))
         object.__setattr__(self, "across", whom)
         object.__setattr__(self, "target", whose)
+        object.__setattr__(self, "given", _factors(self.given))
+        known_name("weights", self.weights, get_args(WeightsName), ClaimError)
+        self._check_given()
+
+    def _check_given(self) -> None:
+        """Refuse factors where nobody could be compared with others who share them."""
+        if not self.given:
+            if self.weights != "mantel-haenszel":
+                raise ClaimError("weights= says how strata count; it needs given=….")
+            return
+        own = {dimension.name for dimension in self.across.dimensions()}
+        both = [dimension.name for dimension in self.given if dimension.name in own]
+        if both:
+            raise ClaimError(
+                f"{listing(both)} forms the groups, so everybody who shares it is in the same one. "
+                "Leave it out of given=."
+            )
+        if self.across.weighs or not isinstance(self.target, Overall | Complement | Reference):
+            raise ClaimError(
+                "given= compares groups with other people: with everyone, complement() or "
+                "reference(…)."
+            )
+        if isinstance(self.target, Overall) and self.target.scale != 1:
+            raise ClaimError("A scaled target given factors needs complement() or reference(…).")
+        if isinstance(self.target, Reference):
+            named = [d.name for d in self.given if d.name in self.target.where]
+            if named:
+                raise ClaimError(f"The reference is named by {listing(named)}, which is given.")
+
+    @property
+    def given_words(self) -> str:
+        """The factors as they read after a question; empty without any."""
+        return f", given {', '.join(d.name for d in self.given)}" if self.given else ""
 
     def dimensions(self) -> tuple[Dimension, ...]:
-        """The dimensions of the groups, and of the reference group if it needs others."""
+        """The dimensions of the groups, of the reference group, and of what is given."""
         needed = list(self.across.dimensions())
         if isinstance(self.target, Reference):
             # A tilt may be called like a column, but it does not cut by it.
             cut_by = {dimension.name for dimension in needed if not isinstance(dimension, Tilt)}
             needed += [Levels(name) for name in self.target.where if name not in cut_by]
+        needed += self.given
         return tuple(dict.fromkeys(needed))
 
 
@@ -79,7 +133,7 @@ class Gap(Claim):
     @property
     def words(self) -> str:
         """The question as it reads in a sentence."""
-        return f"{self.metric.words} against {self.target.words}"
+        return f"{self.metric.words} against {self.target.words}{self.given_words}"
 
 
 @kind("ratio")
@@ -94,11 +148,13 @@ class Ratio(Claim):
         target = self.target
         if target.scale == 0 or (isinstance(target, Constant) and target.value == 0):
             raise ClaimError("A ratio needs a target that is not zero.")
+        if self.given and isinstance(target, Overall):
+            raise ClaimError("A ratio given factors needs complement() or reference(…).")
 
     @property
     def words(self) -> str:
         """The question as it reads in a sentence."""
-        return f"{self.metric.words} as a share of {self.target.words}"
+        return f"{self.metric.words} as a share of {self.target.words}{self.given_words}"
 
 
 @kind("together")
@@ -117,28 +173,53 @@ class Together(Written):
 
 @known_keywords
 def gap(
-    metric: MetricLike, *, across: GroupsLike | None = None, target: TargetLike | None = None
+    metric: MetricLike,
+    *,
+    across: GroupsLike | None = None,
+    target: TargetLike | None = None,
+    given: GivenLike = (),
+    weights: WeightsName = "mantel-haenszel",
 ) -> Gap:
     """How far each group's metric lies from the target (everyone, unless said otherwise).
 
     Without ``across`` there is one group, everyone, which is what `equipoise.shift` starts from.
 
+    With ``given`` people are compared with others who share these legitimate factors, such as the
+    department they applied to. Strata are weighed by ``"mantel-haenszel"`` (where the data know
+    most), by the ``"group"``'s own composition or by the ``"population"``'s.
+
     >>> import equipoise as eq
     >>> eq.gap(eq.false_positive_rate, across=eq.intersections("race", "sex")).words
     'false positive rate against everyone'
     """
-    return made_from(Gap, metric=metric, across=across, target=target)
+    return made_from(Gap, metric=metric, across=across, target=target, given=given, weights=weights)
 
 
 @known_keywords
-def ratio(metric: MetricLike, *, across: GroupsLike, target: TargetLike | None = None) -> Ratio:
-    """Each group's metric divided by the target.
+def ratio(
+    metric: MetricLike,
+    *,
+    across: GroupsLike,
+    target: TargetLike | None = None,
+    given: GivenLike = (),
+    weights: WeightsName = "mantel-haenszel",
+) -> Ratio:
+    """Each group's metric divided by the target; ``given`` and ``weights`` as in `gap`.
 
     >>> import equipoise as eq
     >>> eq.ratio(eq.selection_rate, across="sex", target=eq.reference(sex="Male")).words
     'selection rate as a share of Male'
     """
-    return made_from(Ratio, metric=metric, across=across, target=target)
+    return made_from(
+        Ratio, metric=metric, across=across, target=target, given=given, weights=weights
+    )
+
+
+def _factors(given: object) -> tuple[Dimension, ...]:
+    listed = [given] if isinstance(given, str | Binned) else given
+    if not isinstance(listed, list | tuple):
+        raise ClaimError(f"given takes names of columns, such as ['department']; got {given!r}.")
+    return tuple(dict.fromkeys(as_dimension(one) for one in listed))
 
 
 @known_keywords

@@ -15,7 +15,7 @@ from equipoise.trail import Roles, Trail
 from equipoise.trail.sources import open_source
 from equipoise.trail.trail import make_trail
 
-__all__ = ["adult_predictions", "compas", "compas_by_month"]
+__all__ = ["adult_predictions", "berkeley", "compas", "compas_by_month"]
 
 
 @known_keywords
@@ -87,4 +87,24 @@ def compas_by_month() -> Trail:
         attributes=None,
         positive=None,
         source="the bundled COMPAS counts by month",
+    )
+
+
+@known_keywords
+def berkeley() -> Trail:
+    """Admissions to the six largest departments of the University of California, Berkeley, in 1973.
+
+    24 counts by department, sex and decision, from Bickel, Hammel and O'Connell (1975): women were
+    admitted less often overall, and not in most departments.
+
+    >>> berkeley().attributes
+    ('department', 'sex')
+    """
+    frame, _ = open_source(str(files(__name__) / "berkeley.csv"))
+    return make_trail(
+        frame,
+        roles=Roles(prediction="admitted", count="n"),
+        attributes=None,
+        positive=None,
+        source="the bundled Berkeley counts",
     )

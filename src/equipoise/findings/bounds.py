@@ -9,9 +9,11 @@ from typing import Any
 
 from equipoise._validate import confidence
 from equipoise.errors import ClaimError, EquipoiseError, OptionError
+from equipoise.findings.adjusted import AdjustedGroup, adjusted_sentences
 from equipoise.findings.charts.groups import Line, forest, forest_pair, reading, width_curve
 from equipoise.findings.finding import (
     COMPARED,
+    IF_ANY,
     ByGroup,
     Chart,
     ComparedFinding,
@@ -98,6 +100,8 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
     """Critical values of the levels 0.1 %, 0.2 % … 99.9 %; empty if there is no distribution."""
     recipe: Mapping[str, Any] | None = dataclasses.field(default=None, repr=False)
     """What bounds that are not estimate ± reach are made from, so that any level can be had."""
+    adjusted: tuple[AdjustedGroup, ...] = dataclasses.field(default=(), metadata=IF_ANY)
+    """Where factors are given: every group without them, and what the adjustment rests on."""
 
     def at(self, level: float) -> "Bounds":
         """The same bounds at another confidence level, from the stored distribution."""
@@ -180,8 +184,14 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             f"{self.guarantee}.",
             *self._verdict_sentence(),
             *self._extreme_sentences(),
+            *self._adjusted_sentences(),
             *self._vacuous_sentence(),
             self.provenance.left_out(),
+        )
+
+    def _adjusted_sentences(self) -> list[str]:
+        return adjusted_sentences(
+            self.adjusted, self.given, relative=self.relative, share=self.share
         )
 
     def plot(self, most: int = 40, *, beside: "Bounds | None" = None) -> Chart:

@@ -250,6 +250,8 @@ def _said(data: object) -> str:
 
 #: How a field is marked that holds what only the audit itself has at hand.
 NOT_STORED = {"stored": False}
+#: How a field is marked that few findings have a use for: it is written if it holds something.
+IF_ANY = {"stored": "if any"}
 #: The columns that every table of compared groups begins with.
 COMPARED = ("group", "n", "value", "disparity")
 
@@ -350,6 +352,15 @@ class Finding:
         return "tilt" if isinstance(across, Mapping) and across.get("kind") == "tilts" else "group"
 
     @property
+    def given(self) -> str:
+        """The legitimate factors that were given, in words; empty without any."""
+        named = [
+            one if isinstance(one, str) else str(one.get("column", one))
+            for one in self.claim.get("given", ())
+        ]
+        return " and ".join(named)
+
+    @property
     def conclusion(self) -> Verdict | None:
         """What is shown about fairness; None if the audit sets no limit or found nothing.
 
@@ -371,8 +382,8 @@ class Finding:
         """Plain data, which `equipoise.findings.from_dict` reads back."""
         data: dict[str, Any] = {"kind": self.kind}
         for field in dataclasses.fields(self):
-            if field.metadata != NOT_STORED:
-                value = getattr(self, field.name)
+            value = getattr(self, field.name)
+            if field.metadata != NOT_STORED and (value or field.metadata != IF_ANY):
                 data[field.name] = value if is_quoted(value) else _plain(value)
         return data
 

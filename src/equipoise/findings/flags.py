@@ -1,11 +1,19 @@
 """What `flag` says: which groups differ, with control over false alarms."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from equipoise.findings.adjusted import AdjustedGroup, adjusted_sentences
 from equipoise.findings.charts.groups import Line, forest, lattice
-from equipoise.findings.finding import COMPARED, ByGroup, Chart, ComparedFinding, ComparedGroup
+from equipoise.findings.finding import (
+    COMPARED,
+    IF_ANY,
+    ByGroup,
+    Chart,
+    ComparedFinding,
+    ComparedGroup,
+)
 from equipoise.findings.words import Verdict, amount, be, difference, plural
 
 # --- What `flag` says: which groups differ, with control over false alarms ---
@@ -53,6 +61,8 @@ class Flags(ComparedFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
     """The method and its options."""
     engine: str
     """How resamples were drawn, or that none were needed."""
+    adjusted: tuple[AdjustedGroup, ...] = field(default=(), metadata=IF_ANY)
+    """Where factors are given: every group without them, and what the adjustment rests on."""
 
     @property
     def flagged(self) -> tuple[FlaggedGroup, ...]:
@@ -86,6 +96,9 @@ class Flags(ComparedFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
             *(self._one(row) for row in found[:10]),
             *([f"… and {len(found) - 10} more."] if len(found) > 10 else []),
             f"{self.guarantee}.",
+            *adjusted_sentences(
+                self.adjusted, self.given, relative=self.relative, share=self.share
+            ),
             *self._unreachable_sentence(),
             self.provenance.left_out(),
         )

@@ -24,6 +24,7 @@ from equipoise.audits._groups.problem import (
     GroupFields,
     Problem,
     about,
+    adjusted_groups,
     answerable,
     exactness,
     group_fields,
@@ -242,6 +243,7 @@ def _finding(problem: Problem, options: CertifyOptions, seed: Seed, found: Found
         critical=finite(found.critical),
         quantiles=found.quantiles,
         recipe=found.recipe,
+        adjusted=adjusted_groups(problem),
     )
     notes = found.notes or published_notes(problem, ~np.isnan(found.reach), options.method)
     other = found.against if found.against is not None else np.full(found.lower.shape, np.nan)

@@ -15,6 +15,7 @@ from equipoise.audits._groups.problem import (
     FlagOptions,
     Problem,
     about,
+    adjusted_groups,
     answerable,
     check_method,
     exactness,
@@ -51,6 +52,7 @@ from equipoise.methods.hypotheses import (
 from equipoise.methods.inference.comparison import Status
 from equipoise.methods.inference.core import Core
 from equipoise.methods.inference.joint import independent_score
+from equipoise.methods.inference.strata import Adjusted, conditional_tails
 from equipoise.methods.inference.tails import Reachable, Tails, dealt_tails, smallest_reachable
 from equipoise.methods.numerics import BoolArray, FloatArray
 from equipoise.methods.published.bootstrap import algorithm_4
@@ -95,6 +97,7 @@ def flag_groups(problem: Problem, options: FlagOptions, seed: Seed, progress: Pr
         control=CONTROLS[options.control],
         method=to_plain(chosen),
         engine="no resampling",
+        adjusted=adjusted_groups(problem),
     )
 
 
@@ -243,6 +246,11 @@ def _dealt(problem: Problem, core: Core, null: Null) -> Callable[[float], Tails]
             "population='these rows' asks whether outcomes could have been dealt without regard "
             f"to the group, so the limit can only be {even:g}."
         )
+    if problem.claim.given:
+        assert isinstance(found, Adjusted)
+        up, down = conditional_tails(found.strata)
+        able = core.status == Status.OK
+        return lambda limit: (np.where(able, up, np.nan), np.where(able, down, np.nan))
     both = [a and b for a, b in zip(target.group, target.against, strict=True)]
     if len(both) == 3 and bool((found.parts.rows[1] > 0).any()):
         overlap = (found.parts.rows[1] > 0) & (core.status == Status.OK)
@@ -308,7 +316,8 @@ def _rows(
 def _reach(problem: Problem, null: Null, threshold: float) -> Reachable | None:
     """What groups of these sizes could show at most, worked out as if the target were known."""
     core = problem.core
-    if not core.counted or problem.cells.weighted or problem.cells.clusters is not None:
+    plain = not problem.cells.weighted and problem.cells.clusters is None
+    if problem.claim.given or not core.counted or not plain:
         return None
     found = core.comparison
     theta = np.nan_to_num(found.target.scale * found.theta)

@@ -30,6 +30,7 @@ from equipoise.claims import target as targets
 from equipoise.claims.metric import Metric
 from equipoise.errors import ClaimError, OptionError
 from equipoise.findings import Provenance
+from equipoise.findings.adjusted import AdjustedGroup
 from equipoise.findings.bounds import BoundedGroup
 from equipoise.findings.finding import Finding
 from equipoise.findings.flags import CertifiedGroup, FlaggedGroup
@@ -37,11 +38,12 @@ from equipoise.findings.joint_test import Joint, JointGroup
 from equipoise.findings.words import Ends, Side, Verdict
 from equipoise.methods.hypotheses import Null, Outside, StepDown, holm
 from equipoise.methods.inference.clusters import ClusterSums
-from equipoise.methods.inference.comparison import Moments, Status
+from equipoise.methods.inference.comparison import Moments, Status, compare
 from equipoise.methods.inference.core import Core, core_of
 from equipoise.methods.inference.joint import affordable_draws, independent_score
+from equipoise.methods.inference.strata import Adjusted, Weights, homogeneity
 from equipoise.methods.inference.student import rows_needed
-from equipoise.methods.numerics import BoolArray, FloatArray, per_mille, quantile
+from equipoise.methods.numerics import BoolArray, FloatArray, IntArray, per_mille, quantile
 from equipoise.methods.published.bootstrap import (
     CellMoments,
     GroupEstimates,
@@ -80,7 +82,9 @@ class Problem:
     @cached_property
     def core(self) -> Core:
         """Pivots of every group, their joint law, and why some have no answer."""
-        return make_core(self.cells, self.target, self.collection, relative=self.relative)
+        return make_core(
+            self.cells, self.target, self.collection, relative=self.relative, claim=self.claim
+        )
 
     @cached_property
     def moments(self) -> CellMoments:
@@ -152,8 +156,15 @@ def assemble(
     )
 
 
-def make_core(cells: Cells, target: Target, collection: Collection, *, relative: bool) -> Core:
-    """The inference core of a collection of groups."""
+def make_core(
+    cells: Cells,
+    target: Target,
+    collection: Collection,
+    *,
+    relative: bool,
+    claim: Claim | None = None,
+) -> Core:
+    """The inference core of a collection of groups, given the factors that the claim names."""
     return core_of(
         cell_moments(cells),
         target,
@@ -163,7 +174,20 @@ def make_core(cells: Cells, target: Target, collection: Collection, *, relative:
         weighted=cells.weighted,
         clusters=cluster_sums(cells, target),
         values=cells.values,
+        strata=None if claim is None or not claim.given else _strata(cells, claim),
     )
+
+
+def _strata(cells: Cells, claim: Claim) -> tuple[IntArray, Weights]:
+    """The stratum of each cell."""
+    if not cells.zero_one or cells.weighted or cells.clusters is not None:
+        raise OptionError(
+            "given= takes 0/1 metrics of rows without weights and clusters so far. Leave out "
+            "given=, weight= or cluster=."
+        )
+    axes = [cells.cut_by(dimension) for dimension in claim.given]
+    _, place = np.unique(cells.index[:, axes], axis=0, return_inverse=True)
+    return place.reshape(-1).astype(np.int64), Weights(claim.weights)
 
 
 def cell_moments(cells: Cells) -> Moments:
@@ -335,6 +359,36 @@ def group_fields(problem: Problem) -> list[GroupFields]:
     ]
 
 
+def adjusted_groups(problem: Problem) -> tuple[AdjustedGroup, ...]:
+    """Every group without the factors that are given; empty if none are."""
+    found = problem.core.comparison
+    if not isinstance(found, Adjusted):
+        return ()
+    strata = found.strata
+    plain = compare(
+        cell_moments(problem.cells), problem.target, problem.collection.sums,
+        relative=problem.relative,
+    ).estimate  # fmt: skip
+    # against everyone the part of composition is that of the group's own share, too
+    known = not problem.relative and problem.target.scale == 1.0
+    part = strata.explained * strata.dilution if known else np.full(plain.shape, np.nan)
+    same = homogeneity(strata)
+    return tuple(
+        AdjustedGroup(
+            group=fields["group"],
+            where=fields["where"],
+            n=fields["n"],
+            unadjusted=finite(plain[i]),
+            explained=finite(part[i]),
+            strata=int((strata.group_rows[:, i] > 0).sum()),
+            shared=int(strata.overlap[:, i].sum()),
+            apart=int(strata.apart[i]),
+            same=finite(same[i]),
+        )
+        for i, fields in enumerate(group_fields(problem))
+    )
+
+
 def notes_of(
     core: Core, score: float, metric: Metric, noun: str = "group", *, bets: bool = False
 ) -> list[str]:
@@ -387,6 +441,8 @@ def _about(rows: float) -> str:
 
 def check_method(problem: Problem, method: object, usable: Mapping[str, type]) -> None:
     """Refuse a method that counts rows where tilts weigh them; ``usable`` are those that do not."""
+    if problem.claim.given and type(method).__name__ != "Pivotal":
+        raise OptionError(f"{type(method).__name__} knows no given=; leave method= out.")
     if problem.tilted and not isinstance(method, tuple(usable.values())):
         raise OptionError(
             f"{type(method).__name__} counts rows, and a tilt weighs them. Tilts other than 0 and "
@@ -405,6 +461,7 @@ _NOTES = {
     Status.IDENTICAL: SELF_TARGET,
     Status.ZERO_TARGET: "the target is zero here, so there is no ratio to it",
     Status.FEW_CLUSTERS: "too few clusters, or a few that outweigh all others",
+    Status.NO_OVERLAP: "nobody else shares the factors that are given with anybody of the group",
     Status.FEW_ROWS: "too few rows, here or in the target, to know how the metric varies",
 }
 
@@ -662,6 +719,11 @@ def stepped_down(
 def exactness(problem: Problem, *, many: bool) -> str:
     """How far the error rate can be trusted, in words."""
     core, noun = problem.core, problem.noun
+    if problem.claim.given:
+        return (
+            "asymptotic in the rows of all strata together, however small each is (measured from 3 "
+            f"strata of 300 rows to 500 of 3); {noun}s are joined by normal scores"
+        )
     joint = f"; {noun}s are joined by normal scores with fitted correlations" if many else ""
     if problem.cells.clusters is not None:
         return (

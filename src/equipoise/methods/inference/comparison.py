@@ -44,6 +44,8 @@ class Status(IntEnum):
     """Too few clusters, or a few that outweigh all others."""
     FEW_ROWS = 9
     """Too few rows, of the group or its target, to know how a real-valued metric varies."""
+    NO_OVERLAP = 10
+    """No stratum has rows of the group and of its target."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from equipoise.methods.inference.comparison import Comparison, Moments, Status, 
 from equipoise.methods.inference.counts import CountPivot
 from equipoise.methods.inference.joint import CellDraws, ClusterDraws, JointLaw, RowDraws, joint_law
 from equipoise.methods.inference.multinomial import FewValuedPivot
+from equipoise.methods.inference.strata import StrataDraws, StrataPivot, Weights, adjusted
 from equipoise.methods.inference.student import (
     LEAST_ROWS,
     Spread,
@@ -265,11 +266,13 @@ def core_of(
     clusters: ClusterSums | None = None,
     values: tuple[float, ...] = (),
     least_rows: float = LEAST_ROWS,
+    strata: tuple[IntArray, Weights] | None = None,
 ) -> Core:
     """The core of a question, from cell sums.
 
     ``values`` are all that the metric can be, where they are two or three equally spaced numbers;
-    real-valued groups, or targets, of fewer than ``least_rows`` rows are not answered.
+    real-valued groups, or targets, of fewer than ``least_rows`` rows are not answered. ``strata``
+    says in which stratum of legitimate factors each cell lies, and how strata are weighed.
 
     >>> from equipoise.methods.inference.comparison import plain_moments
     >>> from equipoise.methods.targets import Constant
@@ -308,13 +311,19 @@ def core_of(
     if not counted:
         status = _unsure(found, status, 0.0 if left_out is not None else least_rows)
     draws: CellDraws = RowDraws(cells) if clusters is None else ClusterDraws(clusters)
+    outcomes = _outcomes(found, spread, zero_one=zero_one, clustered=left_out is not None)
+    if strata is not None:
+        place, kind = strata
+        found = adjusted(cells, target, sums, place, relative=relative, kind=kind)
+        pivot, draws = StrataPivot(comparison=found), StrataDraws(cells)
+        status = found.status
     return Core(
         comparison=found,
         pivot=pivot,
         status=status.astype(np.int64),
         spread=spread,
         reach=np.full(factor.shape, np.inf) if counted else spread.reach,
-        outcomes=_outcomes(found, spread, zero_one=zero_one, clustered=left_out is not None),
+        outcomes=outcomes,
         cells=draws,
         sums=sums,
         counted=counted,

@@ -1,0 +1,95 @@
+"""Audits given legitimate factors: Berkeley, and what is refused."""
+
+from typing import Any
+
+import pytest
+
+import equipoise as eq
+from equipoise.findings import from_json
+
+
+def claim(**options: Any) -> Any:
+    asked = {"target": "complement", "given": ["department"], **options}
+    return eq.gap("selection_rate", across="sex", **asked)
+
+
+def test_berkeley_before_and_after() -> None:
+    trail = eq.datasets.berkeley()
+    bounds = eq.certify(trail, claim(), rng=7)
+    women = bounds.ask(sex="Female")
+    before = next(row for row in bounds.adjusted if row.group == "Female")
+    assert before.unadjusted == pytest.approx(-0.1416, abs=1e-4)
+    assert 0 < women.disparity < 0.03  # of the other sign, and small
+    assert women.lower < 0 < women.upper
+    assert before.strata == before.shared == 6
+    assert before.apart == 0
+    assert before.same is not None
+    assert before.same < 0.01
+    said = " ".join(bounds.sentences())
+    assert "given department" in said
+    assert "composition explains -17.8 points" in said
+    assert from_json(bounds.to_json()) == bounds
+    assert bounds.question.endswith("given department")
+
+
+def test_against_everyone_values_are_rates_and_gaps_their_differences() -> None:
+    bounds = eq.certify(eq.datasets.berkeley(), claim(target="overall"), rng=7)
+    for row in bounds:
+        assert row.value is not None
+        assert row.target is not None
+        assert row.disparity == pytest.approx(row.value - row.target)
+        assert 0.2 < row.value < 0.5
+
+
+def test_flags_and_the_exact_test_agree() -> None:
+    trail = eq.datasets.berkeley()
+    near = eq.flag(trail, claim())
+    exact = eq.flag(trail, claim(), population="these rows")
+    for one, other in zip(near, exact, strict=True):
+        assert one.p == pytest.approx(other.p, abs=0.02)
+    assert len(near.adjusted) == 2
+    assert eq.flag(trail, claim(weights="population")).flagged
+
+
+def test_ratios_and_references() -> None:
+    asked = eq.ratio(
+        "selection_rate", across="sex", target=eq.reference(sex="Male"), given="department"
+    )
+    bounds = eq.certify(eq.datasets.berkeley(), asked, rng=7)
+    assert bounds.ask(sex="Female").lower == pytest.approx(0.966, abs=0.01)
+    assert bounds.ask(sex="Male").note == "the group is its own target"
+
+
+def test_a_plan_can_say_it() -> None:
+    plain = claim(weights="group").to_plan()
+    assert plain["given"] == ["department"]
+    assert eq.from_plan(plain) == claim(weights="group")
+    assert "given" not in eq.gap("accuracy", across="sex").to_plan()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"given": "sex"}, "forms the groups"),
+        ({"given": 3}, "names of columns"),
+        ({"target": 0.5}, "other people"),
+        ({"given": (), "weights": "group"}, "needs given"),
+        ({"weights": "equal"}, "weights"),
+        ({"target": 0.8 * eq.overall()}, "needs complement"),
+        ({"target": eq.reference(department="A")}, "which is given"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(eq.ClaimError, match=said):
+        claim(**options)
+
+
+def test_audits_that_do_not_know_it_say_so() -> None:
+    trail = eq.datasets.berkeley()
+    for verb in (eq.describe, eq.joint_test):
+        with pytest.raises(eq.OptionError, match="certify and flag do"):
+            verb(trail, claim())
+    with pytest.raises(eq.OptionError, match="leave method= out"):
+        eq.certify(trail, claim(), method="bootstrap")
+    with pytest.raises(eq.TrailError, match="salary"):
+        eq.certify(trail, claim(given=["salary"]))
