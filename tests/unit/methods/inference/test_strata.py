@@ -1,8 +1,12 @@
 """Disparities given strata: against statsmodels, by hand, and over worlds of every shape."""
 
+from typing import Any
+
 import numpy as np
 import pytest
-from statsmodels.stats.contingency_tables import StratifiedTable
+from statsmodels.stats.contingency_tables import (  # type: ignore[import-untyped]
+    StratifiedTable,
+)
 
 from equipoise.methods.inference.comparison import plain_moments
 from equipoise.methods.inference.strata import (
@@ -17,7 +21,7 @@ from equipoise.methods.inference.strata import (
 from equipoise.methods.targets import Complement, Overall, Reference, Target
 
 
-def cells(rng: np.random.Generator, strata: int, groups: int, size: float, rate: float) -> tuple:  # type: ignore[type-arg]
+def cells(rng: np.random.Generator, strata: int, groups: int, size: float, rate: float) -> Any:
     """Cells of strata × groups, and the sums of every group."""
     place = np.repeat(np.arange(strata), groups)
     member = np.tile(np.eye(groups), (strata, 1))
@@ -46,9 +50,8 @@ def test_mantel_and_haenszel_as_statsmodels_has_them() -> None:
             group_rows=n1[:, None], group_ones=k1[:, None].astype(float),
             other_rows=n0[:, None], other_ones=k0[:, None].astype(float),
         )  # fmt: skip
-        tables = [
-            np.array([[a, b - a], [c, d - c]]) for a, b, c, d in zip(k1, n1, k0, n0, strict=True)
-        ]
+        four = zip(k1, n1, k0, n0, strict=True)
+        tables = [np.array([[a, b - a], [c, d - c]]) for a, b, c, d in four]
         peer = StratifiedTable(tables)
         assert homogeneity(s)[0] == pytest.approx(
             peer.test_equal_odds(adjust=True).pvalue, abs=1e-8
@@ -76,10 +79,8 @@ def test_groups_from_cells_are_those_made_by_hand(target: Target, kind: Weights)
             others = here & (member[:, g] == 0) if isinstance(target, Complement) else here
             n1, n0 = moments.rows[own].sum(), moments.rows[here & (member[:, g] == 0)].sum()
             w = {"mantel-haenszel": n1 * n0 / (n1 + n0), "group": n1, "population": n1 + n0}[kind]
-            gap = (
-                moments.total[own].sum() / n1
-                - moments.total[others].sum() / moments.rows[others].sum()
-            )
+            rate = moments.total[others].sum() / moments.rows[others].sum()
+            gap = moments.total[own].sum() / n1 - rate
             parts.append((w, gap))
         w, gap = (np.array(x) for x in zip(*parts, strict=True))
         assert found.estimate[g] == pytest.approx((w * gap).sum() / w.sum())
