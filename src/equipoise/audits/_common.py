@@ -59,6 +59,11 @@ def possible_range(claim: Claim, zero_one: bool = False) -> tuple[float | None, 
     target, (low, high) = claim.target, (claim.metric.low, claim.metric.high)
     if zero_one and (low is None or high is None):
         low, high = 0.0, 1.0
+    if isinstance(target, targets.Highest) and target.scale == 1:
+        # none is above the highest
+        if isinstance(claim, Ratio):
+            return (0.0 if low is not None and low >= 0 else None), 1.0
+        return (None if low is None or high is None else low - high), 0.0
     if isinstance(claim, Ratio):
         return (0.0 if low is not None and low >= 0 else None), None
     if low is None or high is None:
@@ -145,10 +150,12 @@ def as_source(source: TrailLike | Tallied, roles: Roles) -> Trail | Tallied:
     return as_trail(source, roles)
 
 
-def without_given(claim: Claim, verb: str) -> Claim:
-    """Return a claim that asks of groups as they are; ``given`` is for the verbs that know it."""
+def plain_claim(claim: Claim, verb: str) -> Claim:
+    """Return a claim without factors and with a plain target; other verbs know the others."""
     if claim.given:
         raise OptionError(f"{verb} knows no given=; certify and flag do.")
+    if isinstance(claim.target, targets.Highest):
+        raise OptionError(f"{verb} knows no highest(); certify and flag do.")
     return claim
 
 
@@ -164,7 +171,7 @@ def metric_and_groups(
         return as_metric(question), across
     if across is not None:
         raise OptionError("The claim names the groups already; leave out across=.")
-    without_given(question, "This audit")
+    plain_claim(question, "This audit")
     if question.target != overall():
         raise ClaimError(
             "Here groups are compared with one another, so a target has no meaning. Pass "

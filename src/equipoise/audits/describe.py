@@ -14,9 +14,9 @@ from equipoise.audits._common import (
     as_source,
     finite,
     independent,
+    plain_claim,
     provenance_of,
     unit_of,
-    without_given,
 )
 from equipoise.audits._groups.problem import groups_only, make_core, notes_of
 from equipoise.cells import Cells, Collection, form_groups, gather
@@ -68,7 +68,7 @@ def describe(
     confidence(level)
     known_name("interval", interval, ("exact", "wilson"))
     whole("small", small, least=0)
-    asked = without_given(as_claim(claim), "describe")
+    asked = plain_claim(as_claim(claim), "describe")
     cells = steady_cells(*gather(as_source(trail, roles), [asked]))
     collection = form_groups(asked.across, cells)
     groups_only(collection, "describe")

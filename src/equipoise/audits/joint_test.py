@@ -17,7 +17,7 @@ from equipoise.audits._common import (
     as_source,
     finite,
     independent,
-    without_given,
+    plain_claim,
 )
 from equipoise.audits._groups.bounds import limits_of
 from equipoise.audits._groups.likelihood import (
@@ -269,7 +269,7 @@ def joint_test(
     """
     confidence(level)
     yes_or_no("intervals", intervals)
-    asked = without_given(as_claim(claim), "joint_test")
+    asked = plain_claim(as_claim(claim), "joint_test")
     kinds = (Pivotal, Likelihood, Euclidean)
     chosen = as_method(Pivotal() if method is None else method, kinds, "joint_test")
     problem = set_up(as_source(trail, roles), asked)

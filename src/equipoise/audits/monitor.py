@@ -14,8 +14,8 @@ from equipoise.audits._common import (
     TrailLike,
     as_trail,
     finite,
+    plain_claim,
     possible_range,
-    without_given,
 )
 from equipoise.audits._groups.flags import question_of
 from equipoise.audits._groups.problem import (
@@ -180,7 +180,7 @@ def _asked(
     looks: int | None,
     window: int | None,
 ) -> _Asked:
-    question = without_given(as_claim(claim), "monitor")
+    question = plain_claim(as_claim(claim), "monitor")
     fraction("level", level)
     if isinstance(question.target, targets.Custom):
         raise OptionError("monitor knows no custom(…) target: its error is not one of batches.")

@@ -15,10 +15,10 @@ from equipoise.audits._common import (
     TrailLike,
     as_trail,
     independent,
+    plain_claim,
     possible_range,
     progress_bar,
     provenance_of,
-    without_given,
 )
 from equipoise.audits._shift.monotone import shift_monotone
 from equipoise.audits._shift.rows import ShiftRows, Span, describe_point, make_span, pull_shift_rows
@@ -375,7 +375,7 @@ def shift(
         max_rank=max_rank,
         sample=sample,
     )
-    asked = without_given(as_claim(claim), "shift")
+    asked = plain_claim(as_claim(claim), "shift")
     if not isinstance(asked, Gap):
         raise ClaimError("shift asks about a gap; compare with a scaled target instead of a ratio.")
     chosen, seed, source = as_tilts(over), seed_of(rng), as_trail(trail, roles)

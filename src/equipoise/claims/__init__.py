@@ -26,7 +26,15 @@ from equipoise.claims.groups import (
     tilts,
 )
 from equipoise.claims.metric import METRICS, Metric, MetricLike, metric
-from equipoise.claims.target import Target, complement, constant, custom, overall, reference
+from equipoise.claims.target import (
+    Target,
+    complement,
+    constant,
+    custom,
+    highest,
+    overall,
+    reference,
+)
 from equipoise.claims.target import TargetLike as TargetLike
 
 __all__ = [
@@ -51,6 +59,7 @@ __all__ = [
     "equalized_odds",
     "from_plan",
     "gap",
+    "highest",
     "intersections",
     "intervals",
     "leaves",

@@ -101,6 +101,24 @@ class Complement(Target):
         return "everyone else"
 
 
+@kind("highest")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Highest(Target):
+    """The metric of whichever group has the highest, among those formed by the same attributes."""
+
+    share: float = 0.0
+    """Groups with a smaller share of the rows do not count as the highest."""
+
+    def __post_init__(self) -> None:
+        Target.__post_init__(self)
+        if not 0 <= modest("share", self.share) < 1:
+            raise ClaimError(f"share must lie between 0 and 1, such as 0.02; got {self.share!r}.")
+
+    def _words(self) -> str:
+        least = f" of at least {100 * self.share:g} % of the rows" if self.share else ""
+        return f"the highest group{least}"
+
+
 @kind("custom")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Custom(Target):
@@ -150,6 +168,20 @@ def complement() -> Complement:
 
 
 @known_keywords
+def highest(share: float = 0.0) -> Highest:
+    """Compare each group with the one whose metric is highest, whichever that is.
+
+    Only groups formed by the same attributes are compared: sexes with sexes, combinations of race
+    and sex with such combinations. Groups with less than ``share`` of the rows are not taken for
+    the highest. That the highest is picked after looking is accounted for, ties included.
+
+    >>> highest(0.02).words
+    'the highest group of at least 2 % of the rows'
+    """
+    return Highest(share=share)
+
+
+@known_keywords
 def reference(where: Mapping[str, object] | None = None, /, **attributes: object) -> Reference:
     """Compare with one group, named by its attributes.
 
@@ -180,7 +212,7 @@ def custom(estimate: float, influence: str) -> Custom:
 
 
 _Number = float | numbers.Real | np.floating | np.integer
-TargetLike = Target | Literal["overall", "complement"] | _Number | Mapping[str, object]
+TargetLike = Target | Literal["overall", "complement", "highest"] | _Number | Mapping[str, object]
 """A target as claims take it: a value, a number, the word for one, or its plain form."""
 
 
@@ -195,12 +227,16 @@ def as_target(value: object) -> Target:
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
         return made_from(Constant, value=value)
     raise ClaimError(
-        "A target is a number, overall(), complement(), reference(attribute=value) or "
-        f"custom(…); got {value!r}."
+        "A target is a number, overall(), complement(), highest(), reference(attribute=value) "
+        f"or custom(…); got {value!r}."
     )
 
 
-_BY_WORD: dict[str, Callable[[], Target]] = {"overall": overall, "complement": complement}
+_BY_WORD: dict[str, Callable[[], Target]] = {
+    "overall": overall,
+    "complement": complement,
+    "highest": highest,
+}
 
 
 def _plain_where(where: Mapping[str, object]) -> dict[str, object]:

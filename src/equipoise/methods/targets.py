@@ -147,6 +147,11 @@ class Reference(Target):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Highest(Target):
+    """The highest of a group's rivals, whichever that is; it has no parts of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Custom(Target):
     """Any asymptotically linear estimate, known through its influence values."""
 

@@ -56,6 +56,7 @@ from equipoise.methods.inference.strata import Adjusted, conditional_tails
 from equipoise.methods.inference.tails import Reachable, Tails, dealt_tails, smallest_reachable
 from equipoise.methods.numerics import BoolArray, FloatArray
 from equipoise.methods.published.bootstrap import algorithm_4
+from equipoise.methods.targets import Highest
 
 Test = Pivotal | Bootstrap | Likelihood | Euclidean
 Adjust = Callable[[FloatArray], FloatArray]
@@ -317,7 +318,9 @@ def _reach(problem: Problem, null: Null, threshold: float) -> Reachable | None:
     """What groups of these sizes could show at most, worked out as if the target were known."""
     core = problem.core
     plain = not problem.cells.weighted and problem.cells.clusters is None
-    if problem.claim.given or not core.counted or not plain:
+    if problem.claim.given or isinstance(problem.target, Highest):
+        return None
+    if not core.counted or not plain:
         return None
     found = core.comparison
     theta = np.nan_to_num(found.target.scale * found.theta)

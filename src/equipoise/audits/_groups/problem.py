@@ -39,7 +39,7 @@ from equipoise.findings.words import Ends, Side, Verdict
 from equipoise.methods.hypotheses import Null, Outside, StepDown, holm
 from equipoise.methods.inference.clusters import ClusterSums
 from equipoise.methods.inference.comparison import Moments, Status, compare
-from equipoise.methods.inference.core import Core, core_of
+from equipoise.methods.inference.core import Core, core_of, highest_core
 from equipoise.methods.inference.joint import affordable_draws, independent_score
 from equipoise.methods.inference.strata import Adjusted, Weights, homogeneity
 from equipoise.methods.inference.student import rows_needed
@@ -56,6 +56,7 @@ from equipoise.methods.targets import (
     Complement,
     Constant,
     Custom,
+    Highest,
     InfluenceSums,
     Overall,
     Reference,
@@ -63,6 +64,9 @@ from equipoise.methods.targets import (
     TiltSums,
 )
 from equipoise.trail import Trail
+
+MOST_RIVALS = 200
+"""Groups that may be compared each with each."""
 
 # --- The problem: cells, groups and target in the form the mathematics takes ---
 
@@ -165,6 +169,8 @@ def make_core(
     claim: Claim | None = None,
 ) -> Core:
     """The inference core of a collection of groups, given the factors that the claim names."""
+    if isinstance(target, Highest) and claim is not None:
+        return _highest(cells, target, collection, claim)
     return core_of(
         cell_moments(cells),
         target,
@@ -175,6 +181,41 @@ def make_core(
         clusters=cluster_sums(cells, target),
         values=cells.values,
         strata=None if claim is None or not claim.given else _strata(cells, claim),
+    )
+
+
+def _highest(cells: Cells, target: Highest, collection: Collection, claim: Claim) -> Core:
+    """Every group against the highest among those formed by the same attributes."""
+    if not isinstance(claim.target, targets.Highest):
+        raise ClaimError("Only a claim against the highest group has rivals.")
+    kinds = [tuple(sorted(where)) for where in collection.wheres()]
+    size = len(kinds)
+    if is_tilted(collection) or not all(kinds):
+        raise ClaimError("highest() compares groups that are formed by attributes.")
+    if size > MOST_RIVALS:
+        raise ClaimError(
+            f"highest() compares every group with every other; {size:,} are more than "
+            f"{MOST_RIVALS}. Use fewer attributes, or a lower depth."
+        )
+    member = collection.sums(np.eye(len(cells))) > 0
+    rows = collection.sums(cells.rows)
+    large = rows >= claim.target.share * cells.rows.sum()
+    rivals = {
+        j: np.array([kinds[i] == kinds[j] and i != j for i in range(size)], dtype=bool)
+        for j in range(size)
+        if large[j] and rows[j] > 0
+    }
+    return highest_core(
+        cell_moments(cells),
+        target,
+        collection.sums,
+        rivals,
+        np.asarray(member),
+        relative=isinstance(claim, Ratio),
+        zero_one=cells.zero_one,
+        weighted=cells.weighted,
+        clusters=cluster_sums(cells, target),
+        values=cells.values,
     )
 
 
@@ -269,6 +310,8 @@ def method_target(target: targets.Target, cells: Cells, influence: InfluenceSums
             return Overall(scale=scale)
         case targets.Complement(scale=scale):
             return Complement(scale=scale)
+        case targets.Highest(scale=scale):
+            return Highest(scale=scale)
         case targets.Reference(where=where, scale=scale):
             return Reference(cells=reference_cells(where, cells), scale=scale)
         case targets.Custom(estimate=estimate, scale=scale) if influence is not None:
@@ -443,6 +486,8 @@ def check_method(problem: Problem, method: object, usable: Mapping[str, type]) -
     """Refuse a method that counts rows where tilts weigh them; ``usable`` are those that do not."""
     if problem.claim.given and type(method).__name__ != "Pivotal":
         raise OptionError(f"{type(method).__name__} knows no given=; leave method= out.")
+    if isinstance(problem.target, Highest) and type(method).__name__ != "Pivotal":
+        raise OptionError(f"{type(method).__name__} knows no highest(); leave method= out.")
     if problem.tilted and not isinstance(method, tuple(usable.values())):
         raise OptionError(
             f"{type(method).__name__} counts rows, and a tilt weighs them. Tilts other than 0 and "
@@ -723,6 +768,11 @@ def exactness(problem: Problem, *, many: bool) -> str:
         return (
             "asymptotic in the rows of all strata together, however small each is (measured from 3 "
             f"strata of 300 rows to 500 of 3); {noun}s are joined by normal scores"
+        )
+    if isinstance(problem.target, Highest):
+        return (
+            f"as that of each pair of {noun}s; which is the highest is left open, and {noun}s are "
+            "joined as if independent"
         )
     joint = f"; {noun}s are joined by normal scores with fitted correlations" if many else ""
     if problem.cells.clusters is not None:

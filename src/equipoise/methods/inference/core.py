@@ -13,6 +13,7 @@ from scipy.special import ndtri, stdtrit
 from equipoise.methods.inference.clusters import LEAST_DEGREES, ClusterSums, LeftOut, leave_out
 from equipoise.methods.inference.comparison import Comparison, Moments, Status, compare, over
 from equipoise.methods.inference.counts import CountPivot
+from equipoise.methods.inference.highest import HighestPivot, Ranked, Rival
 from equipoise.methods.inference.joint import CellDraws, ClusterDraws, JointLaw, RowDraws, joint_law
 from equipoise.methods.inference.multinomial import FewValuedPivot
 from equipoise.methods.inference.strata import StrataDraws, StrataPivot, Weights, adjusted
@@ -27,8 +28,8 @@ from equipoise.methods.inference.student import (
     too_skewed,
 )
 from equipoise.methods.inference.tails import Tails
-from equipoise.methods.numerics import FloatArray, GroupSums, IntArray
-from equipoise.methods.targets import Custom, Target
+from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
+from equipoise.methods.targets import Constant, Custom, Highest, Reference, Target
 
 # --- Bounds from a pivot: the disparities whose tail is no smaller than an allowed error ---
 
@@ -327,6 +328,56 @@ def core_of(
         cells=draws,
         sums=sums,
         counted=counted,
+    )
+
+
+def highest_core(
+    cells: Moments,
+    target: Highest,
+    sums: GroupSums,
+    rivals: dict[int, BoolArray],
+    member: BoolArray,
+    *,
+    relative: bool,
+    zero_one: bool,
+    weighted: bool,
+    clusters: ClusterSums | None = None,
+    values: tuple[float, ...] = (),
+) -> Core:
+    """The core of groups against the highest of their rivals.
+
+    ``rivals`` says of each group that may be the highest which groups are compared with it, and
+    ``member`` of which cells each group is made, ``(C, G)``.
+    """
+
+    def beside(other: Target) -> Core:
+        return core_of(
+            cells, other, sums, relative=relative, zero_one=zero_one, weighted=weighted,
+            clusters=clusters, values=values,
+        )  # fmt: skip
+
+    plain = beside(Constant(value=1.0))
+    mean = plain.comparison.mean
+    top = np.full(mean.shape, np.nan)
+    found: list[Rival] = []
+    for place, against in rivals.items():
+        core = beside(Reference(cells=member[:, place], scale=target.scale))
+        able = against & (core.status == Status.OK)
+        top = np.where(able, np.fmax(top, mean[place]), top)
+        found.append(Rival(pivot=core.pivot, against=able))
+    # the highest group is as far from itself as any can be
+    top = np.where(np.isnan(top), np.nan, np.fmax(top, mean))
+    ranked = Ranked(target=target, relative=relative, parts=plain.comparison.parts, top=top)
+    status = np.where(ranked.status == Status.OK, plain.status, ranked.status)
+    if relative:
+        status = np.where(status == Status.ZERO_TARGET, ranked.status, status)
+    return replace(
+        plain,
+        comparison=ranked,
+        pivot=HighestPivot(comparison=ranked, rivals=tuple(found)),
+        status=status.astype(np.int64),
+        # what groups have in common with their rivals is not followed up: as if independent
+        outcomes=np.zeros_like(mean),
     )
 
 
