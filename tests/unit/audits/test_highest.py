@@ -36,7 +36,7 @@ def test_ratios_are_to_the_highest_and_none_is_above() -> None:
 def test_bounds_are_the_least_of_those_to_single_rivals() -> None:
     frame = table({"a": (200, 0.6), "b": (200, 0.4), "c": (150, 0.55)})
     found = certified(frame).ask(g="b")
-    alone = []
+    alone: list[Any] = []
     for rival in ("a", "c"):
         claim = eq.ratio("selection_rate", across="g", target=eq.reference(g=rival))
         alone.append(eq.certify(frame, claim, prediction="hired", rng=1).ask(g="b"))
