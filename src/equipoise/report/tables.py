@@ -107,6 +107,10 @@ def tables_of(finding: Finding) -> tuple[Table, ...]:
             _table("Measures", finding.rows, finding.columns),
             _table("Groups", beside, columns),
         ]
+    without = getattr(finding, "adjusted", ())
+    if without:
+        columns = ("group", "n", "unadjusted", "explained", "strata", "shared", "apart", "same")
+        made.append(_table(f"Without {finding.given}", without, columns))
     return tuple(table for table in made if table.total)
 
 
