@@ -14,8 +14,9 @@ import numpy as np
 from equipoise.methods.inference.joint import independent_score
 from equipoise.methods.numerics import BoolArray, FloatArray, IntArray, child
 
-DRAWS = 20_000
-"""Draws of the joint law over looks and groups."""
+NUMBERS, FEWEST, MOST = 40_000_000, 10_000, 60_000
+"""Draws times looks and groups that are affordable, and how many draws there are at least and at
+most."""
 LEAST = 10.0
 """Expected rows of either outcome, in every part, that the joint law needs."""
 
@@ -43,11 +44,11 @@ def boundaries(
     looks: int,
     two_sided: bool,
     seed: np.random.SeedSequence,
-    draws: int = DRAWS,
 ) -> FloatArray:
     """The score that a group must exceed at each look so far.
 
-    ``tested`` says of each look which groups are tested at it.
+    ``tested`` says of each look which groups are tested at it. A standard error of what the draws
+    can tell is kept back, so that their noise does not add to the error.
 
     >>> one = Piece(
     ...     groups=np.array([0]),
@@ -59,6 +60,7 @@ def boundaries(
     array([2.2, 2.1])
     """
     size = pieces[0].information.size
+    draws = int(np.clip(NUMBERS // max(size * len(pieces), 1), FEWEST, MOST))
     total, known = np.zeros((draws, size)), np.zeros(size)
     crossed = np.zeros(draws, dtype=bool)
     out = np.full(len(pieces), np.inf)
@@ -71,7 +73,8 @@ def boundaries(
             continue
         score = total[:, able] / np.sqrt(known[able])
         largest = (np.abs(score) if two_sided else score).max(axis=1)
-        spent = int(np.floor(error * (k + 1) / looks * draws)) - int(crossed.sum())
+        wanted = error * (k + 1) / looks * draws
+        spent = int(np.floor(wanted - np.sqrt(wanted))) - int(crossed.sum())
         # never above what independent groups would need with the look's own share
         cap = independent_score(1 - error / looks, int(able.sum()), two_sided)
         out[k] = cap
