@@ -223,7 +223,9 @@ def flat(row: dict[str, Any]) -> dict[str, Any]:
     for name, value in row.items():
         if name == "methods" and isinstance(value, dict):
             for method, found in value.items():
-                out[method] = f"{found['delay']:g} ({100 * found['false']:.1f} %)"
+                # none found half of the streams in time
+                delay = "–" if found["delay"] is None else f"{found['delay']:g}"
+                out[method] = f"{delay} ({100 * found['false']:.1f} %)"
         elif not isinstance(value, dict):
             out[name] = value
     return out
