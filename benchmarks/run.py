@@ -12,6 +12,7 @@ from measure import Line, machine
 HERE = Path(__file__).parent
 BENCHMARKS = (
     "foundation",
+    "first_hour",
     "bootstrap",
     "summaries",
     "likelihood",

@@ -104,6 +104,8 @@ class Roles(TypedDict, total=False):
     cluster: str | None
     attributes: Sequence[str] | None
     positive: object
+    encoding: str | None
+    missing: Sequence[str] | None
 
 
 class NoTable:

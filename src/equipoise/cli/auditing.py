@@ -54,6 +54,7 @@ def audit(
     count: options.Count = None,
     cluster: options.Cluster = None,
     positive: options.Positive = None,
+    encoding: options.Encoding = None,
     metric: Annotated[
         list[str] | None, typer.Option(help="Metric; may be given several times.")
     ] = None,
@@ -96,7 +97,7 @@ def audit(
             "equipoise": 1,
             "title": title or f"Audit of {table or Path(scrub(data)).name}",
             "seed": seed,
-            "trail": {"source": data, **options.given(table=table), **roles},
+            "trail": {"source": data, **options.given(table=table, encoding=encoding), **roles},
             "audits": audits,
         },
         "this command",

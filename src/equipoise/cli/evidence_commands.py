@@ -151,6 +151,7 @@ def init(
     score: options.Score = None,
     weight: options.Weight = None,
     count: options.Count = None,
+    encoding: options.Encoding = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a plan that exists.")] = False,
 ) -> None:
     """Write a commented draft of a plan from the columns of a table."""
@@ -168,6 +169,7 @@ def init(
         score=score,
         weight=weight,
         count=count,
+        encoding=encoding,
     )
     write_atomically(out, text)
     say(f"wrote {out}; read it, edit it, then: equipoise run {out}")

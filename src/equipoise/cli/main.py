@@ -2,6 +2,7 @@
 
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import Annotated, NoReturn
 
@@ -16,6 +17,9 @@ from equipoise.cli.options import DONE, ERROR, Leave
 from equipoise.cli.show import complain, in_words_of, outlet
 from equipoise.errors import EquipoiseError
 from equipoise.trail.engine import scrub
+
+#: The option that shows tracebacks.
+DEBUG = "--debug"
 
 app = typer.Typer(
     name="equipoise",
@@ -55,6 +59,9 @@ def equipoise(
             "--version", callback=_print_version, is_eager=True, help="Print the version."
         ),
     ] = False,
+    debug: Annotated[
+        bool, typer.Option(DEBUG, help="Show where an error comes from, as a traceback.")
+    ] = False,
 ) -> None:
     """Audit black-box models for unfairness, with statistical guarantees."""
 
@@ -74,6 +81,27 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def execute(arguments: list[str]) -> int:
     """Run a command; the exit code says how it went."""
+    # taken from anywhere, since it is added to the end of a command that failed
+    debug, arguments = DEBUG in arguments, [word for word in arguments if word != DEBUG]
+    try:
+        return _execute(arguments, debug)
+    except Exception as error:
+        # Python itself would leave with 1, which here means that a violation is shown
+        said = short(" ".join(str(error).split()), 300) or "no message"
+        complain(
+            f"{type(error).__name__}: {scrub(said)} (unforeseen: a fault of equipoise rather than "
+            f"of the table; {DEBUG} shows where)"
+        )
+        _show_traceback(debug)
+        return ERROR
+
+
+def _show_traceback(debug: bool) -> None:
+    if debug:
+        sys.stderr.write(scrub(traceback.format_exc()))
+
+
+def _execute(arguments: list[str], debug: bool) -> int:
     try:
         app(arguments, prog_name="equipoise")
     except Leave as leaving:
@@ -83,6 +111,7 @@ def execute(arguments: list[str]) -> int:
         return ERROR if leaving.code else DONE
     except EquipoiseError as error:
         complain(scrub(in_words_of(arguments, str(error))))
+        _show_traceback(debug)
         return ERROR
     except KeyboardInterrupt:
         complain("Interrupted.")
@@ -91,5 +120,6 @@ def execute(arguments: list[str]) -> int:
         return ERROR
     except OSError as error:  # such as a name that is too long for the file system
         complain(f"A file cannot be reached: {scrub(short(str(error), 300))}.")
+        _show_traceback(debug)
         return ERROR
     return DONE

@@ -15,7 +15,10 @@ T = TypeVar("T")
 
 Plan = Annotated[Path, typer.Argument(help="The plan, a YAML file.", metavar="PLAN")]
 Source = Annotated[
-    str, typer.Argument(help="CSV or Parquet file, folder, glob or database.", metavar="DATA")
+    str,
+    typer.Argument(
+        help="A table: CSV, Parquet, Excel, JSON lines …, folder, glob or database.", metavar="DATA"
+    ),
 ]
 Label = Annotated[str | None, typer.Option(help="Column with what really happened.")]
 Prediction = Annotated[str | None, typer.Option(help="Column with what the model decided.")]
@@ -35,7 +38,10 @@ Suppress = Annotated[
     typer.Option(min=2, help="Leave groups with fewer rows than this out of the report."),
 ]
 Data = Annotated[str | None, typer.Option(help="The rows, if they are not where the plan says.")]
-Table = Annotated[str | None, typer.Option(help="Name of the table, if the data is a database.")]
+Table = Annotated[str | None, typer.Option(help="Name of the table, if the data holds several.")]
+Encoding = Annotated[
+    str | None, typer.Option(help="What a CSV file is written in, such as cp1252.")
+]
 Hash = Annotated[str | None, typer.Option(help="Refuse to run unless the plan has this hash.")]
 Out = Annotated[Path, typer.Option(help="Folder for evidence.json and report.html.")]
 

@@ -1,5 +1,6 @@
 """What the commands print: verdict, sentences, tables that fit the terminal."""
 
+import io
 import os
 import re
 import sys
@@ -53,7 +54,7 @@ _WITH_OPTIONS = (("audit",), ("plan", "init"))
 #: What errors call a column's role in Python: ``Pass label=… to equipoise.read``.
 _ROLE = re.compile(
     r"(?:\b(?P<pass>[Pp]ass) )?\b(?P<role>label|prediction|score|low|high|weight|count|cluster"
-    r"|table|attributes|positive)=(?P<value>…|\[…\])(?: to\s+equipoise\.read)?"
+    r"|table|attributes|positive|encoding|missing)=(?P<value>…|\[…\])(?: to\s+equipoise\.read)?"
 )
 
 
@@ -70,7 +71,7 @@ def in_words_of(arguments: Sequence[str], message: str) -> str:
     def said(found: re.Match[str]) -> str:
         role, value, verb = found["role"], found["value"], found["pass"] or ""
         # no command has an option for these
-        if options and role not in ("attributes", "low", "high"):
+        if options and role not in ("attributes", "low", "high", "missing"):
             return f"{verb} --{role} {value}".strip()
         verb = {"Pass": "Write ", "pass": "write "}.get(verb, verb)
         return f"{verb}`{role}: {value}` under `trail:` in the plan"
@@ -112,7 +113,10 @@ class Outlet:
 
 
 def outlet(stream: TextIO) -> TextIO:
-    """The stream, silent once nobody reads it."""
+    """The stream, silent once nobody reads it, with a ? for signs that it cannot write."""
+    # what was found does not depend on the signs that a log file or an old terminal knows
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="replace")
     return cast(TextIO, Outlet(stream))
 
 

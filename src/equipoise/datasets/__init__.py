@@ -33,7 +33,7 @@ def compas(*, threshold: int = 5, everyone: bool = False) -> Trail:
     """
     if isinstance(threshold, bool) or not isinstance(threshold, int) or not 1 <= threshold <= 10:
         raise OptionError(f"threshold must be a decile from 1 to 10; got {threshold!r}.")
-    frame, _ = open_source(str(files(__name__) / "compas.csv"))
+    frame = open_source(str(files(__name__) / "compas.csv")).frame
     frame = frame.with_columns(high_risk=(nw.col("decile_score") >= threshold).cast(nw.Int64))
     if not everyone:
         frame = frame.filter(nw.col("screened") == 1)
@@ -60,7 +60,7 @@ def adult_predictions() -> Trail:
     >>> adult_predictions().attributes
     ('race', 'sex', 'age_band')
     """
-    frame, _ = open_source(str(files(__name__) / "adult_predictions.csv"))
+    frame = open_source(str(files(__name__) / "adult_predictions.csv")).frame
     return make_trail(
         frame,
         roles=Roles(label="high_income", prediction="high_income_predicted", count="n"),
@@ -80,7 +80,7 @@ def compas_by_month() -> Trail:
     >>> compas_by_month().attributes
     ('month', 'race', 'sex', 'age')
     """
-    frame, _ = open_source(str(files(__name__) / "compas_by_month.csv"))
+    frame = open_source(str(files(__name__) / "compas_by_month.csv")).frame
     return make_trail(
         frame,
         roles=Roles(label="reoffended", prediction="high_risk", count="n"),
@@ -100,7 +100,7 @@ def berkeley() -> Trail:
     >>> berkeley().attributes
     ('department', 'sex')
     """
-    frame, _ = open_source(str(files(__name__) / "berkeley.csv"))
+    frame = open_source(str(files(__name__) / "berkeley.csv")).frame
     return make_trail(
         frame,
         roles=Roles(prediction="admitted", count="n"),

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,6 +44,7 @@ def draft(
     *,
     out: str | Path = "audit.yaml",
     table: str | None = None,
+    encoding: str | None = None,
     **roles: str | None,
 ) -> str:
     r"""The text of a commented plan for a table, to be edited before it is run.
@@ -57,13 +58,14 @@ def draft(
     >>> "prediction: prediction" in draft(str(path))
     True
     """
-    trail = read(source, table=table, **roles)
+    trail = read(source, table=table, encoding=encoding, **roles)
     columns = _columns(trail)
     played = {role: column for role, column in roles.items() if column is not None}
     guessed = _guess(columns, played)
     # a password has no place in a file that is shared; the environment can hold it
     place = scrub(_relative(source, Path(out).parent))
-    return _text(place, table, columns, played, guessed)
+    file = {"table": table, "encoding": encoding}
+    return _text(place, file, columns, played, guessed, trail.notes)
 
 
 def _columns(trail: Trail) -> list[Column]:
@@ -107,25 +109,28 @@ def _attributes(columns: list[Column], taken: set[str]) -> list[str]:
 
 def _text(
     source: str,
-    table: str | None,
+    file: Mapping[str, str | None],
     columns: list[Column],
     played: Mapping[str, str],
     guessed: Mapping[str, str],
+    notes: Sequence[str] = (),
 ) -> str:
     roles = {**played, **guessed}
     across = _attributes(columns, set(roles.values()))
+    title = f"Audit of {file['table'] or Path(source).name}"
     lines = [
         "# Audit plan. Fix it before looking at outcomes by group: results of `equipoise run` then",
         "# count as confirmatory. Check it with `equipoise plan check`.",
         "equipoise: 1",
-        f"title: {_quoted(f'Audit of {table or Path(source).name}')}",
+        f"title: {_quoted(title)}",
         "seed: 7            # the same seed gives the same numbers",
         "",
         "# The columns of the table:",
         *(f"#   {_in_quotes(c.name)}: {c.type}, {c.levels:,} different values" for c in columns),
+        *(f"# {' '.join(note.split())}" for note in notes),
         "trail:",
         f"  source: {_quoted(source)}",
-        *([f"  table: {_quoted(table)}"] if table else []),
+        *(f"  {name}: {_quoted(value)}" for name, value in file.items() if value),
         *(_role_line(role, roles, guessed) for role in ("label", "prediction", "score")),
         *(_role_line(role, roles, guessed) for role in ("weight", "count") if role in roles),
         '  # positive: "yes"  # the value that counts as 1, if the columns hold words',

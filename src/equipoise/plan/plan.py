@@ -200,11 +200,11 @@ class TrailPlan(_Strict):
     """Where the rows are and what their columns mean, as in `equipoise.read`."""
 
     source: str = Field(
-        description="Path of a CSV or Parquet file, folder or glob, relative to the plan; a "
+        description="Path of a CSV, Parquet or other file, folder or glob, relative to the plan; a "
         "database such as postgres://user@host/database, where ${NAME} stands for an environment "
         "variable; or 'equipoise:compas' and 'equipoise:adult' for the bundled counts."
     )
-    table: str | None = Field(None, description="Name of the table, where source is a database.")
+    table: str | None = Field(None, description="Name of the table, where source holds several.")
     label: str | None = Field(None, description="Column with what really happened.")
     prediction: str | None = Field(None, description="Column with what the model decided.")
     score: str | None = Field(None, description="Column with the model's number.")
@@ -217,6 +217,10 @@ class TrailPlan(_Strict):
     )
     attributes: tuple[str, ...] | None = Field(None, description="Columns that may form groups.")
     positive: Any = Field(None, description="The value of label and prediction that counts as 1.")
+    encoding: str | None = Field(None, description="What a CSV file is written in.")
+    missing: tuple[str, ...] | None = Field(
+        None, description="Words of a text file that mean a missing value, in every column."
+    )
 
 
 class AuditPlan(_Strict):

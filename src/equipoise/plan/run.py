@@ -21,7 +21,7 @@ from equipoise.findings.finding import Finding
 from equipoise.findings.words import Verdict
 from equipoise.plan.plan import AuditPlan, Plan, TrailPlan
 from equipoise.trail import Trail, read
-from equipoise.trail.sources import is_connection
+from equipoise.trail.sources import has_tables
 
 # --- One scan for all group audits of a plan ---
 
@@ -175,7 +175,7 @@ def open_trail(
         return read(trail, **{**dict(trail.roles), **roles}) if roles else trail
     source = _place(asked.source, folder) if data is None else data
     # the plan's table is one of its own database, not of a file given instead
-    chosen = table or (asked.table if data is None or is_connection(data) else None)
+    chosen = table or (asked.table if data is None or has_tables(data) else None)
     return read(source, table=chosen, **roles)
 
 

@@ -1,9 +1,7 @@
-"""Tables written as text: where the header is, what type each column has, and what is missing.
+"""Tables written as text: how the file is written, and its rows with types.
 
 Types come from a sample, and the file is then read once with them. If a later field does not fit,
-the file is read as text and every field decides. A word such as ``NA`` counts as missing where all
-other fields of its column are numbers, dates or truth values; in a column of text it may be a value
-(Namibia, "None" as a category), so it stays one.
+the file is read as text and every field decides.
 
 A file is kept in DuckDB's memory if its text takes no more than an eighth of it; a larger one stays
 where it is, and each query reads it again.
@@ -13,17 +11,32 @@ import csv
 import io
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import narwhals as nw
 
-from equipoise._validate import listing
 from equipoise.errors import TrailError
 from equipoise.trail.encodings import byte_stream, encoding_of, write_utf8
 from equipoise.trail.engine import Frame, engine_errors, new_duckdb, quoted
+from equipoise.trail.fields import (
+    COMMA,
+    DAY,
+    TEXT,
+    TRUTH,
+    WHOLE,
+    WORDS,
+    Column,
+    Kind,
+    Reading,
+    cast_kind,
+    decide,
+    sql_list,
+    sql_text,
+    typed,
+)
 from equipoise.trail.schemas import (
     called_in_messages,
     literal_path,
@@ -34,58 +47,12 @@ from equipoise.trail.schemas import (
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-#: Words that stand where a number is not known.
-WORDS = ("NA", "N/A", "n/a", "na", "#N/A", "<NA>", "NULL", "null", "None", "none", ".", "-", "?")
-#: Those that are no answer either, in a label or a prediction that is text: "none" may be one.
-NO_ANSWER = ("NA", "N/A", "n/a", "na", "#N/A", "<NA>", "NULL", "null")
 #: The part of DuckDB's memory that a file's text may take to be kept there.
 KEPT = 1 / 8
 #: Bytes of text that a byte of a gzip file holds, about.
 PACKED = 8
-#: Rows by which DuckDB guesses.
-SAMPLE = 20_480
 #: Lines among which the header is looked for.
 PREAMBLE = 50
-
-_DECIMAL_COMMA = r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """How the caller wants text to be read."""
-
-    encoding: str | None = None
-    """What the file is written in; found out if not given."""
-    missing: tuple[str, ...] | None = None
-    """Words that are missing in every column; if not given, the usual ones where they must be."""
-    answers: tuple[str, ...] = ()
-    """Columns of label and prediction, in which a word such as NA is no answer."""
-
-
-class Kind(NamedTuple):
-    """A type that a column may have, and how its fields are read as such."""
-
-    type: str
-    """As SQL calls it."""
-    sql: str
-    """SQL that makes the value, or nothing if it is not of this type; {x} is the field."""
-    plain: bool = False
-    """Whether DuckDB's own reader of CSV makes the same of it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
-    """A column and the types it may have, the likeliest first; text is the last."""
-
-    name: str
-    """Its name."""
-    kinds: tuple[Kind, ...]
-    """What it may be."""
-
-    @property
-    def kind(self) -> Kind:
-        """What it is, as far as is known."""
-        return self.kinds[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,55 +74,369 @@ class Form:
         return self.delimiter, self.quote, self.comment, self.skip
 
 
-TEXT = Kind("VARCHAR", "{x}", plain=True)
-TRUTH = Kind("BOOLEAN", "CASE lower({x}) WHEN 'true' THEN true WHEN 'false' THEN false END")
-COMMA = Kind(
-    "DOUBLE",
-    f"CASE WHEN regexp_full_match({{x}}, '{_DECIMAL_COMMA}') "
-    "THEN TRY_CAST(replace({x}, ',', '.') AS DOUBLE) END",
-)
-# A column of which the sample holds nothing may be anything.
-_ANY = ("BIGINT", "DOUBLE", "DATE", "TIMESTAMP")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """Which files, and what is known about them."""
+
+    files: list[str]
+    reading: Reading
+    called: str
+    words: frozenset[str]
+    temporary: bool
+    ours: bool
 
 
 def open_delimited(
     files: list[str],
     reading: Reading,
     *,
+    called: str | None = None,
     words: frozenset[str] = frozenset(),
     temporary: bool = False,
+    ours: bool = False,
 ) -> tuple[Frame, tuple[str, ...]]:
     """A lazy frame over text files of one schema, and what was decided in reading them.
 
     ``words`` names columns that are known to hold text, so that no number is made of them;
-    ``temporary`` files are gone afterwards, and so always kept in memory.
+    ``temporary`` files are gone afterwards, and so always kept in memory, as are those that we
+    wrote ourselves (``ours``), whose form is known.
     """
     import duckdb
 
+    asked = _Asked(
+        files=files,
+        reading=reading,
+        called=called or called_in_messages(files),
+        words=words,
+        temporary=temporary or ours,
+        ours=ours,
+    )
     # what is written again as UTF-8 is kept in memory, and need not outlive this
-    with engine_errors(called_in_messages(files)), tempfile.TemporaryDirectory() as folder:
-        encodings = [reading.encoding or encoding_of(file) for file in files]
+    with engine_errors(asked.called), tempfile.TemporaryDirectory() as folder:
+        connection = new_duckdb()
+        kept = asked.temporary or fits(connection, files)
+        # nobody sees a sign of another encoding late in a file that is not read to its end here
+        encodings = _encodings(asked, throughout=not kept)
         try:
-            return _open(files, encodings, reading, words, temporary, Path(folder))
+            return _open(connection, asked, encodings, kept, Path(folder))
         except duckdb.Error:
-            late = [reading.encoding or encoding_of(file, throughout=True) for file in files]
+            late = _encodings(asked, throughout=True)
             if late == encodings:
+                _refuse_encoding(asked)
                 raise
-            return _open(files, late, reading, words, temporary, Path(folder))
+            return _open(new_duckdb(), asked, late, kept, Path(folder))
+
+
+def _encodings(asked: _Asked, throughout: bool) -> list[str]:
+    given = "utf-8" if asked.ours else asked.reading.encoding
+    return [given or encoding_of(file, throughout=throughout) for file in asked.files]
+
+
+def _refuse_encoding(asked: _Asked) -> None:
+    """Say so where a file is not in the encoding that the caller named."""
+    for file in asked.files if asked.reading.encoding == "utf-8" else ():
+        if (found := encoding_of(file, throughout=True)) != "utf-8":
+            raise TrailError(
+                f"{Path(file).name} could not be read: it is not written in utf-8. It may be "
+                f"{found}; pass encoding={found!r}, or leave encoding= out."
+            )
 
 
 def _open(
-    files: list[str],
-    encodings: list[str],
-    reading: Reading,
-    words: frozenset[str],
-    temporary: bool,
-    folder: Path,
+    connection: "DuckDBPyConnection", asked: _Asked, encodings: list[str], kept: bool, folder: Path
 ) -> tuple[Frame, tuple[str, ...]]:
-    for file in files:
-        _refuse_empty(file)
-    texts = [_text_file(*pair, folder) for pair in zip(files, encodings, count())]
-    with new_duckdb() as connection:
-        connection = connection.cursor()
-    del connection
-    raise NotImplementedError
+    # points in time without a zone are meant in UTC, and shown so
+    connection.execute("SET TimeZone = 'UTC'")
+    texts = [_as_utf8(*pair, folder) for pair in zip(asked.files, encodings, count(), strict=False)]
+    named = zip(asked.files, texts, strict=True)
+    form = _shared({file: _form(connection, text, file, asked) for file, text in named})
+    table = _Table(
+        connection=connection,
+        files=texts,
+        form=form,
+        asked=asked,
+        kept=kept or texts != asked.files,
+    )
+    frame, notes = table.opened()
+    return frame, (*_encoding_notes(asked, encodings), *skipped_note(form.skip), *notes)
+
+
+def _as_utf8(file: str, encoding: str, number: int, folder: Path) -> str:
+    if Path(file).stat().st_size == 0:
+        raise TrailError(f"{Path(file).name} is empty. A CSV file needs a header line and rows.")
+    if encoding in ("utf-8", "utf-8-sig"):
+        return file
+    made = folder / f"{number}.csv"
+    write_utf8(file, encoding, made)
+    return str(made)
+
+
+def fits(connection: "DuckDBPyConnection", files: Sequence[str]) -> bool:
+    """Whether the files' text is small beside the memory that DuckDB may use."""
+    said = connection.execute("SELECT current_setting('memory_limit')").fetchall()[0][0]
+    number, unit = str(said).split()
+    room: float = float(number) * 1024 ** ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB").index(unit)
+    packed = [PACKED if file.lower().endswith(".gz") else 1 for file in files]
+    size = sum(Path(f).stat().st_size * p for f, p in zip(files, packed, strict=True))
+    return bool(size <= KEPT * room)
+
+
+# --- How a file is written: delimiter, quotation marks, header ---
+
+
+def _form(connection: "DuckDBPyConnection", text: str, file: str, asked: _Asked) -> Form:
+    known = "delim = ',', quote = '\"', escape = '\"', skip = 0" if asked.ours else ""
+    form = _sniffed(connection, text, asked.reading, known)
+    header = _header(text, form)
+    padded = len(header) > 1 and not header[-1].strip() and not asked.ours
+    later = _below_padding(text, form) if padded else None
+    if later is not None:
+        form = _sniffed(connection, text, asked.reading, f"skip = {later}")
+        header = _header(text, form)
+    elif form.skip:
+        _refuse_ragged(_lines(text, form), form.skip, Path(file).name)
+    refuse_repeated(header, Path(file).name)
+    if not asked.ours and len(header) == 1 and any(sign in header[0] for sign in ",;|\t"):
+        raise TrailError(
+            f"{Path(file).name} could not be read: its first line {header[0]!r} could not be cut "
+            "into columns. A quotation mark may be left open, or lines may differ in length."
+        )
+    return form
+
+
+def _sniffed(connection: "DuckDBPyConnection", text: str, reading: Reading, known: str) -> Form:
+    further = f", {known}" if known else ""
+    found = connection.execute(
+        "SELECT Delimiter, Quote, Escape, Comment, SkipRows, DateFormat, TimestampFormat, Columns "
+        f"FROM sniff_csv(?, header = true, nullstr = {sql_list(_nothing(reading))}{further})",
+        [literal_path(text)],
+    ).fetchall()[0]
+    delimiter, quote, escape, comment, skipped, dates, times, columns = found
+    # a sample without quotation marks does not say that there are none
+    quote = _sign(quote) or '"'
+    return Form(
+        delimiter=delimiter,
+        quote=quote,
+        escape=_sign(escape) or quote,
+        comment=_sign(comment),
+        skip=skipped,
+        dates=dates,
+        times=times,
+        columns=tuple((column["name"], column["type"]) for column in columns),
+    )
+
+
+def _sign(said: str | None) -> str:
+    # DuckDB says "(empty)" for none
+    return said if said is not None and len(said) == 1 and said != "\0" else ""
+
+
+def _nothing(reading: Reading) -> tuple[str, ...]:
+    """What a sample's types do not depend on."""
+    return ("", *(WORDS if reading.missing is None else reading.missing))
+
+
+def _lines(text: str, form: Form) -> list[list[str]]:
+    """The first lines, cut into fields; an empty one where a line is blank."""
+    with (
+        byte_stream(text) as stream,
+        io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="") as lines,
+    ):
+        rows = csv.reader(lines, delimiter=form.delimiter, quotechar=form.quote)
+        return [*islice(rows, form.skip + PREAMBLE)]
+
+
+def _header(text: str, form: Form) -> list[str]:
+    """The names as they stand there: an engine would make them unique."""
+    lines = _lines(text, form)[form.skip :]
+    return next((line for line in lines if line), [])
+
+
+def _below_padding(text: str, form: Form) -> int | None:
+    """The line of the header under a title that was padded with delimiters, as Excel writes it."""
+    lines = _lines(text, form)
+    whole = (i for i, line in enumerate(lines) if len(line) > 1 and all(x.strip() for x in line))
+    return next((i for i in whole if i > form.skip and len(lines[i]) == len(form.columns)), None)
+
+
+def _refuse_ragged(lines: list[list[str]], skip: int, called: str) -> None:
+    """Refuse lines of different length that only look like a title above a table.
+
+    A title is shorter than the header, and a header has no numbers.
+    """
+    title, header = lines[:skip], next((line for line in lines[skip:] if line), [])
+    if any(map(_is_number, header)) or any(len(line) >= len(header) for line in title):
+        lengths = sorted({len(line) for line in (*title, header) if line})
+        raise TrailError(
+            f"{called} could not be read: its lines have different numbers of fields "
+            f"({', '.join(map(str, lengths))}). A field with the delimiter in it needs quotation "
+            "marks."
+        )
+
+
+def _is_number(name: str) -> bool:
+    return name.strip().lstrip("+-").replace(".", "", 1).isdigit()
+
+
+def _shared(forms: dict[str, Form]) -> Form:
+    """The form of files that are read together; they must have the same columns in one order."""
+    (first, form), *others = forms.items()
+    for other, its in others:
+        names, its_names = ([n for n, _ in f.columns] for f in (form, its))
+        refuse_different(first, zip(names, count()), other, zip(its_names, count()))
+        if form.layout() != its.layout():
+            raise TrailError(
+                f"{Path(first).name} and {Path(other).name} differ in how they are written "
+                "(delimiter, quotation marks or lines before the header). Read them one by one."
+            )
+    return form
+
+
+def _encoding_notes(asked: _Asked, encodings: list[str]) -> list[str]:
+    if asked.reading.encoding is not None:
+        return []
+    return [
+        f"{Path(file).name} is not UTF-8 and was read as {encoding}. Pass encoding=… if names look "
+        "wrong."
+        for file, encoding in zip(asked.files, encodings, strict=True)
+        if encoding != "utf-8"
+    ]
+
+
+def skipped_note(lines: int) -> list[str]:
+    """What is said of lines before the header."""
+    if not lines:
+        return []
+    said = "1 line before the header was" if lines == 1 else f"{lines} lines before the header were"
+    return [f"{said} skipped."]
+
+
+# --- The rows, with the types that they have ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Table:
+    """Files of one form, on their way to a table with types."""
+
+    connection: "DuckDBPyConnection"
+    files: Sequence[str]
+    form: Form
+    asked: _Asked
+    kept: bool
+
+    def opened(self) -> tuple[Frame, tuple[str, ...]]:
+        """The rows with their types, and what was decided about them."""
+        columns = [_column(*named, self.form, self.asked.words) for named in self.form.columns]
+        source, sure = self._read(columns)
+        if not self.connection.execute(f"SELECT 1 FROM {source} LIMIT 1").fetchall():
+            raise TrailError(
+                f"{self.asked.called} has no rows. A CSV file needs a header line and rows."
+            )
+        decided = decide(
+            self.connection,
+            source,
+            [column for column in columns if column.name not in sure],
+            self.asked.reading,
+            comma=self.form.delimiter != ",",
+            words=self.asked.words,
+        )
+        if not self.kept:
+            query = typed(source, [name for name, _ in self.form.columns], decided.columns)
+            return nw.from_native(self.connection.sql(query)), decided.notes
+        for column in decided.columns:
+            self._change_type(column, column.kind.sql)
+        return nw.from_native(self.connection.table(source)), decided.notes
+
+    def _read(self, columns: list[Column]) -> tuple[str, set[str]]:
+        """SQL for the rows, and the columns that already have their type."""
+        import duckdb
+
+        text = dict.fromkeys((column.name for column in columns), "VARCHAR")
+        if not self.kept:
+            return self._reader(text), set()
+        sure = [column for column in columns if column.kind.reader and column.kind != TEXT]
+        try:
+            self._load({**text, **{column.name: column.kind.reader for column in sure}})
+            exact = self._are_exact([column for column in sure if column.kind.exact])
+        except duckdb.ConversionException:
+            exact = False
+        if exact:
+            for column in sure:
+                if column.kind.exact:
+                    self._change_type(column, "{x}")
+            return "fields", {column.name for column in sure}
+        # a field beyond the sample is of another type: now every field is looked at
+        self._load(text)
+        return "fields", set()
+
+    def _load(self, types: dict[str, str]) -> None:
+        self.connection.execute(f"CREATE OR REPLACE TABLE fields AS FROM {self._reader(types)}")
+
+    def _are_exact(self, columns: list[Column]) -> bool:
+        tests = [column.kind.exact.format(x=quoted(column.name)) for column in columns]
+        said = ", ".join(["count(*)", *(f"bool_and({test})" for test in tests)])
+        # nothing, which is neither true nor false, is said of a column without any value
+        return False not in self.connection.execute(f"SELECT {said} FROM fields").fetchall()[0][1:]
+
+    def _change_type(self, column: Column, sql: str) -> None:
+        name = quoted(column.name)
+        made = f"CAST({sql.format(x=name)} AS {column.kind.type})"
+        self.connection.execute(
+            f"ALTER TABLE fields ALTER {name} SET DATA TYPE {column.kind.type} USING {made}"
+        )
+
+    def _reader(self, types: dict[str, str]) -> str:
+        form, given = self.form, self.asked.reading.missing or ()
+        columns = ", ".join(f"{sql_text(name)}: '{kind}'" for name, kind in types.items())
+        options = {
+            "auto_detect": "false",
+            "header": "true",
+            "skip": str(form.skip),
+            "delim": sql_text(form.delimiter),
+            "quote": sql_text(form.quote),
+            "escape": sql_text(form.escape),
+            "nullstr": sql_list(("", *given)),
+            "columns": f"{{{columns}}}",
+        }
+        if form.comment:
+            options["comment"] = sql_text(form.comment)
+        if form.dates:
+            options["dateformat"] = sql_text(form.dates)
+        if form.times:
+            options["timestampformat"] = sql_text(form.times)
+        said = ", ".join(f"{name} = {value}" for name, value in options.items())
+        return f"read_csv({sql_list([literal_path(file) for file in self.files])}, {said})"
+
+
+def _column(name: str, kind: str, form: Form, words: frozenset[str]) -> Column:
+    kinds: list[Kind] = []
+    if name in words and kind in ("BIGINT", "DOUBLE"):
+        kind = "VARCHAR"
+    if kind == "BOOLEAN":
+        # DuckDB takes yes/no and t/f for truth values too, and with them goes the reader's wording
+        kinds = [TRUTH]
+    elif kind == "DATE":
+        kinds = [*_dates("DATE", form.dates), cast_kind("TIMESTAMP")]
+        # another form of times would be asked of the dates as well
+        kinds[0] = kinds[0]._replace(reader="") if form.times else kinds[0]
+    elif kind.startswith("TIMESTAMP"):
+        kinds = _dates(kind, form.times if kind == "TIMESTAMP" else None)
+    elif kind != "VARCHAR":
+        kinds = [WHOLE, cast_kind("DOUBLE")] if kind == "BIGINT" else [cast_kind(kind)]
+        kinds += [COMMA] if form.delimiter != "," else []
+    return Column(name=name, kinds=(*kinds, TEXT))
+
+
+def _dates(kind: str, form: str | None) -> list[Kind]:
+    if form is None:
+        return [DAY if kind == "DATE" else cast_kind(kind)]
+    # a sample whose days are all below 13 does not tell days from months
+    swapped = "".join({"%d": "%m", "%m": "%d"}.get(p, p) for p in _parts(form))
+    made = [f"TRY_CAST(try_strptime({{x}}, {sql_text(f)}) AS {kind})" for f in (form, swapped)]
+    return [Kind(kind, made[0], reader=kind), Kind(kind, made[1])]
+
+
+def _parts(form: str) -> list[str]:
+    """A format cut into its letters with their sign: ``%d/%m`` gives ``%d``, ``/``, ``%m``."""
+    cut = form.split("%")
+    return [cut[0], *(piece for p in cut[1:] for piece in (f"%{p[:1]}", p[1:]))]

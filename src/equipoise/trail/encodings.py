@@ -3,7 +3,7 @@
 import codecs
 import gzip
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from equipoise.errors import OptionError, TrailError
 
@@ -52,18 +52,17 @@ def encoding_of(file: str, *, throughout: bool = False) -> str:
             return marked
         if b"\0" in beginning:
             return _wide(beginning, file)
-        decoder = codecs.getincrementaldecoder("utf-8")()
-        piece, seen = beginning, bytearray()
+        decoder, piece = codecs.getincrementaldecoder("utf-8")(), beginning
         try:
             while piece:
                 decoder.decode(piece)
                 piece = stream.read(BEGINNING) if throughout else b""
+            # a sign cut in two at the end of a sample is not at the end of the file
+            decoder.decode(b"", final=throughout or len(beginning) < BEGINNING)
         except UnicodeDecodeError:
-            seen += piece
-        else:
-            return "utf-8"
-    # bytes that cp1252 leaves open
-    return "latin-1" if any(byte in seen for byte in b"\x81\x8d\x8f\x90\x9d") else "cp1252"
+            # bytes that cp1252 leaves open
+            return "latin-1" if {*piece} & {*b"\x81\x8d\x8f\x90\x9d"} else "cp1252"
+    return "utf-8"
 
 
 def _wide(beginning: bytes, file: str) -> str:
@@ -98,5 +97,5 @@ def write_utf8(file: str, encoding: str, made: Path) -> None:
 def byte_stream(file: str) -> IO[bytes]:
     """The bytes of a file, unpacked if gzip packed them."""
     if file.lower().endswith(".gz"):
-        return gzip.open(file, "rb")
+        return cast(IO[bytes], gzip.open(file, "rb"))
     return open(file, "rb")

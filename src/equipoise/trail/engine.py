@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
 
@@ -112,6 +112,9 @@ _ENGINES = (
     "psycopg",
     "sqlglot",
     "grpc",
+    "sqlite3",
+    "zlib",
+    "python_calamine",
 )
 
 
@@ -135,13 +138,22 @@ def engine_errors(source: str) -> Iterator[None]:
         raise TrailError(said) from cause
 
 
-def new_duckdb(path: str = ":memory:", read_only: bool = False) -> "duckdb.DuckDBPyConnection":
-    """A DuckDB connection that keeps to itself: it would draw progress bars on standard output."""
+def new_duckdb() -> "duckdb.DuckDBPyConnection":
+    """A DuckDB connection in memory that keeps to itself.
+
+    By itself it would draw progress bars on standard output, and fetch extensions from the
+    internet for files that it cannot read.
+    """
     import duckdb
 
     atexit.register(_forget_types)
-    connection = duckdb.connect(path, read_only=read_only)
-    connection.execute("SET enable_progress_bar = false")
+    connection = duckdb.connect(
+        ":memory:",
+        config={"autoload_known_extensions": False, "autoinstall_known_extensions": False},
+    )
+    # In a notebook without ipywidgets there is no bar, and DuckDB refuses even to switch it off.
+    with suppress(duckdb.Error):
+        connection.execute("SET enable_progress_bar = false")
     return connection
 
 

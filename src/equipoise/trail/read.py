@@ -10,9 +10,11 @@ import numpy.typing as npt
 from narwhals.typing import IntoFrame
 
 from equipoise._validate import columns_named, known_keywords, listing
-from equipoise.errors import TrailError
+from equipoise.errors import OptionError, TrailError
+from equipoise.trail.encodings import known_encoding
 from equipoise.trail.engine import AnyArray, Frame, engine_errors, new_duckdb, objects, quoted
-from equipoise.trail.sources import open_source
+from equipoise.trail.fields import Reading
+from equipoise.trail.sources import Opened, open_source
 from equipoise.trail.trail import Roles, Trail, make_trail
 
 #: One value per row; lists may hold None where a value is missing.
@@ -36,19 +38,23 @@ def read(
     cluster: str | None = None,
     attributes: Sequence[str] | None = None,
     positive: object | Mapping[str, object] = None,
+    encoding: str | None = None,
+    missing: Sequence[str] | None = None,
 ) -> Trail:
     """Open a table of decisions as an audit trail.
 
     Parameters
     ----------
     source
-        Path of a CSV or Parquet file, a folder of them, or a glob; or a pandas, Polars or PyArrow
-        table, a DuckDB relation, a PySpark DataFrame, or an Ibis table; or the place of a database:
+        Path of a file (CSV, TSV, Parquet, JSON lines, Feather or Arrow, an Excel workbook, SQLite;
+        also packed with gzip or zip), a folder or a glob; or a pandas, Polars or PyArrow table,
+        a DuckDB relation, a PySpark DataFrame, or an Ibis table; or the place of a database:
         ``postgres://user@host/database``, ``duckdb:///file.duckdb``, ``sc://host`` (Spark Connect),
         ``spark://host:port`` or ``spark://local[2]``, in which ``${NAME}`` stands for an
         environment variable. Or a `Trail`, to give it other roles.
     table
-        Name of the table, where ``source`` is the place of a database.
+        Name of the table, where ``source`` is a database, a workbook (the sheet) or a zip file (the
+        file in it) with more than one.
     label, prediction
         Columns with what happened and what the model decided: 0/1, booleans, or any two values
         together with ``positive=``.
@@ -62,6 +68,13 @@ def read(
     positive
         The value of label and prediction that counts as 1, where it is not 1 or True; a mapping
         from role to value if the two differ.
+    encoding
+        What a CSV file is written in, such as ``"cp1252"``; found out if not given.
+    missing
+        Words that mean a missing value in every column of a text file, such as ``["-9", "?"]``.
+        If not given, a blank is missing, and ``NA``, ``N/A``, ``NULL``, ``None``, ``.``, ``-`` or
+        ``?`` where all else in the column is numbers, dates or truth values; the label and the
+        prediction have no such answers as ``NA`` either. `Trail.notes` lists what was taken so.
 
     Examples
     --------
@@ -72,9 +85,6 @@ def read(
     >>> read(table, label="hired", prediction="advised", positive="yes")
     Trail(a polars table; label='hired', prediction='advised'; attributes 'sex')
     """
-    frame, words = (
-        (source.frame, source.source) if isinstance(source, Trail) else open_source(source, table)
-    )
     roles = Roles(
         label=label,
         prediction=prediction,
@@ -86,7 +96,34 @@ def read(
         cluster=cluster,
     )
     chosen = None if attributes is None else columns_named("attributes", attributes)
-    return make_trail(frame, roles=roles, attributes=chosen, positive=positive, source=words)
+    reading = Reading(
+        encoding=None if encoding is None else known_encoding(encoding),
+        missing=None if missing is None else _missing_words(missing),
+        answers=tuple(str(column) for column in (label, prediction) if column is not None),
+    )
+    opened = _opened(source, table, reading)
+    return make_trail(
+        opened.frame,
+        roles=roles,
+        attributes=chosen,
+        positive=positive,
+        source=opened.words,
+        notes=opened.notes,
+    )
+
+
+def _opened(source: object, table: str | None, reading: Reading) -> Opened:
+    if not isinstance(source, Trail):
+        return open_source(source, table, reading)
+    if reading.encoding is not None or reading.missing is not None:
+        raise OptionError("encoding= and missing= are for reading a file; this is a trail already.")
+    return Opened(frame=source.frame, words=source.source, notes=source.notes)
+
+
+def _missing_words(words: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(words, str) or not all(isinstance(word, str) for word in words):
+        raise OptionError(f"missing must be a list of words, such as ['NA']; got {words!r}.")
+    return tuple(words)
 
 
 # --- `from_arrays`: the way in for code that holds arrays, as model evaluations do ---

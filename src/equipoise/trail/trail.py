@@ -128,8 +128,9 @@ Schema = Mapping[str, nw.dtypes.DType]
 class Trail:
     """An audit trail: where the rows are and what each column means.
 
-    Made by [`read`][equipoise.read]. Nothing is loaded until an audit asks, and then only totals
-    (or the few columns a row-level method needs).
+    Made by [`read`][equipoise.read]. Rows stay where they are, and an audit fetches only totals (or
+    the few columns a row-level method needs); text files such as CSV are read once, when they are
+    opened.
 
     >>> import equipoise as eq
     >>> trail = eq.datasets.adult_predictions()
@@ -149,6 +150,9 @@ class Trail:
     """For label and prediction: the value that counts as 1, where it is not 1 or True."""
     source: str
     """What the table was read from, in words."""
+    notes: tuple[str, ...] = ()
+    """What was decided in reading a file: its encoding, lines that were skipped, and which words
+    were taken as missing."""
 
     def __repr__(self) -> str:
         roles = ", ".join(f"{role}={column!r}" for role, column in self.roles)
@@ -259,7 +263,13 @@ def not_nan(value: nw.Expr) -> nw.Expr:
 
 
 def make_trail(
-    frame: Frame, *, roles: Roles, attributes: tuple[str, ...] | None, positive: object, source: str
+    frame: Frame,
+    *,
+    roles: Roles,
+    attributes: tuple[str, ...] | None,
+    positive: object,
+    source: str,
+    notes: tuple[str, ...] = (),
 ) -> Trail:
     """Check roles and attributes against the real schema, then build the trail."""
     with engine_errors(source):
@@ -277,6 +287,7 @@ def make_trail(
         schema=schema,
         positive=positive_values(positive, roles, schema),
         source=source,
+        notes=notes,
     )
 
 

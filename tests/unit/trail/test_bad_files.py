@@ -24,11 +24,10 @@ def counted(path: str | Path) -> int:
         ("header.csv", b"y,p,g\n", "header.csv has no rows. A CSV file needs a header"),
         ("open.csv", b'y,p,g\n1,0,"abc\n1,1', "open.csv could not be read.*quotation mark"),
         ("ragged.csv", b"y,p,g\n1,0,a\n1,1\n0,0,b,c,d\n", "ragged.csv could not be read"),
-        ("latin.csv", "y,p,g\n1,0,é\n0,1,ü\n".encode("latin-1"), "latin.csv could not.*utf-8"),
         ("binary.csv", random.Random(1).randbytes(4000), "binary.csv could not be read"),
         ("zero.parquet", b"", "zero.parquet could not be read.*too small"),
         ("text.parquet", b"y,p,g\n1,0,a\n", "text.parquet could not be read"),
-        ("table.xlsx", b"PK", "is of no kind that can be read .'.xlsx'.*\\.parquet"),
+        ("table.docx", b"PK", "is of no kind that can be read .'.docx'.*\\.parquet"),
         ("table", b"a,b\n1,2\n", "no kind that can be read .'no suffix'"),
     ],
 )

@@ -1,0 +1,244 @@
+"""From fields of text to values: what type a column has, and which words mean that one is missing.
+
+A word such as ``NA`` counts as missing where all other fields of its column are numbers, dates or
+truth values. In a column of text it may be a value (Namibia, "None" as a category), so it stays
+one; only in a label or a prediction it is no answer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from equipoise._validate import listing
+from equipoise.trail.engine import quoted
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+#: Words that stand where a number is not known.
+WORDS = ("NA", "N/A", "n/a", "na", "#N/A", "<NA>", "NULL", "null", "None", "none", ".", "-", "?")
+#: Those that are no answer either, in a label or a prediction that is text: "none" may be one.
+NO_ANSWER = ("NA", "N/A", "n/a", "na", "#N/A", "<NA>", "NULL", "null")
+#: Rows by which DuckDB guesses.
+SAMPLE = 20_480
+
+_DECIMAL_COMMA = r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How the caller wants text to be read."""
+
+    encoding: str | None = None
+    """What the file is written in; found out if not given."""
+    missing: tuple[str, ...] | None = None
+    """Words that are missing in every column; if not given, the usual ones where they must be."""
+    answers: tuple[str, ...] = ()
+    """Columns of label and prediction, in which a word such as NA is no answer."""
+
+
+class Kind(NamedTuple):
+    """A type that a column may have, and how its fields are read as such."""
+
+    type: str
+    """As SQL calls it."""
+    sql: str
+    """SQL that makes the value, or nothing if it is not of this type; {x} is the field."""
+    reader: str = ""
+    """The type by which DuckDB's own reader of CSV makes the same of it, if there is one."""
+    exact: str = ""
+    """SQL that is true of what that reader made, if it is of this type without loss."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column and the types it may have, the likeliest first; text is the last."""
+
+    name: str
+    """Its name."""
+    kinds: tuple[Kind, ...]
+    """What it may be."""
+
+    @property
+    def kind(self) -> Kind:
+        """What it is, as far as is known."""
+        return self.kinds[0]
+
+
+TEXT = Kind("VARCHAR", "{x}", reader="VARCHAR")
+TRUTH = Kind("BOOLEAN", "CASE lower({x}) WHEN 'true' THEN true WHEN 'false' THEN false END")
+COMMA = Kind(
+    "DOUBLE",
+    f"CASE WHEN regexp_full_match({{x}}, '{_DECIMAL_COMMA}') "
+    "THEN TRY_CAST(replace({x}, ',', '.') AS DOUBLE) END",
+)
+
+
+def cast_kind(kind: str) -> Kind:
+    """A type that DuckDB reads by itself."""
+    # a bare column would be cast by the reader of the file, which does not try but fails
+    return Kind(kind, f"TRY_CAST(trim({{x}}) AS {kind})", reader=kind)
+
+
+# DuckDB rounds 1.5 to a whole number, and cuts the time off a date, without a word. So numbers are
+# read with their fractions and dates with their time, and become whole only if nothing is lost.
+WHOLE = Kind(
+    "BIGINT",
+    "CASE WHEN NOT (contains({x}, '.') OR contains({x}, 'e') OR contains({x}, 'E')) "
+    "THEN TRY_CAST({x} AS BIGINT) END",
+    reader="DOUBLE",
+    exact=f"{{x}} = trunc({{x}}) AND abs({{x}}) < {2**53}",
+)
+DAY = Kind(
+    "DATE",
+    "CASE WHEN length(trim({x})) <= 10 THEN TRY_CAST({x} AS DATE) END",
+    reader="TIMESTAMP",
+    exact="date_trunc('day', {x}) = {x}",
+)
+#: What a column may be of which a sample holds nothing.
+_ANY = (WHOLE, cast_kind("DOUBLE"), DAY, cast_kind("TIMESTAMP"))
+
+
+def any_kind(name: str, *, numbers: bool = True) -> Column:
+    """A column that may be anything but truth values, or is text."""
+    return Column(name=name, kinds=(*_ANY, TEXT) if numbers else (TEXT,))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """Columns whose types were found from all of their fields."""
+
+    columns: tuple[Column, ...]
+    notes: tuple[str, ...]
+
+
+def decide(
+    connection: "DuckDBPyConnection",
+    source: str,
+    columns: Sequence[Column],
+    reading: Reading,
+    *,
+    comma: bool = False,
+    words: frozenset[str] = frozenset(),
+) -> Decided:
+    """Find the types of columns that were read as text, and the words that mean missing."""
+    missing = WORDS if reading.missing is None else ()
+    text = [c for c in columns if c.kind == TEXT and c.name not in words]
+    further = _from_sample(connection, source, text, missing, comma)
+    columns = [further.get(c.name, c) for c in columns]
+    done: dict[str, Column] = {}
+    gone: dict[str, tuple[int, list[str]]] = {}
+    while still := [c for c in columns if c.kind != TEXT and c.name not in done]:
+        for column, counts in zip(still, _fields(connection, source, still, missing), strict=True):
+            good, wrong, absent, said = counts
+            if wrong or not good:
+                columns[columns.index(column)] = replace(column, kinds=column.kinds[1:])
+            else:
+                done[column.name] = column
+                gone |= {column.name: (absent, said)} if absent else {}
+    answers = [c for c in columns if c.kind == TEXT and c.name in reading.answers and missing]
+    for column, counts in zip(
+        answers, _fields(connection, source, answers, NO_ANSWER), strict=True
+    ):
+        *_, absent, said = counts
+        if absent:
+            gone[column.name] = (absent, said)
+            done[column.name] = replace(column, kinds=(_answer(),))
+    return Decided(columns=tuple(done.values()), notes=(*_missing_notes(gone), *_comma_notes(done)))
+
+
+def _answer() -> Kind:
+    return Kind("VARCHAR", f"CASE WHEN {{x}} NOT IN {_sql_tuple(NO_ANSWER)} THEN {{x}} END")
+
+
+def _from_sample(
+    connection: "DuckDBPyConnection",
+    source: str,
+    columns: list[Column],
+    missing: Sequence[str],
+    comma: bool,
+) -> dict[str, Column]:
+    """Columns that DuckDB takes for text and that may be numbers all the same.
+
+    Their numbers have decimal commas, or they hold nothing in the sample.
+    """
+    if not columns:
+        return {}
+    parts = []
+    for name in (quoted(column.name) for column in columns):
+        held = f"{name} IS NOT NULL AND {name} NOT IN {_sql_tuple((*missing, ''))}"
+        numbers = f"bool_and(regexp_full_match({name}, '{_DECIMAL_COMMA}')) FILTER ({held})"
+        parts.append(f"count(*) FILTER ({held}), {numbers if comma else 'false'}")
+    query = f"SELECT {', '.join(parts)} FROM (FROM {source} LIMIT {SAMPLE})"
+    found = connection.execute(query).fetchall()[0]
+    late = (*_ANY, TEXT)
+    made: dict[str, Column] = {}
+    for column, held, numbers in zip(columns, found[0::2], found[1::2], strict=True):
+        if not held:
+            made[column.name] = replace(column, kinds=late)
+        elif numbers:
+            made[column.name] = replace(column, kinds=(COMMA, TEXT))
+    return made
+
+
+def _fields(
+    connection: "DuckDBPyConnection", source: str, columns: list[Column], missing: Sequence[str]
+) -> list[tuple[int, int, int, list[str]]]:
+    """For each column: fields of its kind, fields that are not, missing ones, and their words."""
+    if not columns:
+        return []
+    parts = []
+    for column in columns:
+        name = quoted(column.name)
+        value = column.kind.sql.format(x=name)
+        word = f"{name} IN {_sql_tuple((*missing, ''))}"
+        odd = f"({value}) IS NULL AND {name} IS NOT NULL"
+        if column.kind == TEXT:
+            odd = "true"
+        parts += [
+            f"count({value})",
+            f"count(*) FILTER ({odd} AND NOT {word})",
+            f"count(*) FILTER ({odd} AND {word})",
+            f"list(DISTINCT {name} ORDER BY {name}) FILTER ({odd} AND {word})",
+        ]
+    row = connection.execute(f"SELECT {', '.join(parts)} FROM {source}").fetchall()[0]
+    return [(row[i], row[i + 1], row[i + 2], row[i + 3] or []) for i in range(0, len(row), 4)]
+
+
+def typed(source: str, names: Sequence[str], columns: Sequence[Column]) -> str:
+    """SQL for the rows with the types that were found."""
+    found = {column.name: column.kind.sql.format(x=quoted(column.name)) for column in columns}
+    chosen = ", ".join(f"{found.get(name, quoted(name))} AS {quoted(name)}" for name in names)
+    return f"SELECT {chosen} FROM {source}"
+
+
+def _missing_notes(gone: dict[str, tuple[int, list[str]]]) -> list[str]:
+    return [
+        f"In column {name!r}, {number:,} field{'' if number == 1 else 's'} that "
+        f"sa{'ys' if number == 1 else 'y'} {listing(said)} "
+        f"{'was' if number == 1 else 'were'} taken as missing."
+        for name, (number, said) in gone.items()
+    ]
+
+
+def _comma_notes(done: dict[str, Column]) -> list[str]:
+    names = [name for name, column in done.items() if column.kind == COMMA]
+    return [f"Decimal commas were read in {listing(names)}."] if names else []
+
+
+def sql_text(value: str) -> str:
+    """A text as SQL writes it.
+
+    >>> sql_text("it's")
+    "'it''s'"
+    """
+    return "'" + value.replace("'", "''") + "'"
+
+
+def sql_list(values: Sequence[str]) -> str:
+    """A list of texts as SQL writes it."""
+    return f"[{', '.join(map(sql_text, values))}]"
+
+
+def _sql_tuple(values: Sequence[str]) -> str:
+    return f"({', '.join(map(sql_text, values))})"
