@@ -14,7 +14,7 @@ from equipoise.errors import EquipoiseError, OptionError
 LARGEST = 1e60
 
 #: Confidence levels nearer to 0 or 1 than this leave a tail that rounding swallows.
-TAIL = 1e-9
+TAIL = 1e-13
 
 #: Resamples, groups or rows that can be asked for; more of them would fill the memory.
 MOST = 10_000_000

@@ -52,7 +52,11 @@ def test_a_wrong_password_a_missing_right_and_a_missing_table(decisions: Postgre
     refused(decisions.url("auditor", "wr0ng-pass"), "failing", "password authentication failed")
     refused(decisions.url("outsider", SECRET), "failing", "failing")
     refused(decisions.url("auditor", SECRET), "falling", "no table 'falling'", "failing")
+    # one table needs no name; two do
+    decisions.execute("CREATE TABLE second AS SELECT * FROM failing")
+    decisions.execute("GRANT SELECT ON second TO auditor")
     refused(decisions.url("auditor", SECRET), None, "say which table with table=…", "failing")
+    decisions.execute("DROP TABLE second")
 
 
 def test_a_right_that_is_taken_away_while_the_trail_is_open(decisions: Postgres) -> None:

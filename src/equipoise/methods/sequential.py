@@ -118,7 +118,7 @@ def stream_of(
     >>> options = {"relative": False, "zero_one": True, "ends": (0.0, 1.0)}
     >>> stream = stream_of(plain_moments(n, k, k, k), Complement(), lambda x: x, **options)
     >>> log_evidence(log_bets(stream, np.zeros(2), above=True))[-1].round(1).tolist()
-    [77.9, -3.3]
+    [63.2, -5.9]
     """
     return Stream(
         target=target,
