@@ -42,8 +42,9 @@ from streams import (
     valued,
 )
 
-from equipoise.audits.monitor import LEAST_CLUSTERS, _e_bh, _shares
+from equipoise.audits.monitor import LEAST_CLUSTERS
 from equipoise.methods.inference.comparison import Moments
+from equipoise.methods.sequential import e_bh, error_shares
 from equipoise.methods.targets import Complement, Overall, Target
 
 SEED, BAR, ASYMPTOTIC = 81, 0.05, 0.06
@@ -231,9 +232,9 @@ def many(rate: float, question: Question, target: Target, size: float) -> World:
         n, k = parts(rows.astype(np.float64)), parts(ones)
         stream = counted(n, k, question.relative, target)
         every = told(stream, question).reshape(TIMES, streams, -1)
-        shares = _shares(stream).reshape(streams, -1)
+        shares = error_shares(stream).reshape(streams, -1)
         shares = np.log(shares / shares.sum(axis=1, keepdims=True))
-        alarms = [_e_bh(every[:, s] + shares[s], ERROR)[0].any(axis=1) for s in range(streams)]
+        alarms = [e_bh(every[:, s] + shares[s], ERROR)[0].any(axis=1) for s in range(streams)]
         return np.where(np.stack(alarms, axis=1), np.inf, 0.0)
 
     return evidence
@@ -253,8 +254,8 @@ def joining(rate: float) -> World:
         # shares as the verb gives them, by when each group has its first row
         rows = np.where(np.arange(times)[:, None] < begin, 0.0, 20.0)
         stream = counted(np.stack([rows, rows]), np.zeros((2, times, JOINING)), False)
-        shares = np.log(_shares(stream))
-        alarms = [_e_bh(every[:, s] + shares, ERROR)[0].any(axis=1) for s in range(streams)]
+        shares = np.log(error_shares(stream))
+        alarms = [e_bh(every[:, s] + shares, ERROR)[0].any(axis=1) for s in range(streams)]
         return np.where(np.stack(alarms, axis=1), np.inf, 0.0)
 
     return evidence

@@ -46,6 +46,8 @@ from equipoise.methods.published.bootstrap import RowData
 from equipoise.methods.sequential import (
     BURN_IN,
     Stream,
+    e_bh,
+    error_shares,
     log_bets,
     log_detector,
     log_evidence,
@@ -65,8 +67,6 @@ MOST_PERIODS = 240
 BANDS = 4
 """Groups whose confidence sequence is kept over time."""
 LEAST_CLUSTERS = 20.0
-LATER = 0.05
-"""Share of the error that is kept for groups that are not there from the start."""
 MOST_BOUNDED = 60_000
 """Groups times batches for which bounds are worked out; of more, the groups with most evidence."""
 MOST_BANDED = 12_000
@@ -358,13 +358,13 @@ def _open_ended(stream: Stream, null: Null, asked: _Asked) -> _Evidence:
         told.append(read(bets))
     # the average of two such processes is one
     history = np.logaddexp(told[0], told[1]) - np.log(2) if len(told) == 2 else told[0]
-    shares = _shares(stream)
+    shares = error_shares(stream)
     weighed = np.where(tested, history + np.log(shares), -np.inf)
     if lately:
         alarms = weighed >= np.log(float(asked.run_length or RUN_LENGTH))
         at_last = np.log(float(asked.run_length or RUN_LENGTH)) - np.log(shares)
     else:
-        alarms, at_last = _e_bh(weighed, asked.error)
+        alarms, at_last = e_bh(weighed, asked.error)
         at_last = at_last - np.log(shares)
     needed = float(-np.log(shares.max()) - np.log(asked.error))
     if lately:
@@ -380,46 +380,12 @@ def _open_ended(stream: Stream, null: Null, asked: _Asked) -> _Evidence:
     )
 
 
-def _shares(stream: Stream) -> FloatArray:
-    """The share of the error that each group has, by when it first had a row.
-
-    Those of the first batch share nearly all of it; groups that turn up later share what was kept
-    for them, less and less. Shares never change, so that no newcomer takes back an alarm.
-    """
-    group = np.array(stream.target.group, dtype=bool)
-    rows = stream.sums.rows[group].sum(axis=0) > 0
-    first = np.where(rows.any(axis=0), rows.argmax(axis=0), stream.shape[0])
-    out = np.zeros(first.size)
-    for place, time in enumerate(np.unique(first).tolist()):
-        here = first == time
-        part = 1 - LATER if place == 0 else LATER * 6 / (np.pi * place) ** 2
-        out[here] = part / here.sum()
-    return out
-
-
 def _sides(null: Null) -> list[tuple[float, bool]]:
     if isinstance(null, Above):
         return [(null.limit, True)]
     if isinstance(null, Below):
         return [(null.limit, False)]
     return [(null.high, True), (null.low, False)]
-
-
-def _e_bh(told: FloatArray, error: float) -> tuple[BoolArray, FloatArray]:
-    """e-BH after every batch (Wang and Ramdas 2022), and what one more group would need now.
-
-    ``told`` is the logarithm of each group's evidence times its share.
-    """
-    ranks = np.arange(1, told.shape[1] + 1)
-    steps = -np.log(ranks * error)
-    ordered = -np.sort(-told, axis=1)
-    passed = ordered >= steps - 1e-12
-    last = np.where(passed.any(axis=1), told.shape[1] - np.argmax(passed[:, ::-1], axis=1), 0)
-    cut = np.where(last > 0, steps[np.maximum(last, 1) - 1], np.inf)
-    alarms = told >= cut[:, None] - 1e-12
-    following = steps[min(int(last[-1]), told.shape[1] - 1)]
-    now = np.where(alarms[-1], cut[-1], following)
-    return alarms, now
 
 
 # --- Planned looks ---
@@ -517,7 +483,7 @@ def _finding(
 ) -> Monitoring:
     times = len(batches)
     shown = np.unique(np.linspace(0, times - 1, min(times, MOST_PERIODS)).round().astype(int))
-    shares = _shares(stream)
+    shares = error_shares(stream)
     # bounds of either side, of all groups, at once
     error = asked.error * shares / 2
     bounds, many = found.bounds, np.zeros(len(shares), dtype=bool)

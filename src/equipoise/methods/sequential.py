@@ -372,6 +372,46 @@ def _blocks(times: int, groups: int) -> Iterator[slice]:
         yield slice(start, min(start + size, times))
 
 
+# --- Many groups ---
+
+LATER = 0.05
+"""Share of the error that is kept for groups that are not there from the start."""
+
+
+def error_shares(stream: Stream) -> FloatArray:
+    """The share of the error that each group has, by when it first had a row.
+
+    Those of the first batch share nearly all of it; groups that turn up later share what was kept
+    for them, less and less. Shares never change, so that no newcomer takes back an alarm.
+    """
+    group = np.array(stream.target.group, dtype=bool)
+    rows = stream.sums.rows[group].sum(axis=0) > 0
+    first = np.where(rows.any(axis=0), rows.argmax(axis=0), stream.shape[0])
+    out = np.zeros(first.size)
+    for place, time in enumerate(np.unique(first).tolist()):
+        here = first == time
+        part = 1 - LATER if place == 0 else LATER * 6 / (np.pi * place) ** 2
+        out[here] = part / here.sum()
+    return out
+
+
+def e_bh(told: FloatArray, error: float) -> tuple[BoolArray, FloatArray]:
+    """e-BH after every batch (Wang and Ramdas 2022), and what one more group would need now.
+
+    ``told`` is the logarithm of each group's evidence times its share.
+    """
+    ranks = np.arange(1, told.shape[1] + 1)
+    steps = -np.log(ranks * error)
+    ordered = -np.sort(-told, axis=1)
+    passed = ordered >= steps - 1e-12
+    last = np.where(passed.any(axis=1), told.shape[1] - np.argmax(passed[:, ::-1], axis=1), 0)
+    cut = np.where(last > 0, steps[np.maximum(last, 1) - 1], np.inf)
+    alarms = told >= cut[:, None] - 1e-12
+    following = steps[min(int(last[-1]), told.shape[1] - 1)]
+    now = np.where(alarms[-1], cut[-1], following)
+    return alarms, now
+
+
 # --- Bounds over time ---
 
 HALVINGS = 13

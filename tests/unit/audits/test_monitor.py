@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import equipoise as eq
-from equipoise.audits.monitor import _e_bh
 from equipoise.findings import State, Verdict, from_json
+from equipoise.methods.sequential import e_bh
 
 CLAIM = eq.gap("selection_rate", across="g", target="complement")
 
@@ -191,6 +191,6 @@ def test_other_metrics_say_how_far_they_can_be_trusted() -> None:
 
 def test_e_bh_after_every_batch() -> None:
     told = np.log(np.array([[10.0, 1.0], [50.0, 1.0], [50.0, 25.0], [45.0, 18.0]]) / 2)
-    alarms, needed = _e_bh(told, 0.05)
+    alarms, needed = e_bh(told, 0.05)
     assert alarms.tolist() == [[False, False], [True, False], [True, True], [True, False]]
     assert np.exp(needed).round(6).tolist() == [20.0, 10.0]
