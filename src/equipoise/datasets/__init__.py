@@ -60,14 +60,8 @@ def adult_predictions() -> Trail:
     >>> adult_predictions().attributes
     ('race', 'sex', 'age_band')
     """
-    frame = open_source(str(files(__name__) / "adult_predictions.csv")).frame
-    return make_trail(
-        frame,
-        roles=Roles(label="high_income", prediction="high_income_predicted", count="n"),
-        attributes=None,
-        positive=None,
-        source="the bundled Adult counts",
-    )
+    roles = Roles(label="high_income", prediction="high_income_predicted", count="n")
+    return _bundled("adult_predictions", roles, "the bundled Adult counts")
 
 
 @known_keywords
@@ -80,14 +74,8 @@ def compas_by_month() -> Trail:
     >>> compas_by_month().attributes
     ('month', 'race', 'sex', 'age')
     """
-    frame = open_source(str(files(__name__) / "compas_by_month.csv")).frame
-    return make_trail(
-        frame,
-        roles=Roles(label="reoffended", prediction="high_risk", count="n"),
-        attributes=None,
-        positive=None,
-        source="the bundled COMPAS counts by month",
-    )
+    roles = Roles(label="reoffended", prediction="high_risk", count="n")
+    return _bundled("compas_by_month", roles, "the bundled COMPAS counts by month")
 
 
 @known_keywords
@@ -100,11 +88,11 @@ def berkeley() -> Trail:
     >>> berkeley().attributes
     ('department', 'sex')
     """
-    frame = open_source(str(files(__name__) / "berkeley.csv")).frame
-    return make_trail(
-        frame,
-        roles=Roles(prediction="admitted", count="n"),
-        attributes=None,
-        positive=None,
-        source="the bundled Berkeley counts",
-    )
+    roles = Roles(prediction="admitted", count="n")
+    return _bundled("berkeley", roles, "the bundled Berkeley counts")
+
+
+def _bundled(name: str, roles: Roles, source: str) -> Trail:
+    """A table of counts that stands beside this module."""
+    frame = open_source(str(files(__name__) / f"{name}.csv")).frame
+    return make_trail(frame, roles=roles, attributes=None, positive=None, source=source)
