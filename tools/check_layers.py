@@ -43,7 +43,7 @@ MAY_IMPORT["top"] = {*MAY_IMPORT}
 
 # Files directly in the package that are not folders of their own.
 FILES = {
-    "base": {"errors", "_validate", "_rng", "_codec", "_files", "_version"},
+    "base": {"errors", "_validate", "_codec", "_files", "_version"},
     "top": {"__init__", "__main__", "mlflow", "testing"},
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import equipoise as eq
-from equipoise.findings.notes import NOTES
+from equipoise.findings.words import NOTES
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Any]

@@ -7,7 +7,7 @@ import pytest
 
 import equipoise as eq
 from equipoise.cells import Cells, gather
-from equipoise.cells.cells import steady_cells
+from equipoise.cells.tally import steady_cells
 from equipoise.claims import Ratio
 from tests.conformance.cases import CASES, TABLE
 

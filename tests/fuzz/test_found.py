@@ -12,7 +12,7 @@ import pytest
 
 import equipoise as eq
 from equipoise._validate import known_name
-from equipoise.cells.cells import steady
+from equipoise.cells.tally import steady
 from equipoise.cli.main import execute
 from equipoise.findings import from_dict
 from equipoise.findings.finding import from_json

@@ -10,8 +10,8 @@ CLEAN = {
     "__init__.py": "from equipoise.audits.flag import flag\nfrom . import trail\n",
     "errors.py": "class EquipoiseError(Exception): ...\n",
     "methods/multiplicity.py": "import math\nimport numpy as np\nfrom scipy.special import ndtr\n",
-    "trail/read.py": "from ..errors import EquipoiseError\ndef read():\n    import duckdb\n",
-    "claims/gap.py": "from equipoise.trail.read import read\n",
+    "trail/trail.py": "from ..errors import EquipoiseError\ndef read():\n    import duckdb\n",
+    "claims/gap.py": "from equipoise.trail.trail import read\n",
     "cells/cube.py": "from ..claims import gap\nfrom ..methods import multiplicity\n",
     "findings/base.py": (
         "from typing import TYPE_CHECKING\n"

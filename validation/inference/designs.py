@@ -19,14 +19,20 @@ from scipy.special import betaincinv, ndtr
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from equipoise._rng import seed_of
+from equipoise._validate import seed_of
 from equipoise.audits._groups.problem import answerable
 from equipoise.methods.hypotheses import benjamini_hochberg
-from equipoise.methods.inference.clusters import ClusterSums
-from equipoise.methods.inference.comparison import Moments, plain_moments
 from equipoise.methods.inference.core import Core, core_of
-from equipoise.methods.inference.joint import independent_score
-from equipoise.methods.targets import Complement, Constant, Overall, Reference, Target
+from equipoise.methods.inference.student import ClusterSums, independent_score
+from equipoise.methods.targets import (
+    Complement,
+    Constant,
+    Moments,
+    Overall,
+    Reference,
+    Target,
+    plain_moments,
+)
 
 Floats = npt.NDArray[np.float64]
 Rng = np.random.Generator

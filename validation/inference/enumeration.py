@@ -21,9 +21,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from records import main, write
 
-from equipoise.methods.inference.comparison import plain_moments
 from equipoise.methods.inference.core import core_of
-from equipoise.methods.targets import Complement, Constant, Overall, Target
+from equipoise.methods.targets import Complement, Constant, Overall, Target, plain_moments
 
 Floats = npt.NDArray[np.float64]
 ERRORS = (0.10, 0.05, 0.01)

@@ -25,9 +25,8 @@ from equipoise.methods.hypotheses import (
     benjamini_yekutieli,
     e_benjamini_hochberg,
 )
-from equipoise.methods.inference.comparison import plain_moments
 from equipoise.methods.inference.core import core_of
-from equipoise.methods.targets import Overall
+from equipoise.methods.targets import Overall, plain_moments
 
 Floats = npt.NDArray[np.float64]
 SEED, RATE = 6, 0.10

@@ -20,10 +20,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from records import main, write
 
-from equipoise.methods.inference.comparison import plain_moments
 from equipoise.methods.inference.core import Core, core_of, highest_core
-from equipoise.methods.inference.joint import independent_score
-from equipoise.methods.targets import Highest, Reference
+from equipoise.methods.inference.student import independent_score
+from equipoise.methods.targets import Highest, Reference, plain_moments
 
 SEED, ERROR = 20_261_118, 0.05
 OPTIONS: dict[str, Any] = {"zero_one": True, "weighted": False}

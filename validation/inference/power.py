@@ -20,12 +20,11 @@ from designs import ERROR, Rows
 from named import counts, first
 from records import main, write
 
-from equipoise._rng import seed_of
+from equipoise._validate import seed_of
 from equipoise.audits._groups.problem import critical_scores
-from equipoise.methods.inference.clusters import ClusterSums
-from equipoise.methods.inference.comparison import plain_moments
 from equipoise.methods.inference.core import core_of
-from equipoise.methods.targets import Complement, Constant
+from equipoise.methods.inference.student import ClusterSums
+from equipoise.methods.targets import Complement, Constant, plain_moments
 
 SEED = 1616
 

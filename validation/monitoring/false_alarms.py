@@ -43,9 +43,8 @@ from streams import (
 )
 
 from equipoise.audits.monitor import LEAST_CLUSTERS
-from equipoise.methods.inference.comparison import Moments
 from equipoise.methods.sequential import e_bh, error_shares
-from equipoise.methods.targets import Complement, Overall, Target
+from equipoise.methods.targets import Complement, Moments, Overall, Target
 
 SEED, BAR, ASYMPTOTIC = 81, 0.05, 0.06
 BELOW = replace(NO_GAP, above=False)

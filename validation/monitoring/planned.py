@@ -1,7 +1,7 @@
 """Planned looks: alarms of streams on the limit, and how soon a disparity is found.
 
 Scores are those of the inference core on everything seen so far, boundaries those of
-`methods.looks`. Boundaries depend on the sizes of the batches and hardly on their outcomes, so
+`methods.sequential`. Boundaries depend on the sizes of the batches and hardly on their outcomes, so
 they are worked out a few times for each design, not for each stream, from batches with the expected
 numbers of ones. (With boundaries from each stream's own batches alarms are no more frequent.) Tails
 are worked out only where a plain score is above 1, far below any boundary. Looks at which the verb
@@ -39,11 +39,10 @@ from streams import (
 )
 
 from equipoise.audits.monitor import _scores
-from equipoise.methods.inference.comparison import Comparison, plain_moments
 from equipoise.methods.inference.core import Core, core_of
 from equipoise.methods.inference.counts import CountPivot
-from equipoise.methods.looks import LEAST, Piece, boundaries
-from equipoise.methods.targets import Complement
+from equipoise.methods.sequential import LEAST, Piece, boundaries
+from equipoise.methods.targets import Comparison, Complement, plain_moments
 
 SEED, BAR, LOOKS = 83, 0.055, (12, 24)
 RATES, ROWS = (0.05, 0.2, 0.5), (50, 200, 500)

@@ -17,9 +17,8 @@ import numpy.typing as npt
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from equipoise.methods.inference.comparison import Moments, plain_moments
 from equipoise.methods.sequential import Stream, log_bets, log_detector, log_evidence
-from equipoise.methods.targets import Complement, Target
+from equipoise.methods.targets import Complement, Moments, Target, plain_moments
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

@@ -10,10 +10,10 @@ import numpy as np
 from quantile_forest import RandomForestQuantileRegressor
 
 import equipoise as eq
-from equipoise._rng import Seed
-from equipoise.audits._groups.bounds import limits_of
+from equipoise._validate import Seed
+from equipoise.audits._groups.likelihood import make_engine
 from equipoise.audits._groups.problem import Problem, answerable, assemble
-from equipoise.audits._groups.published import make_engine
+from equipoise.audits.certify import limits_of
 from equipoise.audits.methods import Bootstrap, Pivotal
 from equipoise.cells import Axis, Cells
 from equipoise.claims.groups import Dimension

@@ -20,9 +20,9 @@ sys.path.insert(1, str(Path(__file__).parents[1]))
 from audit_worlds import BAND, SEED, band_sample
 from records import agreed, main, write
 
-from equipoise._rng import Seed
-from equipoise.audits._groups.bounds import bound_groups
+from equipoise._validate import Seed
 from equipoise.audits._groups.problem import CertifyOptions
+from equipoise.audits.certify import bound_groups
 from equipoise.audits.methods import Bootstrap, Pivotal
 
 PUBLISHED = {1.0: 0.802, 2.0: 0.830}

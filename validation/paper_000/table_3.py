@@ -23,8 +23,8 @@ from records import agreed, main, write
 from type_i import options
 
 import equipoise as eq
-from equipoise._rng import Seed
-from equipoise.audits._groups.flags import flag_groups
+from equipoise._validate import Seed
+from equipoise.audits.flag import flag_groups
 from equipoise.worlds import uneven_world
 from equipoise.worlds.worlds import LEVELS
 

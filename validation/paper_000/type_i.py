@@ -22,10 +22,10 @@ from audit_worlds import SEED, bench_of
 from records import agreed, main, not_above, standard_error, within_band, write
 
 import equipoise as eq
-from equipoise._rng import Seed
-from equipoise.audits._groups.bounds import bound_groups
-from equipoise.audits._groups.flags import flag_groups
+from equipoise._validate import Seed
 from equipoise.audits._groups.problem import CertifyOptions, FlagOptions, Problem
+from equipoise.audits.certify import bound_groups
+from equipoise.audits.flag import flag_groups
 from equipoise.audits.methods import Pivotal
 from equipoise.findings.bounds import Bounds
 from equipoise.worlds import People, boundary_world, null_world, planted, uneven_world

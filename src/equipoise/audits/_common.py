@@ -10,7 +10,7 @@ from typing import Any, Protocol, SupportsFloat, TypedDict, TypeVar
 
 from narwhals.typing import IntoFrame
 
-from equipoise._validate import listing
+from equipoise._validate import Rng, Seed, listing, seed_of
 from equipoise._version import __version__
 from equipoise.cells import Cells
 from equipoise.cells.tally import Tallied, rows_behind
@@ -20,6 +20,11 @@ from equipoise.claims.groups import Groups
 from equipoise.claims.metric import as_metric
 from equipoise.errors import ClaimError, OptionError
 from equipoise.findings import Provenance
+from equipoise.findings.bounds import BoundedGroup
+from equipoise.findings.finding import Finding
+from equipoise.findings.flags import CertifiedGroup, FlaggedGroup
+from equipoise.findings.joint_test import Joint, JointGroup
+from equipoise.findings.words import Verdict
 from equipoise.trail import Trail, read
 from equipoise.trail.trail import expect_trail
 
@@ -268,3 +273,77 @@ class _Bar:
         self._bar = RichProgress(console=Console(stderr=True), transient=True)
         self._task = self._bar.add_task(self._title, total=self._total)
         self._bar.start()
+
+
+# --- Several claims as one question: each at its share of the error, the worst told for each
+# group ---
+
+_ORDER = [str(Verdict.EXCEEDED), "flagged", str(Verdict.UNDETERMINED), "bounded", "not flagged"]
+
+
+#: A row of any audit that may be one of several.
+Audited = BoundedGroup | CertifiedGroup | FlaggedGroup
+
+
+def jointly(
+    together: Together,
+    audit: Callable[[Claim, float, Seed], Finding],
+    error: float,
+    rng: Rng,
+    promise: str,
+) -> Joint:
+    """Audit each claim at its share of the error, and join the answers.
+
+    Splitting the error makes the joint promise hold whatever the dependence between the claims.
+    """
+    share = error / len(together.claims)
+    # a seed that is drawn here is drawn once, so that the one recorded repeats every part
+    same = seed_of(rng).number if rng is None else rng
+    parts = {c.metric.words: audit(c, share, seed_of(same)) for c in together.claims}
+    first = next(iter(parts.values()))
+    return Joint(
+        claim=together.quoted(),
+        question=together.name,
+        guarantee=promise,
+        assumptions=first.assumptions,
+        provenance=first.provenance,
+        rows=_worst(parts),
+        name=together.name,
+        parts={"kind": "parts", **{name: part.to_dict() for name, part in parts.items()}},
+    )
+
+
+def _worst(parts: dict[str, Finding]) -> tuple[JointGroup, ...]:
+    found: dict[str, list[tuple[str, Audited]]] = {}
+    for name, part in parts.items():
+        for row in part.rows:
+            found.setdefault(row.group, []).append((name, row))
+    return tuple(_row(*max(rows, key=_badness)) for rows in found.values())
+
+
+def _row(metric: str, row: Audited) -> JointGroup:
+    return JointGroup(
+        group=row.group,
+        where=row.where,
+        metric=metric,
+        n=row.n,
+        value=row.value,
+        disparity=row.disparity,
+        verdict=_verdict(row),
+        note=row.note,
+    )
+
+
+def _verdict(row: Audited) -> str:
+    if isinstance(row, FlaggedGroup):
+        return "flagged" if row.flagged else "not flagged"
+    if isinstance(row, CertifiedGroup):
+        return str(Verdict.KEPT if row.certified else Verdict.UNDETERMINED)
+    return "bounded" if row.verdict is None else str(row.verdict)
+
+
+def _badness(pair: tuple[str, Audited]) -> tuple[int, float]:
+    """Worse verdicts first, then larger disparities."""
+    verdict = _verdict(pair[1])
+    rank = len(_ORDER) - _ORDER.index(verdict) if verdict in _ORDER else 0
+    return rank, abs(pair[1].disparity or 0.0)

@@ -14,22 +14,20 @@ from equipoise._validate import known_name, listing, short
 from equipoise.audits._common import finite
 from equipoise.audits._groups.problem import cell_moments, cluster_sums
 from equipoise.cells import Cells, Collection, form_groups, gather
-from equipoise.cells.cells import steady_cells
 from equipoise.cells.groups import EveryLevel, sparse_sums
 from equipoise.cells.rows import pull_rows
-from equipoise.cells.tally import Tallied
+from equipoise.cells.tally import Tallied, steady_cells
 from equipoise.claims import Metric, overall
 from equipoise.claims.claim import Gap
 from equipoise.claims.groups import Dimension, Groups, Intersections, Masks, as_groups
 from equipoise.errors import ClaimError, OptionError
 from equipoise.findings.summary import MeasuredSpread, SummarizedGroup, VarianceDetails
 from equipoise.methods import spread
-from equipoise.methods.inference.clusters import ClusterSums
-from equipoise.methods.inference.comparison import Moments
+from equipoise.methods.inference.student import ClusterSums
 from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
 from equipoise.methods.spread import Meta
 from equipoise.methods.spread.sample import highest_z, mean_limits, needs_positive, one_sided_z
-from equipoise.methods.targets import Constant
+from equipoise.methods.targets import Constant, Moments
 from equipoise.trail import Trail
 
 # --- Groups that do not overlap: what a summary of the spread between groups is about ---

@@ -7,8 +7,7 @@ from typing import Any, Literal, Protocol, Unpack
 import narwhals as nw
 import numpy as np
 
-from equipoise._rng import Rng, Seed, seed_of
-from equipoise._validate import known_keywords
+from equipoise._validate import Rng, Seed, known_keywords, seed_of
 from equipoise.audits._calibration.finding import finding_of, verdict_of
 from equipoise.audits._calibration.named_tests import CalibrationTest, Options, options_of
 from equipoise.audits._calibration.residual_models import (

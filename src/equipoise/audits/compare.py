@@ -9,8 +9,7 @@ from typing import Unpack
 import narwhals as nw
 import numpy as np
 
-from equipoise._rng import Rng, seed_of
-from equipoise._validate import confidence, known_keywords, listing, modest, whole
+from equipoise._validate import Rng, confidence, known_keywords, listing, modest, seed_of, whole
 from equipoise.audits._common import (
     Progress,
     Roles,
@@ -34,11 +33,17 @@ from equipoise.audits._spread import (
     words_of,
 )
 from equipoise.cells import Cells, gather
-from equipoise.cells.cells import steady_cells
-from equipoise.cells.query import Query, all_of, condition_of, metric_columns, value_of
+from equipoise.cells.query import (
+    Query,
+    all_of,
+    by_size,
+    condition_of,
+    metric_columns,
+    numbers,
+    value_of,
+)
 from equipoise.cells.rows import RowTable, row_table
-from equipoise.cells.scan import by_size, numbers
-from equipoise.cells.tally import Tallied, rows_behind
+from equipoise.cells.tally import Tallied, rows_behind, steady_cells
 from equipoise.claims import Claim, Metric, overall
 from equipoise.claims.claim import Gap
 from equipoise.claims.groups import Groups, GroupsLike, Intersections, Levels

@@ -20,9 +20,8 @@ from equipoise.audits._common import (
 )
 from equipoise.audits._groups.problem import groups_only, make_core, notes_of
 from equipoise.cells import Cells, Collection, form_groups, gather
-from equipoise.cells.cells import steady_cells
-from equipoise.cells.tally import Tallied
-from equipoise.cells.targets import group_means, overall_mean, target_values
+from equipoise.cells.gather import group_means, overall_mean, target_values
+from equipoise.cells.tally import Tallied, steady_cells
 from equipoise.claims import Claim, Ratio, as_claim
 from equipoise.findings import DescribedGroup, Description
 from equipoise.methods.inference.student import clopper_pearson, wilson

@@ -6,15 +6,13 @@ from typing import Unpack
 
 import numpy as np
 
-from equipoise._rng import Rng, seed_of
-from equipoise._validate import fraction, known_keywords, whole
+from equipoise._validate import Rng, fraction, known_keywords, seed_of, whole
 from equipoise.audits._common import Progress, Roles, TrailLike, as_trail
-from equipoise.audits._groups.flags import flag_groups
 from equipoise.audits._groups.problem import Control, FlagOptions, assemble
-from equipoise.audits.flag import FlagMethod
+from equipoise.audits.flag import FlagMethod, flag_groups
 from equipoise.cells import Axis, Cells, gather
-from equipoise.cells.cells import steady_cells
 from equipoise.cells.rows import RowTable, leaf_rules, pull_features
+from equipoise.cells.tally import steady_cells
 from equipoise.claims.claim import Claim, Gap
 from equipoise.claims.groups import Condition, Masks
 from equipoise.claims.metric import Metric, as_metric

@@ -5,8 +5,7 @@ from typing import Unpack
 
 import numpy as np
 
-from equipoise._rng import Rng, seed_of
-from equipoise._validate import confidence, known_keywords
+from equipoise._validate import Rng, confidence, known_keywords, seed_of
 from equipoise.audits._common import (
     Model,
     Progress,

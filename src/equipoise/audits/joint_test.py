@@ -9,8 +9,16 @@ import numpy as np
 from scipy.special import chdtri, ndtri
 
 from equipoise._codec import to_plain
-from equipoise._rng import Rng, Seed, seed_of
-from equipoise._validate import confidence, known_keywords, known_name, modest, yes_or_no
+from equipoise._validate import (
+    Rng,
+    Seed,
+    confidence,
+    known_keywords,
+    known_name,
+    modest,
+    seed_of,
+    yes_or_no,
+)
 from equipoise.audits._common import (
     Roles,
     TrailLike,
@@ -19,7 +27,6 @@ from equipoise.audits._common import (
     independent,
     plain_claim,
 )
-from equipoise.audits._groups.bounds import limits_of
 from equipoise.audits._groups.likelihood import (
     WRONG,
     ends_at,
@@ -40,6 +47,7 @@ from equipoise.audits._groups.problem import (
     set_up,
     stepped_down,
 )
+from equipoise.audits.certify import limits_of
 from equipoise.audits.methods import Euclidean, Likelihood, Pivotal, as_method
 from equipoise.cells.tally import Tallied
 from equipoise.claims import Claim, Ratio, as_claim
@@ -47,11 +55,10 @@ from equipoise.errors import OptionError
 from equipoise.findings.joint_test import JointlyTested, JointTest
 from equipoise.findings.words import level_text
 from equipoise.methods.hypotheses import Outside
-from equipoise.methods.inference.comparison import Status
 from equipoise.methods.inference.core import Core
 from equipoise.methods.numerics import FloatArray, IntArray
 from equipoise.methods.published import likelihood
-from equipoise.methods.targets import Constant
+from equipoise.methods.targets import Constant, Status
 
 # --- The mathematics behind `joint_test`: scores, statistic, calibration, region and intervals
 # ---

@@ -7,8 +7,7 @@ from typing import Literal, Unpack
 import numpy as np
 from scipy.special import ndtri
 
-from equipoise._rng import Rng, seed_of
-from equipoise._validate import fraction, known_keywords, known_name, listing, whole
+from equipoise._validate import Rng, fraction, known_keywords, known_name, listing, seed_of, whole
 from equipoise.audits._common import (
     Roles,
     TrailLike,
@@ -17,7 +16,6 @@ from equipoise.audits._common import (
     plain_claim,
     possible_range,
 )
-from equipoise.audits._groups.flags import question_of
 from equipoise.audits._groups.problem import (
     FlagOptions,
     Problem,
@@ -29,6 +27,7 @@ from equipoise.audits._groups.problem import (
     make_core,
     notes_of,
 )
+from equipoise.audits.flag import question_of
 from equipoise.cells.batches import Batches, Stacked, batches_of, stacked
 from equipoise.cells.ledger import Ledger, is_ledger
 from equipoise.claims import Claim, as_claim
@@ -38,14 +37,16 @@ from equipoise.errors import OptionError
 from equipoise.findings.monitoring import MonitoredGroup, Monitoring, Reading, State, promise
 from equipoise.findings.words import judged, tolerated
 from equipoise.methods.hypotheses import Above, Below, Null, Outside
-from equipoise.methods.inference.comparison import Moments, Status
 from equipoise.methods.inference.core import Core
-from equipoise.methods.looks import LEAST, Piece, Scores, boundaries
 from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
 from equipoise.methods.published.bootstrap import RowData
 from equipoise.methods.sequential import (
     BURN_IN,
+    LEAST,
+    Piece,
+    Scores,
     Stream,
+    boundaries,
     e_bh,
     error_shares,
     log_bets,
@@ -56,6 +57,7 @@ from equipoise.methods.sequential import (
     sequence_path,
     stream_of,
 )
+from equipoise.methods.targets import Moments, Status
 
 UNITS = ("day", "week", "month", "quarter", "year")
 RUN_LENGTH = 104

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Unpack
 
-from equipoise._rng import Rng, seed_of
-from equipoise._validate import confidence, known_keywords, known_name, real
+from equipoise._validate import Rng, confidence, known_keywords, known_name, real, seed_of
 from equipoise.audits._common import (
     Model,
     Progress,

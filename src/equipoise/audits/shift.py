@@ -7,8 +7,16 @@ from typing import Literal, Unpack, overload
 
 import numpy as np
 
-from equipoise._rng import Rng, Seed, seed_of
-from equipoise._validate import confidence, known_keywords, known_name, real, whole
+from equipoise._validate import (
+    Rng,
+    Seed,
+    confidence,
+    known_keywords,
+    known_name,
+    real,
+    seed_of,
+    whole,
+)
 from equipoise.audits._common import (
     Progress,
     Roles,
@@ -27,8 +35,7 @@ from equipoise.claims import Claim, as_claim
 from equipoise.claims.claim import Gap
 from equipoise.errors import ClaimError, OptionError
 from equipoise.findings import Provenance
-from equipoise.findings.monotone import MonotoneShift
-from equipoise.findings.shift import Shift
+from equipoise.findings.shift import MonotoneShift, Shift
 from equipoise.findings.shift_space import NON_NEGATIVE, ShiftBasis, ShiftSpace, Tilted
 from equipoise.findings.words import Side, level_text
 from equipoise.methods import tilts

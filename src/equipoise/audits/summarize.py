@@ -6,8 +6,7 @@ from typing import Unpack
 
 import numpy as np
 
-from equipoise._rng import Rng, seed_of
-from equipoise._validate import confidence, known_keywords, modest, whole
+from equipoise._validate import Rng, confidence, known_keywords, modest, seed_of, whole
 from equipoise.audits._common import (
     Progress,
     Roles,

@@ -1,8 +1,7 @@
 """The sufficient statistics, and the operators from cells to groups."""
 
-from equipoise.cells.cells import Axis, Cells
 from equipoise.cells.gather import gather
 from equipoise.cells.groups import Collection, form_groups
-from equipoise.cells.tally import Tallied
+from equipoise.cells.tally import Axis, Cells, Tallied
 
 __all__ = ["Axis", "Cells", "Collection", "Tallied", "form_groups", "gather"]

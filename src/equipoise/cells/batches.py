@@ -11,9 +11,9 @@ import numpy as np
 
 from equipoise._codec import canonical, from_plain, to_plain
 from equipoise._validate import listing, rows_text, short
-from equipoise.cells.cells import Axis, Cells, ClusterTable, steady_cells
 from equipoise.cells.gather import all_cells, scan_for
-from equipoise.cells.scan import Scan, sort_levels
+from equipoise.cells.query import Scan, sort_levels
+from equipoise.cells.tally import Axis, Cells, ClusterTable, steady_cells
 from equipoise.claims.claim import Claim
 from equipoise.claims.groups import Binned, Condition, Dimension, Ordered, Period, Unit
 from equipoise.errors import ClaimError, TrailError

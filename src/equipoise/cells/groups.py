@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from equipoise._validate import listing, rows_text
-from equipoise.cells.cells import Axis, Cells
-from equipoise.cells.scan import numbers
+from equipoise.cells.query import numbers
+from equipoise.cells.tally import Axis, Cells
 from equipoise.claims.groups import (
     Binned,
     Bins,

@@ -28,7 +28,7 @@ from equipoise.cells.batches import (
     merged_cells,
     one_batch,
 )
-from equipoise.cells.cells import Cells
+from equipoise.cells.tally import Cells
 from equipoise.claims.claim import Claim
 from equipoise.claims.groups import Unit
 from equipoise.errors import TrailError

@@ -11,26 +11,26 @@ from scipy.special import betainc
 
 from equipoise._codec import canonical
 from equipoise._validate import columns_named
-from equipoise.cells.cells import Axis, Cells
 from equipoise.cells.groups import steady_weights
-from equipoise.cells.query import Query, value_of
-from equipoise.cells.scan import (
+from equipoise.cells.query import (
     Columns,
     Order,
+    Query,
     by_kind,
     cluster_codes,
     code,
     floats,
     numbers,
+    value_of,
 )
-from equipoise.cells.tally import Tallied, rows_behind
+from equipoise.cells.tally import Axis, Cells, Tallied, rows_behind
 from equipoise.claims.groups import Levels, Ordered, Tilt, Values
 from equipoise.claims.metric import Metric
 from equipoise.errors import ClaimError, TrailError
 from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray
 from equipoise.trail import Trail
-from equipoise.trail.engine import engine_errors, fetch
-from equipoise.trail.trail import RESERVED, Frame, is_text, not_nan, truth_number
+from equipoise.trail.engine import Frame, engine_errors, fetch
+from equipoise.trail.trail import RESERVED, is_text, not_nan, truth_number
 
 # --- Single rows from an engine: all of them up to a limit, or a sample that every engine agrees
 # on ---

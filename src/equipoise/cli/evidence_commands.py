@@ -12,7 +12,7 @@ from equipoise.cli.options import Leave
 from equipoise.cli.show import Steps, say, show_files
 from equipoise.errors import EquipoiseError, PlanError
 from equipoise.findings.evidence import Entry, Evidence
-from equipoise.findings.notes import NOTES, note_of
+from equipoise.findings.words import NOTES, note_of
 from equipoise.report import report as make_report
 
 # --- Commands on evidence that exists: verify, report, explain ---

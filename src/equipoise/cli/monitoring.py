@@ -25,7 +25,7 @@ def start(
 ) -> None:
     """Begin a ledger for the monitor audits of a plan."""
     from equipoise.plan import Plan
-    from equipoise.plan.monitoring import start_ledger
+    from equipoise.plan.run import start_ledger
 
     made = start_ledger(Plan.load(plan), ledger)
     asked = "1 claim" if len(made.claims) == 1 else f"{len(made.claims)} claims"
@@ -51,7 +51,7 @@ def add(
 ) -> None:
     """Add a batch. The same rows a second time change nothing; other rows are refused."""
     from equipoise.cells.ledger import Ledger
-    from equipoise.plan.monitoring import add_batch
+    from equipoise.plan.run import add_batch
 
     told = add_batch(Ledger.open(ledger), data, table=table, period=period, time=time, late=late)
     if not quiet:
@@ -69,7 +69,7 @@ def show(
 ) -> None:
     """Show evidence over time and alarms; --out also writes evidence.json and report.html."""
     from equipoise.cells.ledger import Ledger
-    from equipoise.plan.monitoring import run_ledger
+    from equipoise.plan.run import run_ledger
 
     show_and_write(run_ledger(Ledger.open(ledger)), out, suppress, json, quiet)
 
@@ -89,7 +89,7 @@ def check(
     """Leave with an exit code: 0 shown to keep all limits, 1 an alarm, 2 neither, 3 error."""
     from equipoise.cells.ledger import Ledger
     from equipoise.plan import gate
-    from equipoise.plan.monitoring import run_ledger
+    from equipoise.plan.run import run_ledger
 
     evidence = run_ledger(Ledger.open(ledger))
     show_and_write(evidence, out, suppress, json, quiet)
@@ -111,7 +111,7 @@ def verify(
     from equipoise.cells.ledger import Ledger
     from equipoise.findings.evidence import Evidence
     from equipoise.plan import Exit
-    from equipoise.plan.monitoring import verify_ledger
+    from equipoise.plan.run import verify_ledger
 
     stored = None if evidence is None else Evidence.load(evidence, strict=False)
     found = verify_ledger(Ledger.open(ledger), stored)

@@ -63,8 +63,7 @@ if TYPE_CHECKING:
     )
     from equipoise.findings.joint_test import Joint, JointGroup, JointlyTested, JointTest
     from equipoise.findings.monitoring import MonitoredGroup, Monitoring, State
-    from equipoise.findings.monotone import MonotoneShift, Stretch
-    from equipoise.findings.shift import Shift
+    from equipoise.findings.shift import MonotoneShift, Shift, Stretch
     from equipoise.findings.shift_space import AskedTilt, Tilted
     from equipoise.findings.summary import (
         ComparedSpread,
@@ -86,8 +85,7 @@ else:
         "individual": "AuditedCell AuditedModel FairChoice Individual MovedPeople",
         "joint_test": "Joint JointGroup JointlyTested JointTest",
         "monitoring": "MonitoredGroup Monitoring State",
-        "monotone": "MonotoneShift Stretch",
-        "shift": "Shift",
+        "shift": "MonotoneShift Shift Stretch",
         "shift_space": "AskedTilt Tilted",
         "summary": "ComparedSpread Comparison MeasuredSpread SummarizedGroup Summary",
         "words": "Verdict",

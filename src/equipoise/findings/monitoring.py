@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from equipoise.findings.charts.monitoring import evidence_chart
+from equipoise.findings.charts.others import evidence_chart
 from equipoise.findings.finding import COMPARED, ByGroup, Chart, ComparedFinding, ComparedGroup
 from equipoise.findings.words import (
     Verdict,

@@ -7,15 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.methods.inference.clusters import LeftOut
-from equipoise.methods.inference.comparison import Comparison, Moments
 from equipoise.methods.inference.core import ClusterPivot, Core, Pivot, bounds
 from equipoise.methods.inference.counts import CountPivot
 from equipoise.methods.inference.multinomial import FewValuedPivot
-from equipoise.methods.inference.student import StudentPivot
+from equipoise.methods.inference.student import LeftOut, StudentPivot
 from equipoise.methods.numerics import FloatArray
 from equipoise.methods.published import likelihood
-from equipoise.methods.targets import Complement, Constant, Custom, Overall, Reference, Target
+from equipoise.methods.targets import (
+    Comparison,
+    Complement,
+    Constant,
+    Custom,
+    Moments,
+    Overall,
+    Reference,
+    Target,
+)
 
 _TARGETS: Mapping[str, Callable[[float, float], Target]] = {
     "constant": lambda scale, value: Constant(scale=scale, value=value),
@@ -30,7 +37,7 @@ def stored(core: Core) -> dict[str, object] | None:
     """The pivot of a core as plain data; None where it would be too much or is not known.
 
     >>> from equipoise.methods.inference.core import core_of
-    >>> from equipoise.methods.inference.comparison import plain_moments
+    >>> from equipoise.methods.targets import plain_moments
     >>> counts = plain_moments(*[np.array([40.0]), *[np.array([10.0])] * 3])
     >>> options = {"relative": False, "zero_one": True, "weighted": False}
     >>> core = core_of(counts, Constant(value=0.2), lambda x: x, **options)

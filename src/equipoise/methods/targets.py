@@ -5,12 +5,14 @@ group and which the target. Estimates, variances, influence values, tests and bo
 the sums over the parts, so a new target is one class here.
 """
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, fields, replace
+from enum import IntEnum
+from typing import ClassVar, Protocol
 
 import numpy as np
 
-from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums
+from equipoise.methods.inference.tails import Tails
+from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
 
 # --- What a group is compared with: the one place that knows what a target is ---
 
@@ -244,3 +246,403 @@ def worth(sums: GroupSums, rows: FloatArray) -> FloatArray:
     kish = first**2 / np.where(squares > 0, squares, 1.0)
     # a group's rows are whole numbers, and stay so
     return np.where(sums.flat, sums.members(rows), kish)
+
+
+# --- Groups beside their target: sums over disjoint parts, and the contrast that a disparity is ---
+
+#: Sums come to 33 binary digits, so differences of squares below this share are no spread.
+ROUNDING = 2e-9
+
+
+class Status(IntEnum):
+    """Why a group has no answer; worded by the layer above.
+
+    >>> Status(1).name
+    'EMPTY'
+    """
+
+    OK = 0
+    """The group can be audited."""
+    EMPTY = 1
+    """No row belongs to the group."""
+    SINGLE = 2
+    """One row only, of a metric whose spread has to be estimated."""
+    CONSTANT = 3
+    """The group's rows are all alike, so nothing says how uncertain its mean is."""
+    NO_TARGET = 4
+    """The target has no rows here (empty reference, nobody outside)."""
+    IDENTICAL = 5
+    """The group is its own target, so the disparity is zero by definition."""
+    ZERO_TARGET = 6
+    """A ratio to a target whose mean is not above zero."""
+    SKEWED = 7
+    """Too few rows for a metric as skewed as this."""
+    FEW_CLUSTERS = 8
+    """Too few clusters, or a few that outweigh all others."""
+    FEW_ROWS = 9
+    """Too few rows, of the group or its target, to know how a real-valued metric varies."""
+    NO_OVERLAP = 10
+    """No stratum has rows of the group and of its target."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moments:
+    """Sums over rows: per cell ``(C,)``, or per part of each group ``(parts, G)``.
+
+    Row i has weight w and metric L. Without sampling weights w = 1 and the sums of higher order in
+    w are the same arrays.
+    """
+
+    rows: FloatArray
+    """Number of rows."""
+    weight: FloatArray
+    """Σ w."""
+    total: FloatArray
+    """Σ w L."""
+    weight2: FloatArray
+    """Σ w²."""
+    total2: FloatArray
+    """Σ w² L."""
+    square2: FloatArray
+    """Σ w² L²."""
+    weight3: FloatArray
+    """Σ w³."""
+    total3: FloatArray
+    """Σ w³ L."""
+    square3: FloatArray
+    """Σ w³ L²."""
+    cube3: FloatArray
+    """Σ w³ L³."""
+
+    def some(self, chosen: IntArray | BoolArray) -> "Moments":
+        """The sums of some of the groups."""
+        done: dict[int, FloatArray] = {}
+        for f in fields(self):
+            x = getattr(self, f.name)
+            # arrays that are one stay one
+            done.setdefault(id(x), x[..., chosen])
+        return Moments(**{f.name: done[id(getattr(self, f.name))] for f in fields(self)})
+
+    def parts(self, target: Target, sums: GroupSums) -> "Moments":
+        """Cell sums added up over the parts of every group."""
+        done: dict[int, FloatArray] = {}
+        for f in fields(self):
+            x = getattr(self, f.name)
+            if id(x) not in done:
+                done[id(x)] = target.parts(x, sums)
+        return Moments(**{f.name: done[id(getattr(self, f.name))] for f in fields(self)})
+
+
+def plain_moments(
+    rows: FloatArray, total: FloatArray, square: FloatArray, cube: FloatArray
+) -> Moments:
+    """Sums of an unweighted metric.
+
+    >>> cells = plain_moments(*(np.array([x]) for x in (4.0, 1.0, 1.0, 1.0)))
+    >>> cells.weight3 is cells.rows
+    True
+    """
+    return Moments(
+        rows=rows,
+        weight=rows,
+        total=total,
+        weight2=rows,
+        total2=total,
+        square2=square,
+        weight3=rows,
+        total3=total,
+        square3=square,
+        cube3=cube,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Every group beside its target, arrays of shape ``(parts, G)`` or ``(G,)``."""
+
+    target: Target
+    """What groups are compared with."""
+    relative: bool
+    """Whether the disparity is a ratio rather than a difference."""
+    parts: Moments
+    """Sums over the parts of each group."""
+    custom: FloatArray | None = None
+    """Covariance of a custom target with each group's mean."""
+    tilts: FloatArray | None = None
+    """Weights of the cells in each tilt, ``(C, G)``; every cell is then a part of its own."""
+
+    def some(self, chosen: IntArray) -> "Comparison":
+        """Some of the groups."""
+        both = None if self.custom is None else self.custom[chosen]
+        tilts = None if self.tilts is None else self.tilts[:, chosen]
+        return replace(self, parts=self.parts.some(chosen), custom=both, tilts=tilts)
+
+    @property
+    def in_group(self) -> FloatArray:
+        """One for parts of the group, else zero, as a column; for tilts, weights of cells."""
+        if self.tilts is not None:
+            return self.tilts
+        return np.array(self.target.group, dtype=np.float64)[:, None]
+
+    @property
+    def in_target(self) -> FloatArray:
+        """One for parts of the target, else zero, as a column."""
+        if self.tilts is not None:
+            return self.target.members(self.tilts.shape[0])[:, None]
+        return np.array(self.target.against, dtype=np.float64)[:, None]
+
+    @property
+    def group_weight(self) -> FloatArray:
+        """Weight of each group."""
+        return np.asarray((self.in_group * self.parts.weight).sum(axis=0))
+
+    @property
+    def target_weight(self) -> FloatArray:
+        """Weight of each group's target."""
+        return np.asarray((self.in_target * self.parts.weight).sum(axis=0))
+
+    @property
+    def rows(self) -> FloatArray:
+        """Rows of each group; for a tilt, how many rows of equal weight it is worth."""
+        own = np.asarray((self.in_group * self.parts.rows).sum(axis=0))
+        if self.tilts is None:
+            return own
+        return np.nan_to_num(over(own**2, (self.tilts**2 * self.parts.rows).sum(axis=0)))
+
+    @property
+    def mean(self) -> FloatArray:
+        """Mean metric of each group; NaN without rows."""
+        return over((self.in_group * self.parts.total).sum(axis=0), self.group_weight)
+
+    @property
+    def theta(self) -> FloatArray:
+        """The unscaled target of each group; NaN without rows."""
+        if not self.target.estimated:
+            return np.full(self.parts.rows.shape[1], self.target.number)
+        return over((self.in_target * self.parts.total).sum(axis=0), self.target_weight)
+
+    @property
+    def estimate(self) -> FloatArray:
+        """The disparity as estimated."""
+        theta = self.target.scale * self.theta
+        if not self.relative:
+            return self.mean - theta
+        return over(self.mean, np.where(theta > 0, theta, np.nan))
+
+    def factor(self, disparity: FloatArray) -> FloatArray:
+        """What the target is multiplied by if the disparity has this value."""
+        scale = self.target.scale
+        return scale * disparity if self.relative else np.full_like(disparity, scale)
+
+    def aim(self, disparity: FloatArray) -> FloatArray:
+        """What the contrast of the parts should be."""
+        known = 0.0 if self.target.estimated else self.target.number
+        return (0.0 if self.relative else disparity) + self.factor(disparity) * known
+
+    def slopes(self, factor: FloatArray) -> FloatArray:
+        """Aⱼ: effect of a unit of w L in each part."""
+        own = self.in_group * _share(self.group_weight)
+        return np.asarray(own - factor * self.in_target * _share(self.target_weight))
+
+    def intercepts(self, factor: FloatArray, rates: FloatArray) -> FloatArray:
+        """Bⱼ: effect of a unit of w in each part, at given means of the parts."""
+        w = self.parts.weight
+        both = []
+        for member in (self.in_group, self.in_target):
+            share = _share((member * w).sum(axis=0))
+            both.append(member * share * (member * w * rates).sum(axis=0) * share)
+        return np.asarray(both[0] - factor * both[1])
+
+    @property
+    def status(self) -> IntArray:
+        """What the sizes alone say of each group."""
+        w = self.parts.rows
+        out = np.full(w.shape[1], int(Status.OK), dtype=np.int64)
+        if self.target.estimated:
+            # of the same parts, in the same proportion: all slopes then vanish
+            here, there = self.in_group, self.in_target
+            own, other = (np.sum(x * w, axis=0) for x in (here, there))
+            apart = np.abs(here * w * other - there * w * own).sum(axis=0)
+            # whatever the scale: four fifths of itself is no news of anybody
+            same = (apart <= 1e-12 * own * other) & (own > 0)
+            out[same] = Status.IDENTICAL
+            if self.relative:
+                out[~(self.target.scale * self.theta > 0) & ~same] = Status.ZERO_TARGET
+            out[(w * self.in_target).sum(axis=0) == 0] = Status.NO_TARGET
+        elif self.relative and not self.target.scale * self.target.number > 0:
+            out[:] = Status.ZERO_TARGET
+        out[np.isnan(self.mean)] = Status.EMPTY
+        return out
+
+    def reweighed(self, times: FloatArray) -> "Comparison":
+        """The same groups with the weight of every part multiplied."""
+        parts = replace(self.parts, weight=self.parts.weight * times)
+        return replace(self, parts=parts)
+
+    def both(self, x: FloatArray, sums: GroupSums) -> tuple[FloatArray, FloatArray]:
+        """Sums of cell values ``(b, C)`` over every group, and over its target, ``(b, G)``."""
+        if self.tilts is not None:
+            members = self.target.members(x.shape[-1])
+            return sums(x), np.broadcast_to(
+                (x * members).sum(axis=-1, keepdims=True), (*x.shape[:-1], self.tilts.shape[1])
+            )
+        parts = self.target.parts(x, sums)
+        return (
+            (self.in_group[:, None, :] * parts).sum(axis=0),
+            (self.in_target[:, None, :] * parts).sum(axis=0),
+        )
+
+    def moves(
+        self, weight: FloatArray, total: FloatArray, factor: FloatArray, sums: GroupSums
+    ) -> FloatArray:
+        """First-order moves ``(b, G)`` of the contrast when cell sums move by so much."""
+        (w, v), (s, t) = self.both(weight, sums), self.both(total, sums)
+        own, other = _share(self.group_weight), _share(self.target_weight)
+        mean, theta = np.nan_to_num(self.mean), np.nan_to_num(self.theta)
+        return np.asarray((s - mean * w) * own - factor * (t - theta * v) * other)
+
+    def custom_variance(self, factor: FloatArray) -> FloatArray:
+        """What the error of a custom target adds to the variance of the contrast."""
+        if not isinstance(self.target, Custom) or self.custom is None:
+            return np.zeros(self.parts.rows.shape[1])
+        return np.asarray(factor**2 * self.target.influence.variance - 2 * factor * self.custom)
+
+
+def compare(
+    cells: Moments, target: Target, sums: GroupSums, *, relative: bool = False
+) -> Comparison:
+    """Every group of a collection beside its target, from cell sums.
+
+    >>> from equipoise.methods.targets import Overall
+    >>> cells = plain_moments(*(np.array(x) for x in ([4.0, 6.0], *[[1.0, 3.0]] * 3)))
+    >>> compare(cells, Overall(), lambda x: x).estimate.round(3).tolist()
+    [-0.15, 0.1]
+    """
+    both = None
+    if isinstance(target, Custom):
+        psi = target.influence
+        mean = over(sums(cells.total), sums(cells.weight))
+        # Cov(L, ψ | G)/n, as in line 7 of Algorithm 2 of Cherian and Candès
+        covered = over(sums(psi.product) - mean * sums(psi.total), sums(cells.weight))
+        both = covered / max(psi.rows, 1.0)
+    if isinstance(sums, TiltSums):
+        weights = sums.weights
+        every = Moments(
+            **{
+                f.name: np.broadcast_to(getattr(cells, f.name)[:, None], weights.shape)
+                for f in fields(cells)
+            }
+        )
+        return Comparison(target=target, relative=relative, parts=every, custom=both, tilts=weights)
+    return Comparison(
+        target=target, relative=relative, parts=cells.parts(target, sums), custom=both
+    )
+
+
+def over(top: FloatArray, bottom: FloatArray) -> FloatArray:
+    """Quotient, NaN where the divisor is not positive.
+
+    >>> over(np.array([1.0, 1.0]), np.array([2.0, 0.0])).tolist()
+    [0.5, nan]
+    """
+    out = np.full(np.broadcast_shapes(np.shape(top), np.shape(bottom)), np.nan)
+    np.divide(top, bottom, out=out, where=bottom > 0)
+    return out
+
+
+def _share(weight: FloatArray) -> FloatArray:
+    return np.divide(1.0, weight, out=np.zeros_like(weight), where=weight > 0)
+
+
+# --- Groups against the highest one, whichever that is ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked(Comparison):
+    """Groups beside the highest of their rivals."""
+
+    top: FloatArray
+    """The highest rate seen among a group's rivals and itself; NaN without rivals."""
+
+    def some(self, chosen: IntArray) -> "Ranked":
+        """Some of the groups."""
+        return Ranked(
+            target=self.target,
+            relative=self.relative,
+            parts=self.parts.some(chosen),
+            top=self.top[chosen],
+        )
+
+    @property
+    def theta(self) -> FloatArray:
+        """The highest rate that was seen."""
+        return self.top
+
+    @property
+    def status(self) -> IntArray:
+        """What the sizes alone say of each group."""
+        out = np.full(self.top.shape, int(Status.OK), dtype=np.int64)
+        if self.relative:
+            out[~(self.target.scale * self.top > 0)] = Status.ZERO_TARGET
+        out[np.isnan(self.top)] = Status.NO_TARGET
+        out[np.isnan(self.mean)] = Status.EMPTY
+        return out
+
+
+class OnePivot(Protocol):
+    """What is asked of the comparison with one rival."""
+
+    @property
+    def error(self) -> FloatArray:
+        """About the standard error of each disparity."""
+        ...
+
+    def tails(self, disparity: FloatArray, chosen: IntArray) -> Tails:
+        """Both tails of the chosen groups."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rival:
+    """One group that may be the highest, and the others beside it."""
+
+    pivot: OnePivot
+    """Their disparities to it."""
+    against: BoolArray
+    """Which groups are compared with it, ``(G,)``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HighestPivot:
+    """p-values of disparities to the highest group."""
+
+    comparison: Ranked
+    """Groups beside the highest."""
+    rivals: tuple[Rival, ...]
+    """Every group that may be the highest."""
+
+    @property
+    def estimate(self) -> FloatArray:
+        """The disparities."""
+        return self.comparison.estimate
+
+    @property
+    def error(self) -> FloatArray:
+        """About the standard error: the largest against any rival."""
+        every = [np.where(r.against, r.pivot.error, 0.0) for r in self.rivals]
+        found = np.max(every, axis=0) if every else np.zeros(self.estimate.shape)
+        return np.asarray(np.where(np.isfinite(found) & (found > 0), found, 1.0))
+
+    def tails(self, disparity: FloatArray, chosen: IntArray) -> Tails:
+        """Chances, if the disparity were this, of an estimate as high, and as low, as was seen."""
+        up, down = np.zeros(chosen.size), np.ones(chosen.size)
+        number = np.zeros(chosen.size)
+        for rival in self.rivals:
+            here = np.flatnonzero(rival.against[chosen])
+            if here.size == 0:
+                continue
+            high, low = rival.pivot.tails(disparity[here], chosen[here])
+            up[here] = np.maximum(up[here], high)
+            down[here] = np.minimum(down[here], low)
+            number[here] += 1
+        return up, np.minimum(down * np.maximum(number, 1.0), 1.0)

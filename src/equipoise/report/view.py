@@ -7,8 +7,7 @@ from typing import Any
 from equipoise.errors import EquipoiseError
 from equipoise.findings import Entry, Finding, Verdict
 from equipoise.findings.joint_test import Joint
-from equipoise.findings.notes import NOTES, Note
-from equipoise.findings.words import be, plural
+from equipoise.findings.words import NOTES, Note, be, plural
 from equipoise.report.ask import Ask, ask_of
 from equipoise.report.suppress import Kept
 from equipoise.report.tables import Table, tables_of, tidied, tidy

@@ -1,6 +1,5 @@
 """Where the rows are, what each column means, what was dropped and why."""
 
-from equipoise.trail.read import from_arrays, read
-from equipoise.trail.trail import Roles, Trail
+from equipoise.trail.trail import Roles, Trail, from_arrays, read
 
 __all__ = ["Roles", "Trail", "from_arrays", "read"]

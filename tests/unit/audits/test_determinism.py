@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 import equipoise as eq
-from equipoise.methods.published.bootstrap import process as streams
+from equipoise.methods.published.bootstrap import estimates as streams
 from tests.unit.audits.table import make_table
 
 # the verbs return one of several findings, which each test knows

@@ -62,9 +62,8 @@ def test_only_groups_of_the_same_attributes_are_rivals() -> None:
 
 
 def test_ties_are_rarely_told_apart() -> None:
-    from equipoise.methods.inference.comparison import plain_moments
     from equipoise.methods.inference.core import highest_core
-    from equipoise.methods.targets import Highest
+    from equipoise.methods.targets import Highest, plain_moments
 
     rng = np.random.default_rng(4)
     number, worlds, missed = 6, 150, 0

@@ -10,11 +10,19 @@ import pytest
 
 import equipoise as eq
 from equipoise.findings import Verdict
-from equipoise.methods.inference.comparison import Comparison, Status, plain_moments
 from equipoise.methods.inference.core import bounds
 from equipoise.methods.inference.counts import CountPivot
 from equipoise.methods.numerics import FloatArray
-from equipoise.methods.targets import Complement, Constant, Overall, Reference, Target
+from equipoise.methods.targets import (
+    Comparison,
+    Complement,
+    Constant,
+    Overall,
+    Reference,
+    Status,
+    Target,
+    plain_moments,
+)
 
 # the verbs return one of several findings, which each test knows
 

@@ -7,7 +7,7 @@ import pytest
 import equipoise as eq
 from equipoise import _validate as check
 from equipoise._codec import canonical, from_plain, to_plain
-from equipoise._rng import seed_of
+from equipoise._validate import seed_of
 
 
 def test_numbers() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import equipoise as eq
 from equipoise.cells import form_groups, gather
-from equipoise.cells.targets import target_values
+from equipoise.cells.gather import target_values
 
 TABLE = pl.DataFrame(
     {

@@ -10,9 +10,9 @@ import pytest
 
 import equipoise as eq
 from equipoise._codec import canonical
-from equipoise.cells import scan
+from equipoise.cells import query
+from equipoise.cells.query import by_size, cluster_codes, code, numbers
 from equipoise.cells.rows import leaf_rules, pull_features, pull_table
-from equipoise.cells.scan import by_size, cluster_codes, code, numbers
 from equipoise.trail.engine import fetch, objects
 
 DAY = datetime.date(2020, 2, 1)
@@ -25,7 +25,7 @@ def test_a_value_is_put_into_its_one_form_once(monkeypatch: pytest.MonkeyPatch) 
         seen.append(value)
         return canonical(value)
 
-    monkeypatch.setattr(scan, "canonical", noted)
+    monkeypatch.setattr(query, "canonical", noted)
     coded = code(objects(["a", None, "b", "a"] * 50))
     assert seen == ["a", None, "b"]
     assert coded.levels == ["a", None, "b"]

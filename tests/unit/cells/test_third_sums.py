@@ -14,7 +14,7 @@ import pytest
 
 import equipoise as eq
 from equipoise.cells import Cells, gather
-from equipoise.cells.cells import steady_cells
+from equipoise.cells.tally import steady_cells
 
 ROWS = 240
 THIRD = ("weight3", "total3", "square3", "cube3")

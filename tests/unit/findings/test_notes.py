@@ -6,7 +6,7 @@ import pytest
 
 import equipoise as eq
 from equipoise.findings import finding as findings
-from equipoise.findings.notes import NOTES, Note, note_of
+from equipoise.findings.words import NOTES, Note, note_of
 
 
 def test_every_kind_has_a_note() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from equipoise.methods.numerics import FloatArray
-from equipoise.methods.tilts.monotone import HalfLines, lower_bound, share_errors, upper_bound
+from equipoise.methods.tilts.audit import HalfLines, lower_bound, share_errors, upper_bound
 
 
 def half_line_gaps(shares: FloatArray, gaps: FloatArray) -> tuple[FloatArray, FloatArray]:

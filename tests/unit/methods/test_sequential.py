@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy.special import comb
 
-from equipoise.methods.inference.comparison import compare, plain_moments
 from equipoise.methods.sequential import (
     Stream,
     log_bets,
@@ -18,7 +17,14 @@ from equipoise.methods.sequential import (
     sequence_path,
     stream_of,
 )
-from equipoise.methods.targets import Complement, Constant, Overall, Reference
+from equipoise.methods.targets import (
+    Complement,
+    Constant,
+    Overall,
+    Reference,
+    compare,
+    plain_moments,
+)
 
 RATES = np.linspace(0.02, 0.98, 13)
 # cells: the group outside the reference, in it, and the rest of the reference; and everybody else
@@ -211,7 +217,7 @@ def test_weighted_rows_are_rarely_accused_at_the_limit() -> None:
     sums_.pop("square")
     empty = np.zeros((1, times, streams))
     every = {"rows": rows, **sums_, "cube3": sums_["total3"]}
-    from equipoise.methods.inference.comparison import Moments
+    from equipoise.methods.targets import Moments
 
     parts = Moments(**{n: np.concatenate([v[:1], empty, v[1:]]) for n, v in every.items()})
     made = Stream(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import equipoise as eq
-from equipoise.trail.encodings import BEGINNING, encoding_of
+from equipoise.trail.delimited import BEGINNING, encoding_of
 from equipoise.trail.engine import fetch
 
 TEXT = "y,p,größe\n1,0,é\n0,1,ü\n"

@@ -5,8 +5,7 @@ import pytest
 import equipoise as eq
 from equipoise.plan import Plan
 from equipoise.trail import engine as secrets
-from equipoise.trail.databases import is_connection
-from equipoise.trail.engine import engine_errors
+from equipoise.trail.engine import engine_errors, is_connection
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,15 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 from scipy.special import ndtri
 
-from equipoise._rng import Rng, Seed, seed_of
-from equipoise._validate import confidence, fraction, known_name, listing, modest, whole
+from equipoise._validate import (
+    Seed,
+    confidence,
+    fraction,
+    known_name,
+    listing,
+    modest,
+    whole,
+)
 from equipoise.audits._common import (
     Progress,
     finite,
@@ -21,28 +28,25 @@ from equipoise.audits._common import (
     unit_of,
 )
 from equipoise.cells import Cells, Collection, form_groups, gather
-from equipoise.cells.cells import steady_cells
+from equipoise.cells.gather import influence_claims, influence_formula, reference_cells
 from equipoise.cells.rows import pull_rows
-from equipoise.cells.tally import Tallied
-from equipoise.cells.targets import influence_claims, influence_formula, reference_cells
-from equipoise.claims import Claim, Ratio, Together
+from equipoise.cells.tally import Tallied, steady_cells
+from equipoise.claims import Claim, Ratio
 from equipoise.claims import target as targets
 from equipoise.claims.metric import Metric
 from equipoise.errors import ClaimError, OptionError
 from equipoise.findings import Provenance
 from equipoise.findings.adjusted import AdjustedGroup
-from equipoise.findings.bounds import BoundedGroup
-from equipoise.findings.finding import Finding
-from equipoise.findings.flags import CertifiedGroup, FlaggedGroup
-from equipoise.findings.joint_test import Joint, JointGroup
-from equipoise.findings.words import Ends, Side, Verdict
+from equipoise.findings.words import Ends, Side
 from equipoise.methods.hypotheses import Null, Outside, StepDown, holm
-from equipoise.methods.inference.clusters import ClusterSums
-from equipoise.methods.inference.comparison import Moments, Status, compare
 from equipoise.methods.inference.core import Core, core_of, highest_core
-from equipoise.methods.inference.joint import affordable_draws, independent_score
 from equipoise.methods.inference.strata import Adjusted, Weights, homogeneity
-from equipoise.methods.inference.student import rows_needed
+from equipoise.methods.inference.student import (
+    ClusterSums,
+    affordable_draws,
+    independent_score,
+    rows_needed,
+)
 from equipoise.methods.numerics import BoolArray, FloatArray, IntArray, per_mille, quantile
 from equipoise.methods.published.bootstrap import (
     CellMoments,
@@ -58,10 +62,13 @@ from equipoise.methods.targets import (
     Custom,
     Highest,
     InfluenceSums,
+    Moments,
     Overall,
     Reference,
+    Status,
     Target,
     TiltSums,
+    compare,
 )
 from equipoise.trail import Trail
 
@@ -607,80 +614,6 @@ def possible_limit(name: str, limit: float, claim: Claim, possible: Ends) -> Non
         f"{name} must lie between {ends}, the smallest and largest disparity that "
         f"{claim.metric.words} can have; got {limit:g}.{hint}"
     )
-
-
-# --- Several claims as one question: each at its share of the error, the worst told for each
-# group ---
-
-_ORDER = [str(Verdict.EXCEEDED), "flagged", str(Verdict.UNDETERMINED), "bounded", "not flagged"]
-
-
-#: A row of any audit that may be one of several.
-Audited = BoundedGroup | CertifiedGroup | FlaggedGroup
-
-
-def jointly(
-    together: Together,
-    audit: Callable[[Claim, float, Seed], Finding],
-    error: float,
-    rng: Rng,
-    promise: str,
-) -> Joint:
-    """Audit each claim at its share of the error, and join the answers.
-
-    Splitting the error makes the joint promise hold whatever the dependence between the claims.
-    """
-    share = error / len(together.claims)
-    # a seed that is drawn here is drawn once, so that the one recorded repeats every part
-    same = seed_of(rng).number if rng is None else rng
-    parts = {c.metric.words: audit(c, share, seed_of(same)) for c in together.claims}
-    first = next(iter(parts.values()))
-    return Joint(
-        claim=together.quoted(),
-        question=together.name,
-        guarantee=promise,
-        assumptions=first.assumptions,
-        provenance=first.provenance,
-        rows=_worst(parts),
-        name=together.name,
-        parts={"kind": "parts", **{name: part.to_dict() for name, part in parts.items()}},
-    )
-
-
-def _worst(parts: dict[str, Finding]) -> tuple[JointGroup, ...]:
-    found: dict[str, list[tuple[str, Audited]]] = {}
-    for name, part in parts.items():
-        for row in part.rows:
-            found.setdefault(row.group, []).append((name, row))
-    return tuple(_row(*max(rows, key=_badness)) for rows in found.values())
-
-
-def _row(metric: str, row: Audited) -> JointGroup:
-    return JointGroup(
-        group=row.group,
-        where=row.where,
-        metric=metric,
-        n=row.n,
-        value=row.value,
-        disparity=row.disparity,
-        verdict=_verdict(row),
-        note=row.note,
-    )
-
-
-def _verdict(row: Audited) -> str:
-    if isinstance(row, FlaggedGroup):
-        return "flagged" if row.flagged else "not flagged"
-    if isinstance(row, CertifiedGroup):
-        return str(Verdict.KEPT if row.certified else Verdict.UNDETERMINED)
-    return "bounded" if row.verdict is None else str(row.verdict)
-
-
-def _badness(pair: tuple[str, Audited]) -> tuple[int, float]:
-    """Worse verdicts first, then larger disparities."""
-    verdict = _verdict(pair[1])
-    rank = len(_ORDER) - _ORDER.index(verdict) if verdict in _ORDER else 0
-    return rank, abs(pair[1].disparity or 0.0)
 
 
 # --- Scores of all groups together: the critical value that bounds share, and adjusted p-values

@@ -13,10 +13,10 @@ import numpy as np
 from equipoise._codec import canonical
 from equipoise._validate import is_word, known_name, listing, short
 from equipoise.cells import Cells, gather
-from equipoise.cells.cells import Axis, steady_cells
 from equipoise.cells.groups import level_text, level_where, shared_levels
+from equipoise.cells.query import merge
 from equipoise.cells.rows import cell_numbers, pull_rows
-from equipoise.cells.scan import merge
+from equipoise.cells.tally import Axis, steady_cells
 from equipoise.claims import Metric, overall
 from equipoise.claims.claim import Gap
 from equipoise.claims.groups import Dimension, Intersections, Levels, as_dimension

@@ -12,7 +12,7 @@ import numpy as np
 from equipoise._validate import is_word, known_name, listing, modest, real, whole
 from equipoise.audits._individual.people import People, find_people, nearest
 from equipoise.audits.comparable import Chosen, FairMetric, as_inferred
-from equipoise.cells.cells import Axis
+from equipoise.cells.tally import Axis
 from equipoise.claims import Metric
 from equipoise.errors import OptionError
 from equipoise.findings.words import Verdict, plural

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from equipoise._rng import Seed
+from equipoise._validate import Seed
 from equipoise.audits._common import Progress
 from equipoise.audits._shift.rows import ShiftRows, pull_shift_rows
 from equipoise.audits.certify import certify
@@ -14,10 +14,10 @@ from equipoise.claims import thresholds
 from equipoise.claims.claim import Gap
 from equipoise.errors import ClaimError
 from equipoise.findings.bounds import BoundedGroup, Bounds
-from equipoise.findings.monotone import MonotoneShift, Stretch, half_level, share_critical
+from equipoise.findings.shift import MonotoneShift, Stretch, half_level, share_critical
 from equipoise.findings.words import Side, level_text
 from equipoise.methods.numerics import FloatArray
-from equipoise.methods.tilts.monotone import share_errors
+from equipoise.methods.tilts.audit import share_errors
 from equipoise.trail import Trail
 
 

@@ -16,9 +16,9 @@ from equipoise.audits.kernels import (
     bandwidths_of,
 )
 from equipoise.cells import Cells, gather
+from equipoise.cells.gather import reference_cells
+from equipoise.cells.query import Coded, code
 from equipoise.cells.rows import RowTable, feature_keys, formula_of, pull_table, renumbered
-from equipoise.cells.scan import Coded, code
-from equipoise.cells.targets import reference_cells
 from equipoise.claims import Claim
 from equipoise.claims import target as targets
 from equipoise.claims.claim import Gap

@@ -19,7 +19,6 @@ edge of the null hypothesis.
 (0.001, 100)
 """
 
-from equipoise.methods.cusum.null import Null, bernoulli_null, sign_flip_null
 from equipoise.methods.cusum.scan import (
     TAILS,
     Axes,
@@ -31,7 +30,17 @@ from equipoise.methods.cusum.scan import (
     pair_shares,
     scan,
 )
-from equipoise.methods.cusum.statistic import Best, Cusum, Piece, Scale, cusum, pieces_of
+from equipoise.methods.cusum.statistic import (
+    Best,
+    Cusum,
+    Null,
+    Piece,
+    Scale,
+    bernoulli_null,
+    cusum,
+    pieces_of,
+    sign_flip_null,
+)
 from equipoise.methods.cusum.testing import (
     Binned,
     Side,

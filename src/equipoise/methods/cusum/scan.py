@@ -13,8 +13,7 @@ from itertools import combinations
 import numpy as np
 from scipy import sparse
 
-from equipoise.methods.cusum.null import Null
-from equipoise.methods.cusum.statistic import Best, Piece, Standard, standard
+from equipoise.methods.cusum.statistic import Best, Null, Piece, Standard, standard
 from equipoise.methods.cusum.testing import Side, one_sided
 from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
 

@@ -9,8 +9,7 @@ from typing import Protocol
 import numpy as np
 from scipy.special import logit
 
-from equipoise.methods.cusum.null import Null
-from equipoise.methods.cusum.statistic import Best
+from equipoise.methods.cusum.statistic import Best, Null
 from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
 
 # --- The Monte-Carlo test: the observed statistic among draws at the edge of the null hypothesis
@@ -194,7 +193,7 @@ def violations(residuals: FloatArray, null: Null, side: Side = Side.BOTH) -> Flo
     ``residuals`` are predicted means of outcome minus prediction, one line per model, each made
     without the row's own outcome.
 
-    >>> from equipoise.methods.cusum.null import bernoulli_null
+    >>> from equipoise.methods.cusum.statistic import bernoulli_null
     >>> null = bernoulli_null(np.zeros(3), np.array([0.5, 0.5, 0.97]), tolerance=0.05)
     >>> violations(np.array([[0.02, -0.15, 0.2]]), null).round(3).tolist()
     [[0.0, -0.1, 0.0]]
@@ -224,7 +223,7 @@ def recalibration_axes(null: Null, side: Side = Side.BOTH) -> FloatArray:
     Too high or too low everywhere, too steep or too flat along the log odds of the prediction (the
     prediction itself, centred, for real outcomes): the directions of Platt's scaling.
 
-    >>> from equipoise.methods.cusum.null import bernoulli_null
+    >>> from equipoise.methods.cusum.statistic import bernoulli_null
     >>> null = bernoulli_null(np.zeros(2), np.array([0.5, 0.9]), tolerance=0.05)
     >>> recalibration_axes(null, Side.UNDER).round(2).tolist()
     [[1.0, 1.0], [0.0, 2.2]]
@@ -354,7 +353,7 @@ class Binned:
 def binned(bins: IntArray, null: Null, side: Side = Side.BOTH) -> Binned:
     """The statistic for rows in bins: axes × rows, the number of the row's bin.
 
-    >>> from equipoise.methods.cusum.null import bernoulli_null
+    >>> from equipoise.methods.cusum.statistic import bernoulli_null
     >>> null = bernoulli_null(np.array([1.0, 1.0, 0.0, 1.0]), np.full(4, 0.5), tolerance=0.0)
     >>> statistic = binned(np.array([[0, 0, 1, 1]]), null)
     >>> statistic.values(null.observed[None, :]).round(6).tolist()

@@ -10,18 +10,23 @@ from typing import Protocol
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from equipoise.methods.inference.clusters import LEAST_DEGREES, ClusterSums, LeftOut, leave_out
-from equipoise.methods.inference.comparison import Comparison, Moments, Status, compare, over
 from equipoise.methods.inference.counts import CountPivot
-from equipoise.methods.inference.highest import HighestPivot, Ranked, Rival
-from equipoise.methods.inference.joint import CellDraws, ClusterDraws, JointLaw, RowDraws, joint_law
 from equipoise.methods.inference.multinomial import FewValuedPivot
 from equipoise.methods.inference.strata import StrataDraws, StrataPivot, Weights, adjusted
 from equipoise.methods.inference.student import (
+    LEAST_DEGREES,
     LEAST_ROWS,
+    CellDraws,
+    ClusterDraws,
+    ClusterSums,
+    JointLaw,
+    LeftOut,
+    RowDraws,
     Spread,
     StudentPivot,
     effective_rows,
+    joint_law,
+    leave_out,
     row_spread,
     shape_of,
     student_tails,
@@ -29,7 +34,21 @@ from equipoise.methods.inference.student import (
 )
 from equipoise.methods.inference.tails import Tails
 from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
-from equipoise.methods.targets import Constant, Custom, Highest, Reference, Target
+from equipoise.methods.targets import (
+    Comparison,
+    Constant,
+    Custom,
+    Highest,
+    HighestPivot,
+    Moments,
+    Ranked,
+    Reference,
+    Rival,
+    Status,
+    Target,
+    compare,
+    over,
+)
 
 # --- Bounds from a pivot: the disparities whose tail is no smaller than an allowed error ---
 
@@ -275,7 +294,7 @@ def core_of(
     real-valued groups, or targets, of fewer than ``least_rows`` rows are not answered. ``strata``
     says in which stratum of legitimate factors each cell lies, and how strata are weighed.
 
-    >>> from equipoise.methods.inference.comparison import plain_moments
+    >>> from equipoise.methods.targets import plain_moments
     >>> from equipoise.methods.targets import Constant
     >>> counts = [np.array([10.0, 400.0]), *[np.array([2.0, 100.0])] * 3]
     >>> core = core_of(
@@ -492,7 +511,7 @@ def plain_worth(core: Core, spread: FloatArray) -> FloatArray:
     ``spread``; where few clusters leave that variance uncertain, as many as give the normal limits
     the width of Student's.
 
-    >>> from equipoise.methods.inference.comparison import plain_moments
+    >>> from equipoise.methods.targets import plain_moments
     >>> from equipoise.methods.targets import Constant
     >>> counts = [np.array([10.0, 400.0]), *[np.array([2.0, 100.0])] * 3]
     >>> options = {"relative": False, "zero_one": True, "weighted": False}

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri, rel_entr, stdtr
 
-from equipoise.methods.inference.comparison import Comparison, over
 from equipoise.methods.inference.tails import Tails, linear_tails
 from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
+from equipoise.methods.targets import Comparison, over
 
 # --- Binomial rates fitted under one linear constraint ---
 #

@@ -14,10 +14,10 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from scipy.special import log_ndtr, ndtr, rel_entr
 
-from equipoise.methods.inference.comparison import Comparison, over
 from equipoise.methods.inference.counts import OPEN_STEPS, PLENTY, SHAKY, SHARE_MOVES, SHARE_STEPS
 from equipoise.methods.inference.tails import Tails
 from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
+from equipoise.methods.targets import Comparison, over
 
 LEVEL_STEPS = ((0.5, 25.0), (1.0, 5.0))
 """Standard errors by which the level of the means is moved either way, and up to which variance of
@@ -48,7 +48,7 @@ class FewValuedPivot:
 
     Of 10 rows one got worse and six got better; were things unchanged, so many would be rare:
 
-    >>> from equipoise.methods.inference.comparison import compare, plain_moments
+    >>> from equipoise.methods.targets import compare, plain_moments
     >>> from equipoise.methods.targets import Constant
     >>> sums = plain_moments(*(np.array([x]) for x in (10.0, 5.0, 7.0, 5.0)))
     >>> found = compare(sums, Constant(value=0.0), lambda x: x)

@@ -18,11 +18,10 @@ from enum import StrEnum
 import numpy as np
 from scipy.special import chdtrc, gammainc, gammaincc, gammaln, ndtr
 
-from equipoise.methods.inference.comparison import Comparison, Moments, Status, over
-from equipoise.methods.inference.joint import RowDraws
+from equipoise.methods.inference.student import RowDraws
 from equipoise.methods.inference.tails import Tails
 from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
-from equipoise.methods.targets import Overall, Reference, Target
+from equipoise.methods.targets import Comparison, Moments, Overall, Reference, Status, Target, over
 
 
 class Weights(StrEnum):

@@ -10,14 +10,18 @@ large, counts for more than 1/γ − γ/6 standard errors. Groups that cannot re
 not answered.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import comb
+from typing import Protocol
 
 import numpy as np
+from scipy import sparse
 from scipy.special import betaincinv, ndtri, stdtr, stdtrit
 
-from equipoise.methods.inference.comparison import ROUNDING, Comparison, Moments, over
 from equipoise.methods.inference.tails import Tails
-from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
+from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray, child
+from equipoise.methods.targets import ROUNDING, Comparison, Moments, over
 
 # --- The pivot of real-valued metrics: the distance from the estimate in its own standard errors
 # ---
@@ -173,7 +177,7 @@ def shape_of(cells: Moments) -> float:
     differ the widest cells would speak for all, so the typical skewness of single cells counts
     too; the larger of both is it, less what chance gives rows without any.
 
-    >>> from equipoise.methods.inference.comparison import plain_moments
+    >>> from equipoise.methods.targets import plain_moments
     >>> x = 5 * np.eye(2, 9) + np.array([[0.0], [1.0]])
     >>> sums = plain_moments(*((x**k).sum(axis=1) for k in (0, 1, 2, 3)))
     >>> round(shape_of(sums) ** 2 + 6 / 18, 9)
@@ -278,7 +282,7 @@ def _finite(x: FloatArray) -> FloatArray:
 
 MOST = 0.75
 """Largest share of the capital that one row may cost."""
-ORDERS, NUMBERS = 20, 2_000_000
+ORDERS, ORDERED = 20, 2_000_000
 """Orders of the rows, and how many numbers they may fill together."""
 STEPS = 40
 """Halvings of the range in which a bound lies."""
@@ -309,7 +313,7 @@ def _lower(x: FloatArray, error: float, rng: np.random.Generator) -> float:
     mean, aim = float(x.mean()), -np.log(error)
     if mean <= 0:
         return 0.0
-    times = int(np.clip(NUMBERS // x.size, 1, ORDERS))
+    times = int(np.clip(ORDERED // x.size, 1, ORDERS))
     rows = np.stack([rng.permutation(x) for _ in range(times)])
     bets = _bets(rows, aim)
     # capital falls with the mean that is bet against, so what paid lies below what did not
@@ -387,3 +391,346 @@ def t_interval(
     degrees = np.where(enough, n - 1, np.nan)
     half = stdtrit(degrees, (1 + level) / 2) * np.sqrt(np.maximum(variance, 0.0) / degrees)
     return mean - half, mean + half
+
+
+# --- Clusters: how far a contrast strays when whole clusters are left out, one at a time ---
+
+LEAST_DEGREES = 3.0
+"""Contrasts worth fewer degrees of freedom are not answered."""
+_NUMBERS = 1 << 22
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSums:
+    """Sums by cluster and cell, sorted by cluster; clusters are numbered from 0."""
+
+    cluster: IntArray
+    """Cluster of each entry."""
+    cell: IntArray
+    """Cell of each entry."""
+    weight: FloatArray
+    """Σ w of the entry."""
+    total: FloatArray
+    """Σ w L of the entry."""
+    cells: int
+    """Number of cells."""
+
+    @property
+    def number(self) -> int:
+        """Number of clusters."""
+        return int(self.cluster[-1]) + 1 if self.cluster.size else 0
+
+    def moved(self, place: IntArray, cells: int) -> "ClusterSums":
+        """The same with every cell at another place; those at −1 are left out.
+
+        >>> two = np.array([0, 1])
+        >>> sums = ClusterSums(cluster=two, cell=two, weight=two + 1.0, total=two * 1.0, cells=2)
+        >>> sums.moved(np.array([-1, 0]), 1).weight.tolist()
+        [2.0]
+        """
+        there = place[self.cell] >= 0
+        _, cluster = np.unique(self.cluster[there], return_inverse=True)
+        return ClusterSums(
+            cluster=cluster.astype(np.int64),
+            cell=place[self.cell[there]],
+            weight=self.weight[there],
+            total=self.total[there],
+            cells=cells,
+        )
+
+    def cell_sums(self) -> tuple[FloatArray, FloatArray]:
+        """Weight and total of every cell, over all clusters."""
+        weight, total = (
+            np.bincount(self.cell, weights=x, minlength=self.cells).astype(np.float64)
+            for x in (self.weight, self.total)
+        )
+        return weight, total
+
+    def blocks(self, groups: int) -> list[tuple[FloatArray, FloatArray]]:
+        """Dense sums ``(b, C)`` of weight and total, some clusters at a time."""
+        step = max(1, _NUMBERS // max(self.cells, groups, 1))
+        out = []
+        for start in range(0, self.number, step):
+            stop = min(start + step, self.number)
+            first, last = np.searchsorted(self.cluster, [start, stop])
+            place = (self.cluster[first:last] - start, self.cell[first:last])
+            both = []
+            for x in (self.weight, self.total):
+                dense = np.zeros((stop - start, self.cells))
+                np.add.at(dense, place, x[first:last])
+                both.append(dense)
+            out.append((both[0], both[1]))
+        return out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """Power sums of what leaving out a cluster does to a group's mean u and its target's t.
+
+    The contrast u − f t has the powers Σ (u − f t)ᵏ for every factor f.
+    """
+
+    powers: tuple[FloatArray, ...]
+    """For k = 2, 3, 4: Σ u^(k−i) tⁱ for i = 0 … k, shapes ``(k + 1, G)``."""
+    sizes: FloatArray
+    """Σ g, Σ h, Σ g², Σ gh, Σ h² of squared shares g of group and h of target, ``(5, G)``."""
+    clusters: int
+    """Number of clusters."""
+    blank: FloatArray
+    """Whether some cluster holds all of a group or its target, ``(G,)``."""
+    shape: float = 0.0
+    """Skewness of what single clusters do, over all groups."""
+
+    def some(self, chosen: IntArray) -> "LeftOut":
+        """Some of the groups."""
+        return LeftOut(
+            powers=tuple(x[:, chosen] for x in self.powers),
+            sizes=self.sizes[:, chosen],
+            clusters=self.clusters,
+            blank=self.blank[chosen],
+            shape=self.shape,
+        )
+
+    def shaped(self, factor: FloatArray) -> "LeftOut":
+        """The same with the skewness that clusters show over all groups.
+
+        A group that happens to miss the rare large clusters looks harmless; others know better.
+        """
+        found = self.spread(factor)
+        number = np.nan_to_num(over(np.ones_like(factor), self.sizes[0]))
+        ok = (found.variance > 0) & (self.blank == 0)
+        number = np.where(ok, number, 0.0)
+        each = np.where(ok, found.skewness, 0.0) * np.sqrt(number)
+        every = max(float(number.sum()), 1.0)
+        # what one cluster does, from what it does to a mean of so many
+        second = float((np.where(ok, found.variance, 0.0) * number**2).sum()) / every
+        third = float((each * (np.where(ok, found.variance, 0.0) * number) ** 1.5 * number).sum())
+        pooled = third / every / second**1.5 if second > 1e-200 else 0.0
+        typical = np.copysign(((number * each**2).sum() / every) ** 0.5, (number * each).sum())
+        # chance alone gives n clusters a squared skewness of about 6/n
+        shapes = (beyond(pooled, 6 / every), beyond(float(typical), 6 * float(ok.sum()) / every))
+        return replace(self, shape=max(shapes, key=abs))
+
+    def spread(self, factor: FloatArray) -> Spread:
+        """Spread of the contrast at a factor on the target."""
+        square, third, fourth = (
+            sum(comb(k, i) * (-factor) ** i * x[i] for i in range(k + 1))
+            for k, x in zip((2, 3, 4), self.powers, strict=True)
+        )
+        square, fourth = np.maximum(square, 0.0), np.maximum(fourth, 0.0)
+        m, f2 = self.clusters, factor**2
+        g, h, gg, gh, hh = self.sizes
+        size, size2 = g + f2 * h, gg + 2 * f2 * gh + f2**2 * hh
+        # by size as if whole clusters moved together; by outcome, three for normal influence
+        by_size = np.nan_to_num(over(size**2, size2))
+        by_outcome = 3 * np.nan_to_num(over(square**2, fourth))
+        degrees = np.where(square > 0, np.minimum(by_size, np.minimum(by_outcome, m)), by_size)
+        # leaving out moves against the influence, hence the sign
+        skew = -np.nan_to_num(over(third, square**1.5))
+        return Spread(
+            variance=square * max(m - 1, 0) / max(m, 1),
+            skewness=skew,
+            usual=self.shape * np.stack([np.sqrt(g), -np.sqrt(h) * (factor != 0)]),
+            degrees=np.where(self.blank > 0, 0.0, np.maximum(degrees - 1, 0.0)),
+        )
+
+
+def leave_out(clusters: ClusterSums, found: Comparison, sums: GroupSums) -> LeftOut:
+    """Leave out every cluster once."""
+    groups = found.parts.rows.shape[1]
+    powers = [np.zeros((k + 1, groups)) for k in (2, 3, 4)]
+    sizes, blank = np.zeros((5, groups)), np.zeros(groups)
+    weights, totals = (found.both(x[None], sums) for x in clusters.cell_sums())
+    wholes = tuple(zip(weights, totals, strict=True))
+    means = (found.mean, found.theta)
+    for weight, total in clusters.blocks(groups):
+        moves, shares = [], []
+        gone = zip(found.both(weight, sums), found.both(total, sums), strict=True)
+        for (gone_w, gone_s), (whole_w, whole_s), mean in zip(gone, wholes, means, strict=True):
+            left = np.where(whole_w - gone_w > 1e-9 * whole_w, whole_w - gone_w, 0.0)
+            moved = over(whole_s - gone_s, left) - mean
+            touched = gone_w > 0
+            blank += (touched & (left == 0)).any(axis=0)
+            moves.append(np.where(touched, np.nan_to_num(moved), 0.0))
+            shares.append(np.nan_to_num(over(gone_w, whole_w)) ** 2)
+        u, t = moves
+        for k, out in zip((2, 3, 4), powers, strict=True):
+            for i in range(k + 1):
+                out[i] += (u ** (k - i) * t**i).sum(axis=0)
+        g, h = shares
+        sizes += np.stack([x.sum(axis=0) for x in (g, h, g * g, g * h, h * h)])
+    return LeftOut(powers=tuple(powers), sizes=sizes, clusters=clusters.number, blank=blank)
+
+
+# --- The joint law of all groups' scores: correlated normals, drawn from the cells ---
+
+CHUNK = 256
+"""Draws per random stream; part of the definition of the results."""
+DRAWN = 60_000_000
+"""Draws times groups that are affordable; larger collections get fewer draws."""
+MOST_DRAWS, LEAST_DRAWS = 10_000, 1000
+
+
+class CellDraws(Protocol):
+    """Random moves of the cells' sums."""
+
+    def draw(self, rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:
+        """Moves of Σ w and Σ w L, shapes ``(size, C)``."""
+        ...
+
+    def variance(self, found: Comparison, factor: FloatArray, sums: GroupSums) -> FloatArray:
+        """Variance of each group's move."""
+        ...
+
+
+class RowDraws:
+    """Moves of the cells when rows are independent."""
+
+    def __init__(self, cells: Moments) -> None:
+        """Take each cell's moments, with one row's worth of everybody's mixed in."""
+        w2 = cells.weight2
+        mixed = []
+        for x in (cells.total2, cells.square2):
+            everyone = float(x.sum()) / max(float(w2.sum()), 1e-300)
+            own = np.nan_to_num(over(x, w2))
+            mixed.append((own * cells.rows + everyone) / (cells.rows + 1))
+        self.mean, square = mixed
+        self._root = np.sqrt(w2)
+        self._rest = self._root * np.sqrt(np.maximum(square - self.mean**2, 0.0))
+
+    def draw(self, rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:
+        """Normal moves with the covariance of each cell's sums."""
+        first, second = rng.standard_normal((2, size, self._root.size))
+        weight = first * self._root
+        return weight, weight * self.mean + second * self._rest
+
+    def variance(self, found: Comparison, factor: FloatArray, sums: GroupSums) -> FloatArray:
+        """Σ a²q − 2ab s + b²w over the parts, which share no row."""
+        w = self._root**2
+        cells = (w * self.mean**2 + self._rest**2, w * self.mean, w)
+        a = found.slopes(factor)
+        b = found.intercepts(factor, np.nan_to_num(over(found.parts.total, found.parts.weight)))
+        q, s, n = (
+            found.target.parts(x, sums) if found.tilts is None else x[:, None] for x in cells
+        )
+        return np.asarray((a**2 * q - 2 * a * b * s + b**2 * n).sum(axis=0))
+
+
+class ClusterDraws:
+    """Moves of the cells when whole clusters come and go."""
+
+    def __init__(self, clusters: ClusterSums) -> None:
+        """Arrange the sums as cells × clusters."""
+        self._clusters = clusters
+        shape = (clusters.cells, clusters.number)
+        place = (clusters.cell, clusters.cluster)
+        self._weight = sparse.csr_array((clusters.weight, place), shape=shape)
+        self._total = sparse.csr_array((clusters.total, place), shape=shape)
+
+    def draw(self, rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:
+        """Every cluster's sums times a normal of its own."""
+        times = rng.standard_normal((self._weight.shape[1], size))
+        return np.asarray((self._weight @ times).T), np.asarray((self._total @ times).T)
+
+    def variance(self, found: Comparison, factor: FloatArray, sums: GroupSums) -> FloatArray:
+        """Sum of the squared moves that single clusters make."""
+        about = np.zeros(factor.size)
+        for weight, total in self._clusters.blocks(factor.size):
+            about += (found.moves(weight, total, factor, sums) ** 2).sum(axis=0)
+        return about
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointLaw:
+    """Where draws of all groups' scores come from."""
+
+    cells: CellDraws
+    """Moves of the cells."""
+    found: Comparison
+    """Groups beside their target."""
+    factor: FloatArray
+    """What the target is multiplied by at the estimated disparities, ``(G,)``."""
+    sums: GroupSums
+    """From cells to groups."""
+    apart: FloatArray
+    """Share of each score's variance that is drawn for itself, ``(G,)``."""
+    used: IntArray
+    """Groups that are answered."""
+    draws: int
+    """How many draws."""
+    seed: np.random.SeedSequence
+    """Seed of the draws."""
+
+    def scores(self) -> Iterator[FloatArray]:
+        """Blocks ``(b, used)`` of standard normal scores."""
+        variance = self.cells.variance(self.found, self.factor, self.sums)
+        error = np.sqrt(np.maximum(variance[self.used], 1e-300))
+        step = max(1, min(CHUNK, (1 << 22) // max(self.factor.size, 1)))
+        loose, done = self.apart[self.used], 0
+        for chunk in range(-(-self.draws // CHUNK)):
+            rng = np.random.default_rng(child(self.seed, chunk))
+            size = min(CHUNK, self.draws - done)
+            weight, total = self.cells.draw(rng, size)
+            own = rng.standard_normal((size, self.used.size))
+            for start in range(0, size, step):
+                part = slice(start, min(start + step, size))
+                moved = self.found.moves(weight[part], total[part], self.factor, self.sums)
+                z = moved[:, self.used] / error
+                yield np.sqrt(1 - loose) * z + np.sqrt(loose) * own[part]
+            done += size
+
+
+def affordable_draws(groups: int) -> int:
+    """How many draws a collection gets if nothing else is said.
+
+    >>> affordable_draws(80), affordable_draws(1_000_000)
+    (10000, 1000)
+    """
+    return int(np.clip(DRAWN // max(groups, 1), LEAST_DRAWS, MOST_DRAWS))
+
+
+def apart_of(outcomes: FloatArray) -> FloatArray:
+    """Share of a score's variance that is drawn for itself, by how many outcomes it rests on.
+
+    A correlation r from n outcomes is known to about (1 − r²)/√n. Those near one, which lower the
+    critical value most, are known better than 1/√n says; n^(−2/3) lies between.
+
+    >>> apart_of(np.array([0.0, 8.0, 1000.0])).round(6).tolist()
+    [1.0, 0.25, 0.01]
+    """
+    return np.asarray(np.maximum(outcomes, 1.0) ** (-2 / 3))
+
+
+def independent_score(level: float, groups: int, two_sided: bool) -> float:
+    """The critical score of independent groups (Šidák), or Bonferroni's for one side.
+
+    >>> round(independent_score(0.95, 10, True), 3)
+    2.8
+    """
+    if two_sided:
+        return float(-ndtri((1 - level ** (1 / max(groups, 1))) / 2))
+    return float(-ndtri((1 - level) / max(groups, 1)))
+
+
+def joint_law(
+    cells: CellDraws,
+    found: Comparison,
+    sums: GroupSums,
+    outcomes: FloatArray,
+    used: IntArray,
+    *,
+    draws: int,
+    seed: np.random.SeedSequence,
+) -> JointLaw:
+    """The law of the scores at the estimated disparities."""
+    estimate = np.where(np.isfinite(found.estimate), found.estimate, 1.0)
+    return JointLaw(
+        cells=cells,
+        found=found,
+        factor=found.factor(np.clip(estimate, -1e6, 1e6)),
+        sums=sums,
+        apart=apart_of(outcomes),
+        used=used,
+        draws=draws,
+        seed=seed,
+    )

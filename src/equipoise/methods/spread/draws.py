@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from equipoise.methods.inference.comparison import Moments, over
 from equipoise.methods.numerics import FloatArray, IntArray
 from equipoise.methods.spread.sample import GroupSample
+from equipoise.methods.targets import Moments, over
 
 # --- Resampled group means: binomial draws, normal draws from moments, or drawn rows ---
 
@@ -240,7 +240,7 @@ def cell_covariance(cells: Moments, places: tuple[IntArray, ...], number: int) -
     Examples
     --------
     >>> import numpy as np
-    >>> from equipoise.methods.inference.comparison import plain_moments
+    >>> from equipoise.methods.targets import plain_moments
     >>> n, s = np.array([4.0, 4.0]), np.array([2.0, 1.0])
     >>> sides = (np.array([0, 1]), np.array([2, 2]))
     >>> cell_covariance(plain_moments(n, s, s, s), sides, 3).round(4).tolist()

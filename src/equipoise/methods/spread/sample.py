@@ -9,11 +9,18 @@ from functools import cached_property, lru_cache
 import numpy as np
 from scipy.special import betaincinv, log_ndtr, ndtr, ndtri, xlogy
 
-from equipoise.methods.inference.clusters import ClusterSums
-from equipoise.methods.inference.comparison import Moments, Status, over, plain_moments
 from equipoise.methods.inference.core import Core, core_of, plain_worth
+from equipoise.methods.inference.student import ClusterSums
 from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
-from equipoise.methods.targets import Constant, Overall, Target
+from equipoise.methods.targets import (
+    Constant,
+    Moments,
+    Overall,
+    Status,
+    Target,
+    over,
+    plain_moments,
+)
 
 # --- What the summaries need of each group: its size, its mean, how its rows vary, and the core
 # ---
@@ -182,7 +189,7 @@ def sample_from_groups(
     Examples
     --------
     >>> import numpy as np
-    >>> from equipoise.methods.inference.comparison import plain_moments
+    >>> from equipoise.methods.targets import plain_moments
     >>> ones = np.array([2.0, 3.0])
     >>> s = sample_from_groups(plain_moments(np.array([4.0, 6.0]), ones, ones, ones), binary=True)
     >>> s.size.tolist(), s.mean.tolist()

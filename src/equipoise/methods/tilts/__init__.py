@@ -23,7 +23,12 @@ from equipoise.methods.tilts.draws import (
     NormalTilts,
     RowTilts,
     TiltEngine,
+    TiltMoments,
+    TiltSample,
     deviations,
+    make_grid,
+    moments_of,
+    scale_of,
     unscaled_extremes,
 )
 from equipoise.methods.tilts.kernels import (
@@ -44,4 +49,3 @@ from equipoise.methods.tilts.kernels import (
     overlap_of,
     section_sums,
 )
-from equipoise.methods.tilts.sample import TiltMoments, TiltSample, make_grid, moments_of, scale_of

@@ -46,5 +46,4 @@ from equipoise.methods.transport.problem import (
     prepare,
     solve,
 )
-from equipoise.methods.transport.repeats import Doubt, doubt
-from equipoise.methods.transport.sample import Sample, plain_sample, unit_sample
+from equipoise.methods.transport.sample import Doubt, Sample, doubt, plain_sample, unit_sample

@@ -8,9 +8,16 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.stats import beta, binom, norm
 
-from equipoise.methods.inference.comparison import Moments, plain_moments
 from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
-from equipoise.methods.targets import Complement, Constant, Overall, Reference, Target
+from equipoise.methods.targets import (
+    Complement,
+    Constant,
+    Moments,
+    Overall,
+    Reference,
+    Target,
+    plain_moments,
+)
 
 # --- binomials -----------------------------------------------------------------------------------
 

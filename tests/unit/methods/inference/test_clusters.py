@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from equipoise.methods.inference.clusters import ClusterSums, leave_out
-from equipoise.methods.inference.comparison import Status, compare
 from equipoise.methods.inference.core import ClusterPivot, core_of
+from equipoise.methods.inference.student import ClusterSums, leave_out
 from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
-from equipoise.methods.targets import Complement, Constant, Target
+from equipoise.methods.targets import Complement, Constant, Status, Target, compare
 from tests.unit.methods.inference.naive import TARGETS, Rows, make_rows, targets_of
 
 
@@ -128,7 +127,7 @@ def test_tails_of_a_clustered_metric_are_students() -> None:
 
 
 def test_blocks_of_clusters_do_not_change_the_sums(monkeypatch: pytest.MonkeyPatch) -> None:
-    from equipoise.methods.inference import clusters as module
+    from equipoise.methods.inference import student as module
 
     rows = make_rows(15, 200)
     cluster = np.arange(200) % 40

@@ -7,19 +7,22 @@ import pytest
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from equipoise.methods.inference.clusters import ClusterSums
-from equipoise.methods.inference.comparison import (
+from equipoise.methods.inference.core import ClusterPivot, Core, core_of, plain_worth
+from equipoise.methods.inference.counts import CountPivot
+from equipoise.methods.inference.student import ClusterSums, StudentPivot
+from equipoise.methods.numerics import FloatArray
+from equipoise.methods.targets import (
+    Complement,
+    Constant,
     Moments,
+    Overall,
+    Reference,
     Status,
+    Target,
     compare,
     over,
     plain_moments,
 )
-from equipoise.methods.inference.core import ClusterPivot, Core, core_of, plain_worth
-from equipoise.methods.inference.counts import CountPivot
-from equipoise.methods.inference.student import StudentPivot
-from equipoise.methods.numerics import FloatArray
-from equipoise.methods.targets import Complement, Constant, Overall, Reference, Target
 from tests.unit.methods.inference.naive import TARGETS, Rows, make_rows, targets_of
 from tests.unit.methods.inference.test_clusters import cluster_sums
 from tests.unit.methods.inference.test_invert import zero_one

@@ -4,11 +4,20 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binom
 
-from equipoise.methods.inference.comparison import Comparison, Moments, compare, plain_moments
 from equipoise.methods.inference.core import bounds
 from equipoise.methods.inference.counts import CountPivot, constrained_rates
 from equipoise.methods.numerics import FloatArray, IntArray
-from equipoise.methods.targets import Complement, Constant, Overall, Reference, Target
+from equipoise.methods.targets import (
+    Comparison,
+    Complement,
+    Constant,
+    Moments,
+    Overall,
+    Reference,
+    Target,
+    compare,
+    plain_moments,
+)
 from tests.unit.methods.inference.naive import most_likely_theta, two_part_tails
 
 

@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from equipoise.methods.inference.clusters import ClusterSums
-from equipoise.methods.inference.comparison import plain_moments
 from equipoise.methods.inference.core import CLOSE, Core, bounds, core_of
+from equipoise.methods.inference.student import ClusterSums
 from equipoise.methods.inference.tails import Tails
 from equipoise.methods.numerics import FloatArray, IntArray
 from equipoise.methods.stored import restored_bounds, stored
-from equipoise.methods.targets import Complement, Constant, Custom, InfluenceSums
+from equipoise.methods.targets import Complement, Constant, Custom, InfluenceSums, plain_moments
 from tests.unit.methods.inference.naive import TARGETS, Rows, make_rows, targets_of
 from tests.unit.methods.inference.test_clusters import cluster_sums
 

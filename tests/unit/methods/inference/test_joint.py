@@ -4,18 +4,24 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from equipoise.methods.inference.clusters import ClusterSums
-from equipoise.methods.inference.comparison import plain_moments
 from equipoise.methods.inference.core import Core, core_of
-from equipoise.methods.inference.joint import (
+from equipoise.methods.inference.student import (
     LEAST_DRAWS,
     MOST_DRAWS,
+    ClusterSums,
     affordable_draws,
     apart_of,
     independent_score,
 )
 from equipoise.methods.numerics import FloatArray
-from equipoise.methods.targets import Complement, Constant, Overall, Reference, Target
+from equipoise.methods.targets import (
+    Complement,
+    Constant,
+    Overall,
+    Reference,
+    Target,
+    plain_moments,
+)
 
 GROUPS = np.array(
     [[1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]], dtype=np.float64

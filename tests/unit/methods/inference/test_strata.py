@@ -8,7 +8,6 @@ from statsmodels.stats.contingency_tables import (  # type: ignore[import-untype
     StratifiedTable,
 )
 
-from equipoise.methods.inference.comparison import plain_moments
 from equipoise.methods.inference.strata import (
     Adjusted,
     Strata,
@@ -18,7 +17,7 @@ from equipoise.methods.inference.strata import (
     conditional_tails,
     homogeneity,
 )
-from equipoise.methods.targets import Complement, Overall, Reference, Target
+from equipoise.methods.targets import Complement, Overall, Reference, Target, plain_moments
 
 
 def cells(rng: np.random.Generator, strata: int, groups: int, size: float, rate: float) -> Any:

@@ -5,7 +5,6 @@ import pytest
 from scipy.stats import binom, norm, skew
 from scipy.stats import t as student
 
-from equipoise.methods.inference.comparison import compare, plain_moments
 from equipoise.methods.inference.student import (
     LEAST_ROWS,
     Spread,
@@ -18,7 +17,14 @@ from equipoise.methods.inference.student import (
     too_skewed,
 )
 from equipoise.methods.numerics import BoolArray
-from equipoise.methods.targets import Constant, Custom, InfluenceSums, Target
+from equipoise.methods.targets import (
+    Constant,
+    Custom,
+    InfluenceSums,
+    Target,
+    compare,
+    plain_moments,
+)
 from tests.unit.methods.inference.naive import (
     TARGETS,
     Part,

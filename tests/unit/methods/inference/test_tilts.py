@@ -3,11 +3,18 @@
 import numpy as np
 import pytest
 
-from equipoise.methods.inference.comparison import Status, compare
 from equipoise.methods.inference.core import Core, core_of
 from equipoise.methods.inference.student import StudentPivot, row_spread
 from equipoise.methods.numerics import FloatArray
-from equipoise.methods.targets import Constant, Overall, Reference, Target, TiltSums
+from equipoise.methods.targets import (
+    Constant,
+    Overall,
+    Reference,
+    Status,
+    Target,
+    TiltSums,
+    compare,
+)
 from tests.unit.methods.inference.naive import Part, Rows, kish, usual
 
 N, TILTS = 300, 3

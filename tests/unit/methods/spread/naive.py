@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from equipoise.methods.inference.comparison import Moments
 from equipoise.methods.numerics import FloatArray
+from equipoise.methods.targets import Moments
 
 
 def variance(means: list[float]) -> float:

@@ -25,7 +25,6 @@ True
 [False, True]
 """
 
-from equipoise.methods.inference.comparison import Status
 from equipoise.methods.published.bootstrap.bounds import (
     Aim,
     IntervalCertificates,
@@ -52,10 +51,13 @@ from equipoise.methods.published.bootstrap.engines import (
     RowEngine,
 )
 from equipoise.methods.published.bootstrap.estimates import (
+    Audit,
+    Engine,
     GroupEstimates,
     Scaling,
     Unscaled,
+    bound_extremes,
     estimate_gaps,
     estimate_ratios,
 )
-from equipoise.methods.published.bootstrap.process import Audit, Engine, bound_extremes
+from equipoise.methods.targets import Status

@@ -7,7 +7,6 @@ import numpy as np
 from scipy.special import ndtri
 
 from equipoise.methods.hypotheses import Null, StepDown, normal_tails
-from equipoise.methods.inference.comparison import Status
 from equipoise.methods.numerics import (
     BoolArray,
     FloatArray,
@@ -25,23 +24,21 @@ from equipoise.methods.published.bootstrap.data import (
     quotient,
 )
 from equipoise.methods.published.bootstrap.estimates import (
-    GroupEstimates,
-    Scaling,
-    Unscaled,
-    overall_spread,
-    target_estimate,
-)
-from equipoise.methods.published.bootstrap.process import (
     Audit,
     Engine,
     Extremes,
+    GroupEstimates,
+    Scaling,
+    Unscaled,
     certificate_deviations,
     certificate_values,
     columns,
+    overall_spread,
     resampled,
+    target_estimate,
     target_shift,
 )
-from equipoise.methods.targets import Complement, Target
+from equipoise.methods.targets import Complement, Status, Target
 
 # --- Simultaneous bounds, read off the stored extremes at any level for any group ---
 

@@ -16,7 +16,10 @@ from equipoise.methods.published.bootstrap import (
     estimate_gaps,
     unweighted_moments,
 )
-from equipoise.methods.published.bootstrap.process import certificate_deviations, certificate_values
+from equipoise.methods.published.bootstrap.estimates import (
+    certificate_deviations,
+    certificate_values,
+)
 from equipoise.methods.targets import Complement, Constant, Overall, Target
 from tests.unit.methods.published.bootstrap.naive import interval_cells, sums_of
 from tests.unit.methods.published.bootstrap.world import CELLS, make_world
