@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from equipoise.methods.inference.student import MOST, NUMBERS, ORDERS, betting_bounds
+from equipoise.methods.inference.student import MOST, ORDERED, ORDERS, betting_bounds
 from equipoise.methods.numerics import FloatArray
 
 
@@ -46,7 +46,7 @@ def test_bounds_scale_with_the_range_and_know_nothing_without_rows() -> None:
     low, high = betting_bounds(np.zeros(30), 0.0, 1.0, 0.05, np.random.default_rng(1))
     assert low == 0
     assert 0 < high < 0.2
-    assert NUMBERS > ORDERS
+    assert ORDERED > ORDERS
 
 
 @pytest.mark.parametrize(("n", "rate"), [(5, 0.3), (12, 0.05), (25, 0.02), (40, 0.5)])
