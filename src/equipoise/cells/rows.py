@@ -43,6 +43,7 @@ from equipoise.trail.trail import RESERVED, is_text, not_nan, truth_number
 
 #: More rows than this are not pulled to this machine.
 MAX_ROWS = 5_000_000
+MAX_LEARNT = 1_000_000
 #: Rows from which a sample is drawn by the engine, and by how much it is larger there.
 THIN_ABOVE = 1_000_000
 OVERSAMPLE = 4
@@ -364,6 +365,37 @@ def pull_rows(
     query = Query(trail, tuple(axis.dimension for axis in cells.axes), (metric,))
     further = {} if extra is None else {"extra": formula_of(trail, extra)}
     return row_table(fetch(query.rows(further), trail.source), further, cells)
+
+
+def pull_factors(
+    source: Trail | Tallied, metric: Metric, cells: Cells, names: Sequence[str]
+) -> RowTable:
+    """The rows behind the cells of a metric, one by one, with the named columns as features.
+
+    They come in an order that depends on their values only. Where a number is missing the median
+    stands in and a feature says so.
+    """
+    trail = rows_behind(source)
+    if cells.counted > MAX_LEARNT:
+        raise TrailError(
+            f"Models are learnt from single rows, and there are {cells.counted:,}, more than "
+            f"{MAX_LEARNT:,}. Give columns that form strata instead, or read a sample."
+        )
+    further = feature_keys(trail, [trail.attribute(name) for name in names])
+    query = Query(trail, tuple(axis.dimension for axis in cells.axes), (metric,))
+    table = row_table(fetch(query.rows(further), trail.source), further, cells)
+    parts = [_filled(*_encode(name, table.columns[f"feature{i}"])) for i, name in enumerate(names)]
+    matrix = np.concatenate([part for part, _ in parts], axis=1) if parts else table.matrix
+    features = tuple(feature for _, found in parts for feature in found)
+    table = replace(table, columns={}, matrix=matrix, features=features)
+    # rows whose metric, weight or cluster is missing are counted where cells are
+    known = np.isfinite(table.value) & (table.cell >= 0) & (table.weights > 0)
+    if table.cluster is not None:
+        known &= table.cluster >= 0
+    table = table.part(table.one_by_one(np.flatnonzero(known)))
+    ties = [] if table.cluster is None else [table.cluster.astype(np.float64)]
+    keys = (*table.matrix.T, table.weights, *ties, table.value, table.cell.astype(np.float64))
+    return table.part(np.lexsort(keys))
 
 
 def formula_of(trail: Trail, text: str, called: str = "a further formula") -> nw.Expr:

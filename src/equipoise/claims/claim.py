@@ -10,6 +10,7 @@ from equipoise.claims.groups import (
     AttributeLike,
     Binned,
     Dimension,
+    Factors,
     Groups,
     GroupsLike,
     Levels,
@@ -36,13 +37,14 @@ from equipoise.claims.target import (
     Target,
     TargetLike,
     as_target,
+    complement,
     overall,
 )
 from equipoise.errors import ClaimError
 
 WeightsName = Literal["mantel-haenszel", "group", "population"]
-#: Factors as claims take them: names of columns, or attributes cut into ranges.
-GivenLike = str | Sequence[AttributeLike]
+#: Factors as claims take them: names of columns, attributes cut into ranges, or factors(…).
+GivenLike = str | Factors | Sequence[AttributeLike | Factors]
 
 # A plan file may leave out what `gap` may: everyone, against everyone.
 _UNSAID: Any = None
@@ -63,7 +65,7 @@ class Claim(Written):
     metric: Metric
     across: Groups = _UNSAID
     target: Target = _UNSAID
-    given: tuple[Dimension, ...] = ()
+    given: tuple[Dimension | Factors, ...] = ()
     """Legitimate factors: people are compared with others who share them."""
     weights: WeightsName = "mantel-haenszel"
     """What strata of these factors are weighed by."""
@@ -76,11 +78,14 @@ class Claim(Written):
     def __post_init__(self) -> None:
         # The one place where names become values: functions and plan files both come through here.
         whom = everyone() if self.across is None else as_groups(self.across)
-        whose = overall() if self.target is None else as_target(self.target)
+        given = _factors(self.given)
+        # with others who share their factors, which a group's own rows do not tell
+        usual = complement() if any(isinstance(one, Factors) for one in given) else overall()
+        whose = usual if self.target is None else as_target(self.target)
         object.__setattr__(self, "metric", as_metric(self.metric))
         object.__setattr__(self, "across", whom)
         object.__setattr__(self, "target", whose)
-        object.__setattr__(self, "given", _factors(self.given))
+        object.__setattr__(self, "given", given)
         known_name("weights", self.weights, get_args(WeightsName), ClaimError)
         self._check_given()
 
@@ -91,7 +96,7 @@ class Claim(Written):
                 raise ClaimError("weights= says how strata count; it needs given=….")
             return
         own = {dimension.name for dimension in self.across.dimensions()}
-        both = [dimension.name for dimension in self.given if dimension.name in own]
+        both = [name for name in self.given_columns if name in own]
         if both:
             raise ClaimError(
                 f"{listing(both)} forms the groups, so everybody who shares it is in the same one. "
@@ -102,17 +107,35 @@ class Claim(Written):
                 "given= compares groups with other people: with everyone, complement() or "
                 "reference(…)."
             )
+        if self.learnt and (isinstance(self, Ratio) or isinstance(self.target, Overall)):
+            raise ClaimError(
+                "factors(…) takes gap(…) against complement() or reference(…). For ratios, and "
+                "against everyone, give columns that form strata."
+            )
+        if self.learnt and self.target.scale != 1:
+            raise ClaimError("factors(…) takes a target that is not scaled.")
         if isinstance(self.target, Overall) and self.target.scale != 1:
             raise ClaimError("A scaled target given factors needs complement() or reference(…).")
         if isinstance(self.target, Reference):
-            named = [d.name for d in self.given if d.name in self.target.where]
+            named = [name for name in self.given_columns if name in self.target.where]
             if named:
                 raise ClaimError(f"The reference is named by {listing(named)}, which is given.")
 
     @property
+    def learnt(self) -> Factors | None:
+        """The factors from which outcome and membership are predicted, if there are such."""
+        return next((one for one in self.given if isinstance(one, Factors)), None)
+
+    @property
+    def given_columns(self) -> tuple[str, ...]:
+        """The columns that are given."""
+        each = (one.columns if isinstance(one, Factors) else (one.name,) for one in self.given)
+        return tuple(dict.fromkeys(name for names in each for name in names))
+
+    @property
     def given_words(self) -> str:
         """The factors as they read after a question; empty without any."""
-        return f", given {', '.join(d.name for d in self.given)}" if self.given else ""
+        return f", given {', '.join(self.given_columns)}" if self.given else ""
 
     def dimensions(self) -> tuple[Dimension, ...]:
         """The dimensions of the groups, of the reference group, and of what is given."""
@@ -121,7 +144,8 @@ class Claim(Written):
             # A tilt may be called like a column, but it does not cut by it.
             cut_by = {dimension.name for dimension in needed if not isinstance(dimension, Tilt)}
             needed += [Levels(name) for name in self.target.where if name not in cut_by]
-        needed += self.given
+        if not self.learnt:
+            needed += [one for one in self.given if not isinstance(one, Factors)]
         return tuple(dict.fromkeys(needed))
 
 
@@ -186,7 +210,8 @@ def gap(
 
     With ``given`` people are compared with others who share these legitimate factors, such as the
     department they applied to. Strata are weighed by ``"mantel-haenszel"`` (where the data know
-    most), by the ``"group"``'s own composition or by the ``"population"``'s.
+    most), by the ``"group"``'s own composition or by the ``"population"``'s. Factors that form no
+    strata, such as an income, go into `equipoise.factors`.
 
     >>> import equipoise as eq
     >>> eq.gap(eq.false_positive_rate, across=eq.intersections("race", "sex")).words
@@ -215,11 +240,12 @@ def ratio(
     )
 
 
-def _factors(given: object) -> tuple[Dimension, ...]:
-    listed = [given] if isinstance(given, str | Binned) else given
+def _factors(given: object) -> tuple[Dimension | Factors, ...]:
+    listed = [given] if isinstance(given, str | Binned | Factors) else given
     if not isinstance(listed, list | tuple):
         raise ClaimError(f"given takes names of columns, such as ['department']; got {given!r}.")
-    return tuple(dict.fromkeys(as_dimension(one) for one in listed))
+    each = (one if isinstance(one, Factors) else as_dimension(one) for one in listed)
+    return tuple(dict.fromkeys(each))
 
 
 @known_keywords

@@ -9,7 +9,15 @@ from typing import Any, ClassVar, Literal
 import numpy.typing as npt
 
 from equipoise._codec import Written, from_plain, kind, made_from
-from equipoise._validate import columns_named, known_keywords, listing, real, whole, yes_or_no
+from equipoise._validate import (
+    columns_named,
+    known_keywords,
+    known_name,
+    listing,
+    real,
+    whole,
+    yes_or_no,
+)
 from equipoise.claims.formula import parse
 from equipoise.errors import ClaimError
 
@@ -153,6 +161,47 @@ def binned(column: str, cuts: Iterable[float]) -> Binned:
     Binned(column='age', cuts=(25.0, 45.0))
     """
     return made_from(Binned, column, cuts)
+
+
+Learner = Literal["auto", "linear", "boosting"]
+
+
+@kind("factors")
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """Legitimate factors that are too many, or too fine, to form strata of."""
+
+    columns: tuple[str, ...]
+    learner: Learner = "auto"
+    folds: int = 5
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(columns_named("factors", self.columns)))
+        if not self.columns:
+            raise ClaimError("factors(…) needs a column, such as factors('income').")
+        known_name("learner", self.learner, ("auto", "linear", "boosting"), ClaimError)
+        whole("folds", self.folds, least=2)
+
+    @property
+    def name(self) -> str:
+        """The columns, as they read after "given"."""
+        return ", ".join(self.columns)
+
+
+@known_keywords
+def factors(*columns: str, learner: Learner = "auto", folds: int = 5) -> Factors:
+    """Legitimate factors from which outcome and membership are predicted, for ``given=``.
+
+    Continuous or many factors form no strata. Models from other folds predict, from the factors
+    alone, each row's outcome and its chance to be of the group; what is left of both says how far
+    people differ who share their factors. ``"auto"`` takes whichever of a linear model and boosted
+    trees predicts better.
+
+    >>> import equipoise as eq
+    >>> eq.gap("accuracy", across="sex", given=eq.factors("age", "income")).words
+    'accuracy against everyone else, given age, income'
+    """
+    return made_from(Factors, columns, learner, folds)
 
 
 def as_dimension(value: object) -> Dimension:

@@ -13,15 +13,23 @@ class AdjustedGroup(Group):
     unadjusted: float | None
     """The disparity without the factors, over all rows."""
     explained: float | None
-    """The part of an unadjusted gap that composition explains (Kitagawa); None for ratios."""
-    strata: int
-    """Strata in which the group has rows."""
-    shared: int
+    """The part of an unadjusted gap that composition explains (Kitagawa; with models, or where
+    rows have weights or clusters, all that is not left); None for ratios."""
+    strata: int | None = None
+    """Strata in which the group has rows, where counts of strata are used."""
+    shared: int | None = None
     """Those of them in which there is somebody to compare with."""
-    apart: int
+    apart: int | None = None
     """Rows of the group in the others, which say nothing."""
-    same: float | None
+    same: float | None = None
     """p-value of "the odds ratio is the same in all strata"; None if too few can tell."""
+    compared: float | None = None
+    """How many rows' worth of people the factors leave open, where rows are used."""
+    smallest: float | None = None
+    """The smallest chance, by the factors, of belonging to the group or to the others."""
+    hidden: float | None = None
+    """E-value: what a hidden factor would have to multiply both rates and chances by to explain
+    all that is left; None for metrics that are no rates."""
 
 
 def adjusted_sentences(
@@ -41,7 +49,7 @@ def adjusted_sentences(
             text += f", of which composition explains {part}"
         said.append(text)
     out = [f"People are compared given {given}. Without that: {'; '.join(said)}."]
-    alone = sum(row.apart for row in groups)
+    alone = sum(row.apart or 0 for row in groups)
     if alone:
         out.append(
             f"{plural(alone, 'row')} of the groups share their {given} with nobody else and say "
@@ -51,4 +59,25 @@ def adjusted_sentences(
     if uneven:
         names = ", ".join(row.group for row in uneven[:3])
         out.append(f"It is not the same in all strata: {names}. Look at them one by one.")
+    return [*out, *_hidden(groups)]
+
+
+def _hidden(groups: tuple[AdjustedGroup, ...]) -> list[str]:
+    """How strong a factor that nobody measured would have to be, and how thin the overlap is."""
+    out = []
+    told = [row for row in groups if row.hidden is not None]
+    if told:
+        most = max(told, key=lambda row: row.hidden or 0.0)
+        out.append(
+            f"To explain away all that is left for {most.group}, a factor that nobody measured "
+            f"would have to multiply both the rate and the chance to be of the group by at least "
+            f"{most.hidden:.1f}."
+        )
+    thin = [row for row in groups if row.smallest is not None and row.smallest < 0.01]
+    if thin:
+        names = ", ".join(row.group for row in thin[:3])
+        out.append(
+            f"The factors of some rows nearly decide the group ({names}: chances below 1 %); such "
+            "rows tell little."
+        )
     return out

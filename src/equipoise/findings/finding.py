@@ -352,11 +352,11 @@ class Finding:
     @property
     def given(self) -> str:
         """The legitimate factors that were given, in words; empty without any."""
-        named = [
-            one if isinstance(one, str) else str(one.get("column", one))
-            for one in self.claim.get("given", ())
-        ]
-        return " and ".join(named)
+        named = []
+        for one in self.claim.get("given", ()):
+            columns = (one,) if isinstance(one, str) else one.get("columns", (one.get("column"),))
+            named += [str(column) for column in columns]
+        return f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else "".join(named)
 
     @property
     def conclusion(self) -> Verdict | None:

@@ -10,6 +10,7 @@ import numpy as np
 from equipoise.methods.inference.core import ClusterPivot, Core, Pivot, bounds
 from equipoise.methods.inference.counts import CountPivot
 from equipoise.methods.inference.multinomial import FewValuedPivot
+from equipoise.methods.inference.orthogonal import Residual
 from equipoise.methods.inference.student import LeftOut, StudentPivot
 from equipoise.methods.numerics import FloatArray
 from equipoise.methods.published import likelihood
@@ -46,7 +47,7 @@ def stored(core: Core) -> dict[str, object] | None:
     ('counts', True)
     """
     found, pivot = core.comparison, core.pivot
-    if found.tilts is not None or isinstance(found.target, Custom):
+    if found.tilts is not None or isinstance(found.target, Custom) or isinstance(found, Residual):
         return None
     target = found.target
     data: dict[str, object] = {

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypedDict
 
@@ -27,12 +27,14 @@ from equipoise.audits._common import (
     provenance_of,
     unit_of,
 )
+from equipoise.audits._groups.factors import by_models, by_strata, check_groups, factor_core
 from equipoise.cells import Cells, Collection, form_groups, gather
 from equipoise.cells.gather import influence_claims, influence_formula, reference_cells
-from equipoise.cells.rows import pull_rows
+from equipoise.cells.rows import RowTable, pull_factors, pull_rows
 from equipoise.cells.tally import Tallied, steady_cells
 from equipoise.claims import Claim, Ratio
 from equipoise.claims import target as targets
+from equipoise.claims.groups import Factors
 from equipoise.claims.metric import Metric
 from equipoise.errors import ClaimError, OptionError
 from equipoise.findings import Provenance
@@ -40,6 +42,7 @@ from equipoise.findings.adjusted import AdjustedGroup
 from equipoise.findings.words import Ends, Side
 from equipoise.methods.hypotheses import Null, Outside, StepDown, holm
 from equipoise.methods.inference.core import Core, core_of, highest_core
+from equipoise.methods.inference.orthogonal import Residual, e_value
 from equipoise.methods.inference.strata import Adjusted, Weights, homogeneity
 from equipoise.methods.inference.student import (
     ClusterSums,
@@ -89,10 +92,14 @@ class Problem:
     influence: InfluenceSums | None
     rows: Callable[[], RowData]
     """Fetches the rows, for the methods that need them."""
+    table: Callable[[tuple[str, ...]], RowTable] | None = None
+    """Fetches the rows with some columns as features, where that is possible."""
 
     @cached_property
     def core(self) -> Core:
         """Pivots of every group, their joint law, and why some have no answer."""
+        if self.claim.given and (self.claim.learnt or not _plain_counts(self.cells)):
+            return _factor_core(self)
         return make_core(
             self.cells, self.target, self.collection, relative=self.relative, claim=self.claim
         )
@@ -141,7 +148,8 @@ class Problem:
 def set_up(trail: Trail | Tallied, claim: Claim) -> Problem:
     """Scan the rows once and form the groups."""
     cells, influence = _gather(trail, claim)
-    return assemble(claim, cells, lambda: _row_data(trail, claim, cells), influence)
+    problem = assemble(claim, cells, lambda: _row_data(trail, claim, cells), influence)
+    return replace(problem, table=lambda names: pull_factors(trail, claim.metric, cells, names))
 
 
 def assemble(
@@ -226,16 +234,40 @@ def _highest(cells: Cells, target: Highest, collection: Collection, claim: Claim
     )
 
 
+def _plain_counts(cells: Cells) -> bool:
+    """Whether counts of zeros and ones are all there is to know."""
+    return cells.zero_one and not cells.weighted and cells.clusters is None
+
+
 def _strata(cells: Cells, claim: Claim) -> tuple[IntArray, Weights]:
     """The stratum of each cell."""
-    if not cells.zero_one or cells.weighted or cells.clusters is not None:
-        raise OptionError(
-            "given= takes 0/1 metrics of rows without weights and clusters so far. Leave out "
-            "given=, weight= or cluster=."
-        )
-    axes = [cells.cut_by(dimension) for dimension in claim.given]
+    axes = [cells.cut_by(one) for one in claim.given if not isinstance(one, Factors)]
     _, place = np.unique(cells.index[:, axes], axis=0, return_inverse=True)
     return place.reshape(-1).astype(np.int64), Weights(claim.weights)
+
+
+def _factor_core(problem: Problem) -> Core:
+    """The core of groups given factors, where it takes the rows themselves."""
+    claim, cells = problem.claim, problem.cells
+    if problem.table is None:
+        raise OptionError("This audit has no rows to learn from; leave out given=.")
+    if isinstance(claim, Ratio) or isinstance(problem.target, Overall) or claim.target.scale != 1:
+        raise OptionError(
+            "Given factors, metrics that are no 0/1 counts, weights and clusters take gap(…) "
+            "against complement() or reference(…), not scaled."
+        )
+    check_groups(claim, len(problem.collection))
+    kind, learnt = Weights(claim.weights), claim.learnt
+    table = problem.table(() if learnt is None else claim.given_columns)
+    if learnt is None:
+        predict = by_strata(table, _strata(cells, claim)[0], kind)
+    else:
+        predict = by_models(table, learnt, kind, zero_one=cells.zero_one)
+    member = problem.collection.sums(np.eye(len(cells))) > 0
+    return factor_core(
+        table, cell_moments(cells), problem.target, problem.collection.sums, np.asarray(member),
+        predict, kind,
+    )  # fmt: skip
 
 
 def cell_moments(cells: Cells) -> Moments:
@@ -412,13 +444,15 @@ def group_fields(problem: Problem) -> list[GroupFields]:
 def adjusted_groups(problem: Problem) -> tuple[AdjustedGroup, ...]:
     """Every group without the factors that are given; empty if none are."""
     found = problem.core.comparison
-    if not isinstance(found, Adjusted):
+    if not isinstance(found, Adjusted | Residual):
         return ()
-    strata = found.strata
     plain = compare(
         cell_moments(problem.cells), problem.target, problem.collection.sums,
         relative=problem.relative,
     ).estimate  # fmt: skip
+    if isinstance(found, Residual):
+        return _by_rows(problem, found, plain)
+    strata = found.strata
     # against everyone the part of composition is that of the group's own share, too
     known = not problem.relative and problem.target.scale == 1.0
     part = strata.explained * strata.dilution if known else np.full(plain.shape, np.nan)
@@ -434,6 +468,24 @@ def adjusted_groups(problem: Problem) -> tuple[AdjustedGroup, ...]:
             shared=int(strata.overlap[:, i].sum()),
             apart=int(strata.apart[i]),
             same=finite(same[i]),
+        )
+        for i, fields in enumerate(group_fields(problem))
+    )
+
+
+def _by_rows(problem: Problem, found: Residual, plain: FloatArray) -> tuple[AdjustedGroup, ...]:
+    """What factors explain, how open they leave who is who, and what could still be hidden."""
+    known = problem.cells.zero_one
+    return tuple(
+        AdjustedGroup(
+            group=fields["group"],
+            where=fields["where"],
+            n=fields["n"],
+            unadjusted=finite(plain[i]),
+            explained=finite(plain[i] - found.gap[i]),
+            compared=finite(found.information[i]),
+            smallest=finite(found.smallest[i]),
+            hidden=finite(e_value(found.level[i], found.theta[i])) if known else None,
         )
         for i, fields in enumerate(group_fields(problem))
     )
@@ -697,6 +749,12 @@ def stepped_down(
 def exactness(problem: Problem, *, many: bool) -> str:
     """How far the error rate can be trusted, in words."""
     core, noun = problem.core, problem.noun
+    if isinstance(core.comparison, Residual):
+        learnt = "; predictions come from other folds" if problem.claim.learnt else ""
+        return (
+            "asymptotic in the rows whose membership the factors leave open, by orthogonal scores"
+            f"{learnt}; {noun}s are joined by normal scores with fitted correlations"
+        )
     if problem.claim.given:
         return (
             "asymptotic in the rows of all strata together, however small each is (measured from 3 "
