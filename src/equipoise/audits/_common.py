@@ -5,10 +5,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, SupportsFloat, TypedDict, TypeVar
 
+import numpy as np
 from narwhals.typing import IntoFrame
+from scipy.special import ndtri
 
 from equipoise._validate import Rng, Seed, listing, seed_of
 from equipoise._version import __version__
@@ -25,6 +28,10 @@ from equipoise.findings.finding import Finding
 from equipoise.findings.flags import CertifiedGroup, FlaggedGroup
 from equipoise.findings.joint_test import Joint, JointGroup
 from equipoise.findings.words import Verdict
+from equipoise.methods.hypotheses import Null, Outside, StepDown, holm
+from equipoise.methods.inference.core import Core
+from equipoise.methods.inference.student import affordable_draws, independent_score
+from equipoise.methods.numerics import FloatArray, per_mille, quantile
 from equipoise.trail import Trail, read
 from equipoise.trail.trail import expect_trail
 
@@ -160,9 +167,9 @@ def as_source(source: TrailLike | Tallied, roles: Roles) -> Trail | Tallied:
 def plain_claim(claim: Claim, verb: str) -> Claim:
     """Return a claim without factors and with a plain target; other verbs know the others."""
     if claim.given:
-        raise OptionError(f"{verb} knows no given=; certify and flag do.")
+        raise OptionError(f"{verb} knows no given=; certify, flag, describe and joint_test do.")
     if isinstance(claim.target, targets.Highest):
-        raise OptionError(f"{verb} knows no highest(); certify and flag do.")
+        raise OptionError(f"{verb} knows no highest(); certify, flag, describe and joint_test do.")
     return claim
 
 
@@ -347,3 +354,81 @@ def _badness(pair: tuple[str, Audited]) -> tuple[int, float]:
     verdict = _verdict(pair[1])
     rank = len(_ORDER) - _ORDER.index(verdict) if verdict in _ORDER else 0
     return rank, abs(pair[1].disparity or 0.0)
+
+
+# --- Scores of all groups together: the critical value that bounds share, and adjusted p-values
+# ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Critical:
+    """The score that all groups' bounds share."""
+
+    value: float
+    """The critical score at the level asked for."""
+    quantiles: tuple[float, ...]
+    """The same at the levels 0.1 %, 0.2 % … 99.9 %."""
+
+
+def critical_scores(
+    core: Core, level: float, side: str, draws: int | None, seed: Seed, progress: Progress
+) -> Critical:
+    """Critical scores of the answered groups, never above those of independent groups."""
+    number = core.answered.size
+    if number == 0:
+        return Critical(value=float("nan"), quantiles=())
+    two_sided = side == "both"
+    if number == 1:
+        table = tuple(independent_score(i / 1000, 1, two_sided) for i in range(1, 1000))
+        return Critical(value=max(independent_score(level, 1, two_sided), 0.0), quantiles=table)
+    times = draws or affordable_draws(core.status.size)
+    lowest, highest, done = np.empty(times), np.empty(times), 0
+    with progress_bar(progress, times, "certify") as tell:
+        for block in core.law(draws=times, seed=seed.sequence).scores():
+            part = slice(done, done + len(block))
+            lowest[part], highest[part] = block.min(axis=1), block.max(axis=1)
+            done += len(block)
+            tell(done)
+    # scores are symmetric, so one side has twice the draws
+    one = np.concatenate([highest, -lowest])
+    largest = np.maximum(highest, -lowest) if two_sided else one
+    capped = [
+        min(q, independent_score((i + 1) / 1000, number, two_sided))
+        for i, q in enumerate(per_mille(largest))
+    ]
+    value = min(quantile(largest, level), independent_score(level, number, two_sided))
+    return Critical(value=max(value, 0.0), quantiles=tuple(max(q, 0.0) for q in capped))
+
+
+def answerable(
+    core: Core, level: float, side: str, draws: int | None, seed: Seed, progress: Progress
+) -> tuple[Core, Critical, float]:
+    """The core without groups too skewed for the score that all groups together would need.
+
+    Also the critical scores of those that are left, and the score that decided.
+    """
+    every = critical_scores(core, level, side, draws, seed, progress)
+    left = core.guarded(every.value)
+    if left is core:
+        return core, every, every.value
+    return left, critical_scores(left, level, side, draws, seed, progress), every.value
+
+
+def stepped_down(
+    core: Core, p: FloatArray, null: Null, draws: int | None, seed: Seed
+) -> FloatArray:
+    """Adjusted p-values by step-down maxima of the scores, never above Holm's."""
+    used = core.answered
+    two_sided = isinstance(null, Outside)
+    statistic = -ndtri(np.clip(p / 2 if two_sided else p, 1e-300, 1 - 1e-16))
+    step = StepDown(np.where(np.isnan(p[used]), np.nan, statistic[used]))
+    out = np.full(p.shape, np.nan)
+    if used.size:
+        times = draws or affordable_draws(core.status.size)
+        for block in core.law(draws=times, seed=seed.sequence).scores():
+            step.add(np.abs(block) if two_sided else block)
+            if not two_sided:
+                # scores are symmetric: the other side is a second draw
+                step.add(-block)
+        out[used] = step.p_values()
+    return np.asarray(np.maximum(np.fmin(out, holm(p)), p))

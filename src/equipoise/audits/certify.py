@@ -14,6 +14,7 @@ from equipoise.audits._common import (
     Progress,
     Roles,
     TrailLike,
+    answerable,
     as_source,
     finite,
     independent,
@@ -21,6 +22,7 @@ from equipoise.audits._common import (
     possible_range,
     progress_bar,
     provenance_of,
+    stepped_down,
 )
 from equipoise.audits._groups.likelihood import (
     bootstrap_bounds,
@@ -36,7 +38,6 @@ from equipoise.audits._groups.problem import (
     Problem,
     about,
     adjusted_groups,
-    answerable,
     check_method,
     exactness,
     group_fields,
@@ -45,7 +46,6 @@ from equipoise.audits._groups.problem import (
     published_moments,
     published_notes,
     set_up,
-    stepped_down,
 )
 from equipoise.audits.methods import (
     AllRanges,

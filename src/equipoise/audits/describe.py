@@ -14,15 +14,22 @@ from equipoise.audits._common import (
     as_source,
     finite,
     independent,
-    plain_claim,
     provenance_of,
     unit_of,
 )
-from equipoise.audits._groups.problem import groups_only, make_core, notes_of
+from equipoise.audits._groups.problem import (
+    Problem,
+    adjusted_groups,
+    groups_only,
+    make_core,
+    notes_of,
+    set_up,
+)
 from equipoise.cells import Cells, Collection, form_groups, gather
 from equipoise.cells.gather import group_means, overall_mean, target_values
 from equipoise.cells.tally import Tallied, steady_cells
 from equipoise.claims import Claim, Ratio, as_claim
+from equipoise.claims.target import Highest
 from equipoise.findings import DescribedGroup, Description
 from equipoise.methods.inference.student import clopper_pearson, wilson
 from equipoise.methods.numerics import FloatArray
@@ -67,9 +74,14 @@ def describe(
     confidence(level)
     known_name("interval", interval, ("exact", "wilson"))
     whole("small", small, least=0)
-    asked = plain_claim(as_claim(claim), "describe")
-    cells = steady_cells(*gather(as_source(trail, roles), [asked]))
-    collection = form_groups(asked.across, cells)
+    asked = as_claim(claim)
+    source = as_source(trail, roles)
+    if asked.given or isinstance(asked.target, Highest):
+        problem = set_up(source, asked)
+        cells, collection = problem.cells, problem.collection
+    else:
+        problem, cells = None, steady_cells(*gather(source, [asked]))
+        collection = form_groups(asked.across, cells)
     groups_only(collection, "describe")
     found = _intervals(cells, collection, level, interval)
     return Description(
@@ -78,13 +90,14 @@ def describe(
         guarantee="pointwise: each interval on its own, not all groups at once",
         assumptions=(independent(unit_of(cells)),),
         provenance=provenance_of(cells),
-        rows=_rows(asked, cells, collection, found, small),
+        rows=_rows(asked, cells, collection, found, small, problem),
         metric=asked.metric.words,
         overall=overall_mean(cells),
         share=cells.zero_one,
         level=level,
         method=found.method,
         small=small,
+        adjusted=() if problem is None else adjusted_groups(problem),
     )
 
 
@@ -135,11 +148,16 @@ def _rows(
     collection: Collection,
     found: _Intervals,
     small: int,
+    problem: Problem | None,
 ) -> tuple[DescribedGroup, ...]:
-    sizes = collection.sums(cells.rows)
-    values, targets = group_means(cells, collection), target_values(claim.target, cells, collection)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        disparities = values / targets if isinstance(claim, Ratio) else values - targets
+    sizes, values = collection.sums(cells.rows), group_means(cells, collection)
+    if problem is None:
+        targets = target_values(claim.target, cells, collection)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            disparities = values / targets if isinstance(claim, Ratio) else values - targets
+    else:
+        beside = problem.core.comparison
+        targets, disparities = beside.target.scale * beside.theta, beside.estimate
     names = zip(collection.labels(), collection.wheres(), strict=True)
     return tuple(
         DescribedGroup(
@@ -149,7 +167,8 @@ def _rows(
             value=finite(values[i]),
             lower=finite(found.lower[i]),
             upper=finite(found.upper[i]),
-            target=finite(targets[i]),
+            # the mean of others like them is no number to set beside the plain mean
+            target=None if claim.given else finite(targets[i]),
             disparity=finite(disparities[i]),
             note=_note(round(float(sizes[i])), small, values[i], targets[i], found.notes[i]),
         )

@@ -13,11 +13,13 @@ from equipoise.audits._common import (
     Progress,
     Roles,
     TrailLike,
+    answerable,
     as_source,
     finite,
     jointly,
     possible_range,
     progress_bar,
+    stepped_down,
 )
 from equipoise.audits._groups.likelihood import WRONG, audit_of, likelihood_p_values
 from equipoise.audits._groups.problem import (
@@ -28,7 +30,6 @@ from equipoise.audits._groups.problem import (
     Problem,
     about,
     adjusted_groups,
-    answerable,
     check_method,
     exactness,
     group_fields,
@@ -37,7 +38,6 @@ from equipoise.audits._groups.problem import (
     possible_limit,
     published_notes,
     set_up,
-    stepped_down,
 )
 from equipoise.audits.methods import (
     Bootstrap,

@@ -22,10 +22,12 @@ from equipoise._validate import (
 from equipoise.audits._common import (
     Roles,
     TrailLike,
+    answerable,
     as_source,
+    critical_scores,
     finite,
     independent,
-    plain_claim,
+    stepped_down,
 )
 from equipoise.audits._groups.likelihood import (
     WRONG,
@@ -38,14 +40,13 @@ from equipoise.audits._groups.likelihood import (
 from equipoise.audits._groups.problem import (
     Problem,
     about,
-    answerable,
-    critical_scores,
+    adjusted_groups,
+    check_method,
     exactness,
     group_fields,
     groups_only,
     notes_of,
     set_up,
-    stepped_down,
 )
 from equipoise.audits.certify import limits_of
 from equipoise.audits.methods import Euclidean, Likelihood, Pivotal, as_method
@@ -276,10 +277,11 @@ def joint_test(
     """
     confidence(level)
     yes_or_no("intervals", intervals)
-    asked = plain_claim(as_claim(claim), "joint_test")
+    asked = as_claim(claim)
     kinds = (Pivotal, Likelihood, Euclidean)
     chosen = as_method(Pivotal() if method is None else method, kinds, "joint_test")
     problem = set_up(as_source(trail, roles), asked)
+    check_method(problem, chosen, {"Pivotal()": Pivotal})
     if isinstance(chosen, Pivotal):
         return _by_scores(problem, chosen, at, level, intervals, seed_of(rng))
     if isinstance(asked, Ratio):
@@ -345,6 +347,8 @@ def _by_scores(
         calibration="the joint law of all groups' scores",
         family="joint",
         region=None,
+        adjusted=adjusted_groups(problem),
+        share=bool(problem.claim.given) and problem.cells.zero_one,
     )
 
 

@@ -382,8 +382,7 @@ def pull_factors(
             f"{MAX_LEARNT:,}. Give columns that form strata instead, or read a sample."
         )
     further = feature_keys(trail, [trail.attribute(name) for name in names])
-    query = Query(trail, tuple(axis.dimension for axis in cells.axes), (metric,))
-    table = row_table(fetch(query.rows(further), trail.source), further, cells)
+    table = pull_table(trail, metric, further, cells=cells)
     parts = [_filled(*_encode(name, table.columns[f"feature{i}"])) for i, name in enumerate(names)]
     matrix = np.concatenate([part for part, _ in parts], axis=1) if parts else table.matrix
     features = tuple(feature for _, found in parts for feature in found)
@@ -393,6 +392,8 @@ def pull_factors(
     if table.cluster is not None:
         known &= table.cluster >= 0
     table = table.part(table.one_by_one(np.flatnonzero(known)))
+    if table.cluster is not None:
+        table = replace(table, cluster=renumbered(table.cluster))
     ties = [] if table.cluster is None else [table.cluster.astype(np.float64)]
     keys = (*table.matrix.T, table.weights, *ties, table.value, table.cell.astype(np.float64))
     return table.part(np.lexsort(keys))

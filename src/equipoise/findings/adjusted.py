@@ -23,6 +23,8 @@ class AdjustedGroup(Group):
     """Rows of the group in the others, which say nothing."""
     same: float | None = None
     """p-value of "the odds ratio is the same in all strata"; None if too few can tell."""
+    differing: tuple[str, ...] = ()
+    """Strata whose odds ratio departs from all others' by more than chance does in any of them."""
     compared: float | None = None
     """How many rows' worth of people the factors leave open, where rows are used."""
     smallest: float | None = None
@@ -56,9 +58,9 @@ def adjusted_sentences(
             "nothing here."
         )
     uneven = [row for row in groups if row.same is not None and row.same < 0.05 / len(groups)]
-    if uneven:
-        names = ", ".join(row.group for row in uneven[:3])
-        out.append(f"It is not the same in all strata: {names}. Look at them one by one.")
+    for row in uneven[:3]:
+        where = f"; {', '.join(row.differing[:3])} differs most" if row.differing else ""
+        out.append(f"For {row.group} it is not the same for every {given}{where}.")
     return [*out, *_hidden(groups)]
 
 

@@ -1,11 +1,12 @@
 """What `describe` says: sizes, estimates and pointwise intervals."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import itemgetter
 
+from equipoise.findings.adjusted import AdjustedGroup, adjusted_sentences
 from equipoise.findings.charts.groups import Line, forest, reading
-from equipoise.findings.finding import ByGroup, Chart, Group, MetricFinding
-from equipoise.findings.words import amount, level_text, plural
+from equipoise.findings.finding import IF_ANY, ByGroup, Chart, Group, MetricFinding
+from equipoise.findings.words import amount, disparity_text, level_text, plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,9 +20,9 @@ class DescribedGroup(Group):
     upper: float | None
     """Upper end of the pointwise interval for ``value``."""
     target: float | None
-    """What the group is compared with."""
+    """What the group is compared with; None where legitimate factors are given."""
     disparity: float | None
-    """Value minus target, or value divided by target for a ratio."""
+    """Value minus target, or value divided by target for a ratio; given factors, adjusted."""
     note: str = ""
     """Why a number is missing or weak."""
 
@@ -48,6 +49,8 @@ class Description(MetricFinding[DescribedGroup], ByGroup[DescribedGroup]):
     """How the intervals were computed."""
     small: int
     """Groups with fewer rows than this are noted as small."""
+    adjusted: tuple[AdjustedGroup, ...] = field(default=(), metadata=IF_ANY)
+    """Every group without the legitimate factors, where such are given."""
 
     def sentences(self) -> tuple[str, ...]:
         """Everyone's value, the extremes, the small groups, and the rows left out."""
@@ -60,6 +63,7 @@ class Description(MetricFinding[DescribedGroup], ByGroup[DescribedGroup]):
             f"({self.method}); with {plural(len(self), 'group')} {self._misses()} can be expected "
             "to miss.",
             *self._small_groups(),
+            *self._given(),
             source.left_out(),
         )
 
@@ -85,6 +89,23 @@ class Description(MetricFinding[DescribedGroup], ByGroup[DescribedGroup]):
             reference=[self.overall],
             most=most,
         )
+
+    def _given(self) -> list[str]:
+        """The largest adjusted disparities, and what they were before."""
+        relative = self.claim.get("kind") == "ratio"
+        known = [row for row in self.rows if row.disparity is not None]
+        if not self.adjusted or not known:
+            return []
+        even = 1.0 if relative else 0.0
+        most = sorted(known, key=lambda row: -abs((row.disparity or 0.0) - even))[:3]
+        told = "; ".join(
+            f"{row.group} {disparity_text(row.disparity or 0.0, relative, self.share)}"
+            for row in most
+        )
+        return [
+            f"Given {self.given}: {told}.",
+            *adjusted_sentences(self.adjusted, self.given, relative=relative, share=self.share),
+        ]
 
     def _extremes(self) -> list[str]:
         # The highest and lowest of many small groups are those that chance moved furthest.

@@ -7,9 +7,11 @@ from typing import Any
 
 from equipoise._validate import known_name
 from equipoise.errors import EquipoiseError, OptionError
+from equipoise.findings.adjusted import AdjustedGroup, adjusted_sentences
 from equipoise.findings.charts.groups import Line, forest
 from equipoise.findings.finding import (
     COMPARED,
+    IF_ANY,
     ByGroup,
     Chart,
     ComparedFinding,
@@ -82,6 +84,10 @@ class JointTest(ComparedFinding[JointlyTested], ByGroup[JointlyTested]):
     """The disparities tested, by group; empty if all are zero."""
     region: Mapping[str, Any] | None = dataclasses.field(default=None, repr=False)
     """What the joint region is made from, for `contains`; None if that would be too much."""
+    adjusted: tuple[AdjustedGroup, ...] = dataclasses.field(default=(), metadata=IF_ANY)
+    """Every group without the legitimate factors, where such are given."""
+    share: bool = dataclasses.field(default=False, metadata=IF_ANY)
+    """Whether these are shares, read as percentages."""
 
     @property
     def verdict(self) -> Verdict | None:
@@ -137,6 +143,12 @@ class JointTest(ComparedFinding[JointlyTested], ByGroup[JointlyTested]):
                 f"Largest score {self.statistic:.2f}, critical {self.critical:.2f}, "
                 f"p = {self.p:.3g}, over {self.tested} groups.",
                 *self._interval_sentences(),
+                *adjusted_sentences(
+                    self.adjusted,
+                    self.given,
+                    relative=self.claim.get("kind") == "ratio",
+                    share=self.share,
+                ),
                 self.provenance.left_out(),
             )
         dropped = self.tested - self.degrees

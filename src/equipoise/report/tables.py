@@ -109,7 +109,10 @@ def tables_of(finding: Finding) -> tuple[Table, ...]:
         ]
     without = getattr(finding, "adjusted", ())
     if without:
-        columns = ("group", "n", "unadjusted", "explained", "strata", "shared", "apart", "same")
+        columns = (
+            "group", "n", "unadjusted", "explained", "strata", "shared", "apart", "same",
+            "compared", "smallest", "hidden",
+        )  # fmt: skip
         made.append(_table(f"Without {finding.given}", without, columns))
     return tuple(table for table in made if table.total)
 

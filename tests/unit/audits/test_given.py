@@ -86,10 +86,36 @@ def test_what_makes_no_sense_is_refused(options: dict[str, Any], said: str) -> N
 
 def test_audits_that_do_not_know_it_say_so() -> None:
     trail = eq.datasets.berkeley()
-    for verb in (eq.describe, eq.joint_test):
-        with pytest.raises(eq.OptionError, match="certify and flag do"):
-            verb(trail, claim())
+    with pytest.raises(eq.OptionError, match="certify, flag, describe and joint_test do"):
+        eq.shift(trail, claim(), over="department")
+    with pytest.raises(eq.OptionError, match="leave method= out"):
+        eq.joint_test(trail, claim(), method="likelihood")
     with pytest.raises(eq.OptionError, match="leave method= out"):
         eq.certify(trail, claim(), method="bootstrap")
     with pytest.raises(eq.TrailError, match="salary"):
         eq.certify(trail, claim(given=["salary"]))
+
+
+def test_describe_and_joint_test_adjust_as_certify_does() -> None:
+    trail = eq.datasets.berkeley()
+    bounds = eq.certify(trail, claim(), rng=7)
+    described, tested = eq.describe(trail, claim()), eq.joint_test(trail, claim(), rng=7)
+    for found in (described, tested):
+        assert [row.disparity for row in found] == [row.disparity for row in bounds]
+        assert found.adjusted == bounds.adjusted
+        assert from_json(found.to_json()) == found
+        assert any("Without that" in sentence for sentence in found.sentences())
+    # the plain mean stays what it is, and nobody sets it beside an adjusted target
+    assert {row.target for row in described} == {None}
+    assert tested.p == pytest.approx(0.25, abs=0.03)
+    top = eq.ratio("selection_rate", across="sex", target=eq.highest())
+    assert [row.disparity for row in eq.describe(trail, top)] == [
+        row.disparity for row in eq.certify(trail, top, rng=7)
+    ]
+    assert eq.joint_test(trail, top, rng=7).rejected
+
+
+def test_strata_that_depart_are_named() -> None:
+    (women, _) = eq.certify(eq.datasets.berkeley(), claim(), rng=7).adjusted
+    # department A admitted women more often than men, the others did not
+    assert women.differing == ("department 'A'",)

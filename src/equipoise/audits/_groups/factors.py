@@ -185,17 +185,21 @@ def _cross_fitted(
     chances: bool,
 ) -> FloatArray:
     """Predictions for the rows used, learnt on those of ``on`` that are in other folds."""
+    import threadpoolctl  # type: ignore[import-untyped]
+
     names = ("linear", "boosting") if learner == "auto" else (learner,)
     tried: list[tuple[float, int, FloatArray]] = []
-    for name in names:
-        out = np.full(y.size, np.nan)
-        for k in range(int(fold.max()) + 1):
-            there, here = on & (fold != k), used & (fold == k)
-            if here.any():
-                out[here] = _fitted(name, x[there], y[there], weight[there], x[here], chances)
-        seen = on & used
-        loss = _loss(y[seen], out[seen], weight[seen], chances)
-        tried.append((loss, len(tried), out))
+    seen = on & used
+    # many small fits: threads would wait for one another more than they work
+    with warnings.catch_warnings(), threadpoolctl.threadpool_limits(1):
+        warnings.simplefilter("ignore")
+        for name in names:
+            out = np.full(y.size, np.nan)
+            for k in range(int(fold.max()) + 1):
+                there, here = on & (fold != k), used & (fold == k)
+                if here.any():
+                    out[here] = _fitted(name, x[there], y[there], weight[there], x[here], chances)
+            tried.append((_loss(y[seen], out[seen], weight[seen], chances), len(tried), out))
     return min(tried)[2]
 
 
@@ -206,12 +210,7 @@ def _fitted(
         return np.full(len(at), y[0] if y.size else 0.0)
     model = _model(name, x.shape[1], chances)
     step = "" if name == "boosting" else f"{model.steps[-1][0]}__"
-    import threadpoolctl  # type: ignore[import-untyped]
-
-    # many small fits: threads would wait for one another more than they work
-    with warnings.catch_warnings(), threadpoolctl.threadpool_limits(1):
-        warnings.simplefilter("ignore")
-        model.fit(x, y, **{f"{step}sample_weight": weight})
+    model.fit(x, y, **{f"{step}sample_weight": weight})
     if chances:
         return np.asarray(model.predict_proba(at)[:, -1], dtype=np.float64)
     return np.asarray(model.predict(at), dtype=np.float64)

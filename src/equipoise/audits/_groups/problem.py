@@ -10,7 +10,6 @@ import numpy as np
 from scipy.special import ndtri
 
 from equipoise._validate import (
-    Seed,
     confidence,
     fraction,
     known_name,
@@ -19,17 +18,16 @@ from equipoise._validate import (
     whole,
 )
 from equipoise.audits._common import (
-    Progress,
     finite,
     independent,
     possible_range,
-    progress_bar,
     provenance_of,
     unit_of,
 )
 from equipoise.audits._groups.factors import by_models, by_strata, check_groups, factor_core
 from equipoise.cells import Cells, Collection, form_groups, gather
 from equipoise.cells.gather import influence_claims, influence_formula, reference_cells
+from equipoise.cells.groups import level_text
 from equipoise.cells.rows import RowTable, pull_factors, pull_rows
 from equipoise.cells.tally import Tallied, steady_cells
 from equipoise.claims import Claim, Ratio
@@ -40,17 +38,14 @@ from equipoise.errors import ClaimError, OptionError
 from equipoise.findings import Provenance
 from equipoise.findings.adjusted import AdjustedGroup
 from equipoise.findings.words import Ends, Side
-from equipoise.methods.hypotheses import Null, Outside, StepDown, holm
 from equipoise.methods.inference.core import Core, core_of, highest_core
 from equipoise.methods.inference.orthogonal import Residual, e_value
-from equipoise.methods.inference.strata import Adjusted, Weights, homogeneity
+from equipoise.methods.inference.strata import Adjusted, Sameness, Weights, homogeneity
 from equipoise.methods.inference.student import (
     ClusterSums,
-    affordable_draws,
-    independent_score,
     rows_needed,
 )
-from equipoise.methods.numerics import BoolArray, FloatArray, IntArray, per_mille, quantile
+from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
 from equipoise.methods.published.bootstrap import (
     CellMoments,
     GroupEstimates,
@@ -456,7 +451,7 @@ def adjusted_groups(problem: Problem) -> tuple[AdjustedGroup, ...]:
     # against everyone the part of composition is that of the group's own share, too
     known = not problem.relative and problem.target.scale == 1.0
     part = strata.explained * strata.dilution if known else np.full(plain.shape, np.nan)
-    same = homogeneity(strata)
+    same, named = homogeneity(strata), _stratum_names(problem)
     return tuple(
         AdjustedGroup(
             group=fields["group"],
@@ -467,10 +462,34 @@ def adjusted_groups(problem: Problem) -> tuple[AdjustedGroup, ...]:
             strata=int((strata.group_rows[:, i] > 0).sum()),
             shared=int(strata.overlap[:, i].sum()),
             apart=int(strata.apart[i]),
-            same=finite(same[i]),
+            same=finite(same.p[i]),
+            differing=_differing(same, i, named),
         )
         for i, fields in enumerate(group_fields(problem))
     )
+
+
+def _stratum_names(problem: Problem) -> list[str]:
+    """Every stratum in words, in the order of their numbers."""
+    cells = problem.cells
+    place, _ = _strata(cells, problem.claim)
+    axes = [cells.cut_by(one) for one in problem.claim.given if not isinstance(one, Factors)]
+    first = np.unique(place, return_index=True)[1]
+    return [
+        ", ".join(
+            level_text(cells.axes[axis].dimension, cells.axes[axis].levels[level], told_apart=False)
+            for axis, level in zip(axes, cells.index[cell, axes].tolist(), strict=True)
+        )
+        for cell in first.tolist()
+    ]
+
+
+def _differing(same: Sameness, group: int, named: list[str]) -> tuple[str, ...]:
+    """Strata that depart from what all have by more than chance does in any of them."""
+    score = np.abs(same.score[:, group])
+    far = float(-ndtri(0.025 / max(int((score > 0).sum()), 1)))
+    most = np.argsort(-score, kind="stable")
+    return tuple(named[s] for s in most.tolist() if score[s] > far)
 
 
 def _by_rows(problem: Problem, found: Residual, plain: FloatArray) -> tuple[AdjustedGroup, ...]:
@@ -666,84 +685,6 @@ def possible_limit(name: str, limit: float, claim: Claim, possible: Ends) -> Non
         f"{name} must lie between {ends}, the smallest and largest disparity that "
         f"{claim.metric.words} can have; got {limit:g}.{hint}"
     )
-
-
-# --- Scores of all groups together: the critical value that bounds share, and adjusted p-values
-# ---
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Critical:
-    """The score that all groups' bounds share."""
-
-    value: float
-    """The critical score at the level asked for."""
-    quantiles: tuple[float, ...]
-    """The same at the levels 0.1 %, 0.2 % … 99.9 %."""
-
-
-def critical_scores(
-    core: Core, level: float, side: str, draws: int | None, seed: Seed, progress: Progress
-) -> Critical:
-    """Critical scores of the answered groups, never above those of independent groups."""
-    number = core.answered.size
-    if number == 0:
-        return Critical(value=float("nan"), quantiles=())
-    two_sided = side == "both"
-    if number == 1:
-        table = tuple(independent_score(i / 1000, 1, two_sided) for i in range(1, 1000))
-        return Critical(value=max(independent_score(level, 1, two_sided), 0.0), quantiles=table)
-    times = draws or affordable_draws(core.status.size)
-    lowest, highest, done = np.empty(times), np.empty(times), 0
-    with progress_bar(progress, times, "certify") as tell:
-        for block in core.law(draws=times, seed=seed.sequence).scores():
-            part = slice(done, done + len(block))
-            lowest[part], highest[part] = block.min(axis=1), block.max(axis=1)
-            done += len(block)
-            tell(done)
-    # scores are symmetric, so one side has twice the draws
-    one = np.concatenate([highest, -lowest])
-    largest = np.maximum(highest, -lowest) if two_sided else one
-    capped = [
-        min(q, independent_score((i + 1) / 1000, number, two_sided))
-        for i, q in enumerate(per_mille(largest))
-    ]
-    value = min(quantile(largest, level), independent_score(level, number, two_sided))
-    return Critical(value=max(value, 0.0), quantiles=tuple(max(q, 0.0) for q in capped))
-
-
-def answerable(
-    core: Core, level: float, side: str, draws: int | None, seed: Seed, progress: Progress
-) -> tuple[Core, Critical, float]:
-    """The core without groups too skewed for the score that all groups together would need.
-
-    Also the critical scores of those that are left, and the score that decided.
-    """
-    every = critical_scores(core, level, side, draws, seed, progress)
-    left = core.guarded(every.value)
-    if left is core:
-        return core, every, every.value
-    return left, critical_scores(left, level, side, draws, seed, progress), every.value
-
-
-def stepped_down(
-    core: Core, p: FloatArray, null: Null, draws: int | None, seed: Seed
-) -> FloatArray:
-    """Adjusted p-values by step-down maxima of the scores, never above Holm's."""
-    used = core.answered
-    two_sided = isinstance(null, Outside)
-    statistic = -ndtri(np.clip(p / 2 if two_sided else p, 1e-300, 1 - 1e-16))
-    step = StepDown(np.where(np.isnan(p[used]), np.nan, statistic[used]))
-    out = np.full(p.shape, np.nan)
-    if used.size:
-        times = draws or affordable_draws(core.status.size)
-        for block in core.law(draws=times, seed=seed.sequence).scores():
-            step.add(np.abs(block) if two_sided else block)
-            if not two_sided:
-                # scores are symmetric: the other side is a second draw
-                step.add(-block)
-        out[used] = step.p_values()
-    return np.asarray(np.maximum(np.fmin(out, holm(p)), p))
 
 
 def exactness(problem: Problem, *, many: bool) -> str:

@@ -255,7 +255,9 @@ def state_of(
     out[information < LEAST_INFORMATION] = Status.NO_OVERLAP
     out[np.minimum(*worth) < LEAST_ROWS] = Status.FEW_ROWS
     out[others == 0] = Status.NO_TARGET
-    out[group == 0] = Status.EMPTY
+    # all of it may lie within its own target
+    whole = parts.rows[:-1].sum(axis=0)
+    out[group == 0] = np.where(whole[group == 0] > 0, Status.IDENTICAL, Status.EMPTY)
     return out
 
 

@@ -425,12 +425,20 @@ def _hypergeometric(n1: int, n0: int, ones: int) -> tuple[int, FloatArray]:
     return low, chance / chance.sum()
 
 
-def homogeneity(strata: Strata) -> FloatArray:
-    """p-value of "the odds ratio is the same in all strata" (Breslow and Day, Tarone), ``(G,)``.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sameness:
+    """Whether a group's odds ratio is the same in all strata, and which of them depart from it."""
 
-    NaN where fewer than two strata can tell.
-    """
+    p: FloatArray
+    """p-value of each group (Breslow and Day, Tarone), ``(G,)``; NaN where too few can tell."""
+    score: FloatArray
+    """How many standard deviations each stratum departs from what all have, ``(S, G)``."""
+
+
+def homogeneity(strata: Strata) -> Sameness:
+    """Test that the odds ratio is the same in all strata."""
     out = np.full(strata.group_rows.shape[1], np.nan)
+    score = np.zeros(strata.group_rows.shape)
     for g in range(out.size):
         n1, n0 = strata.group_rows[:, g], strata.other_rows[:, g]
         k1, k0 = strata.group_ones[:, g], strata.other_ones[:, g]
@@ -448,7 +456,8 @@ def homogeneity(strata: Strata) -> FloatArray:
         statistic = ((k1 - fitted) ** 2 / variance).sum()
         statistic -= (k1 - fitted).sum() ** 2 / variance.sum()
         out[g] = float(chdtrc(use.sum() - 1, max(float(statistic), 0.0)))
-    return out
+        score[use, g] = (k1 - fitted) / np.sqrt(variance)
+    return Sameness(p=out, score=score)
 
 
 def _expected_ones(n1: FloatArray, n0: FloatArray, ones: FloatArray, odds: float) -> FloatArray:
