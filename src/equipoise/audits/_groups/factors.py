@@ -208,7 +208,7 @@ def _fitted(
 ) -> FloatArray:
     if y.size == 0 or bool((y == y[0]).all()):
         return np.full(len(at), y[0] if y.size else 0.0)
-    model = _model(name, x.shape[1], chances)
+    model = _model(name, len(x), x.shape[1], chances)
     step = "" if name == "boosting" else f"{model.steps[-1][0]}__"
     model.fit(x, y, **{f"{step}sample_weight": weight})
     if chances:
@@ -216,7 +216,7 @@ def _fitted(
     return np.asarray(model.predict(at), dtype=np.float64)
 
 
-def _model(name: str, columns: int, chances: bool) -> Any:
+def _model(name: str, rows: int, columns: int, chances: bool) -> Any:
     if name == "boosting":
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
@@ -224,12 +224,16 @@ def _model(name: str, columns: int, chances: bool) -> Any:
         return made(max_depth=3, max_iter=60, min_samples_leaf=20, early_stopping=False)
     from sklearn.linear_model import LogisticRegression, Ridge
     from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+    from sklearn.preprocessing import PolynomialFeatures, QuantileTransformer, StandardScaler
 
+    # by ranks, so that no far value bends the line
+    ranks = QuantileTransformer(
+        n_quantiles=min(rows, 200), output_distribution="normal", subsample=None
+    )
     # squares and products, while they are not many
     bent = [PolynomialFeatures(2, include_bias=False)] if columns <= 8 else []
     last = LogisticRegression(C=1.0, max_iter=2000) if chances else Ridge(alpha=1.0)
-    return make_pipeline(StandardScaler(), *bent, StandardScaler(), last)
+    return make_pipeline(ranks, StandardScaler(), *bent, StandardScaler(), last)
 
 
 def _loss(y: FloatArray, predicted: FloatArray, weight: FloatArray, chances: bool) -> float:

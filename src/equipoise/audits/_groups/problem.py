@@ -134,9 +134,16 @@ class Problem:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What every method on this problem takes for granted."""
-        return (
+        said = (
             independent(unit_of(self.cells)),
             f"the collection of {self.noun}s was fixed before looking at the outcomes",
+        )
+        if self.claim.learnt is None:
+            return said
+        return (
+            *said,
+            "what the models miss of outcome and of membership, multiplied, is small beside the "
+            "standard error",
         )
 
 
