@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,6 +46,9 @@ from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray
 from equipoise.trail import Trail
 from equipoise.trail.engine import fetch, number_of_levels
 from equipoise.trail.trail import expect_trail
+
+if TYPE_CHECKING:
+    from equipoise.methods.inference.ranks import Middle
 
 # --- Point values from cells: each group's metric, and the target it is compared with ---
 
@@ -158,6 +162,38 @@ def _text(metric: Metric) -> str:
         "A custom target needs a metric written as a formula, without clip; "
         f"{metric.name!r} is not."
     )
+
+
+# --- The share above the median of the whole sample: the median is found first ---
+
+
+def median_claims(trail: Trail | Tallied, claim: Claim) -> "tuple[Claim, Claim, Middle]":
+    """A claim about scoring rates with the median put in, one about the rows near it, and it.
+
+    Everybody with a score counts for the median, whatever groups they are in.
+    """
+    # few audits ask for it, and it brings all of the inference core with it
+    from equipoise.methods.inference.ranks import middle_of
+
+    if isinstance(trail, Tallied):
+        raise ClaimError("scoring_rate needs the scores themselves: pass the trail, not counts.")
+    found = expect_trail(trail)
+    for role in ("weight", "cluster"):
+        if role in found.roles:
+            raise ClaimError(f"scoring_rate takes no {role} column so far; read without {role}=….")
+    column = found.roles.column("score")
+    values, counts = _observed(found, Ordered("score", role=True))
+    if not values.size:
+        raise TrailError(f"The score column {column!r} holds no number, so there is no median.")
+    middle = middle_of(values, counts)
+    made = [
+        dataclasses.replace(claim, metric=dataclasses.replace(claim.metric, value=text))
+        for text in (
+            f"score > {middle.median!r}",
+            f"{middle.low!r} <= score and score <= {middle.high!r}",
+        )
+    ]
+    return made[0], made[1], middle
 
 
 # --- `gather`: from a trail and claims to cells, in one scan ---

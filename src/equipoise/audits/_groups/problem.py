@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
 from scipy.special import ndtri
@@ -28,12 +28,17 @@ from equipoise.audits._common import (
     unit_of,
 )
 from equipoise.cells import Cells, Collection, form_groups, gather
-from equipoise.cells.gather import influence_claims, influence_formula, reference_cells
+from equipoise.cells.gather import (
+    influence_claims,
+    influence_formula,
+    median_claims,
+    reference_cells,
+)
 from equipoise.cells.rows import pull_rows
 from equipoise.cells.tally import Tallied, steady_cells
 from equipoise.claims import Claim, Ratio
 from equipoise.claims import target as targets
-from equipoise.claims.metric import Metric
+from equipoise.claims.metric import Metric, scoring_rate
 from equipoise.errors import ClaimError, OptionError
 from equipoise.findings import Provenance
 from equipoise.findings.adjusted import AdjustedGroup
@@ -72,6 +77,9 @@ from equipoise.methods.targets import (
 )
 from equipoise.trail import Trail
 
+if TYPE_CHECKING:
+    from equipoise.methods.inference.ranks import MedianSums
+
 MOST_RIVALS = 200
 """Groups that may be compared each with each."""
 
@@ -89,13 +97,20 @@ class Problem:
     influence: InfluenceSums | None
     rows: Callable[[], RowData]
     """Fetches the rows, for the methods that need them."""
+    median: "MedianSums | None" = None
+    """The rows around the median, where rates are those above it and it may move."""
 
     @cached_property
     def core(self) -> Core:
         """Pivots of every group, their joint law, and why some have no answer."""
-        return make_core(
+        core = make_core(
             self.cells, self.target, self.collection, relative=self.relative, claim=self.claim
         )
+        if self.median is None:
+            return core
+        from equipoise.methods.inference.ranks import above_median
+
+        return above_median(core, self.median)
 
     @cached_property
     def moments(self) -> CellMoments:
@@ -140,8 +155,26 @@ class Problem:
 
 def set_up(trail: Trail | Tallied, claim: Claim) -> Problem:
     """Scan the rows once and form the groups."""
+    if claim.metric == scoring_rate:
+        return _above_median(trail, claim)
     cells, influence = _gather(trail, claim)
     return assemble(claim, cells, lambda: _row_data(trail, claim, cells), influence)
+
+
+def _above_median(trail: Trail | Tallied, claim: Claim) -> Problem:
+    """The problem of rates above the sample's median, which is estimated as well."""
+    from equipoise.methods.inference.ranks import MedianSums
+
+    if claim.given or claim.across.weighs or isinstance(claim.target, targets.Custom):
+        raise ClaimError("scoring_rate takes plain groups: no given=, no tilts, no custom target.")
+    asked, close, middle = median_claims(trail, claim)
+    cells, near = map(steady_cells, gather(trail, [asked, close]))
+    problem = assemble(claim, cells, lambda: _row_data(trail, asked, cells))
+    if middle.settled:
+        return problem
+    about = float(near.total.sum())
+    sums = MedianSums(near=near.total, all_near=about, rows=float(near.rows.sum()))
+    return replace(problem, median=sums)
 
 
 def assemble(
@@ -495,6 +528,8 @@ def check_method(problem: Problem, method: object, usable: Mapping[str, type]) -
         raise OptionError(f"{type(method).__name__} knows no given=; leave method= out.")
     if isinstance(problem.target, Highest) and type(method).__name__ != "Pivotal":
         raise OptionError(f"{type(method).__name__} knows no highest(); leave method= out.")
+    if problem.claim.metric == scoring_rate and type(method).__name__ != "Pivotal":
+        raise OptionError(f"{type(method).__name__} knows no scoring_rate; leave method= out.")
     if problem.tilted and not isinstance(method, tuple(usable.values())):
         raise OptionError(
             f"{type(method).__name__} counts rows, and a tilt weighs them. Tilts other than 0 and "
@@ -697,6 +732,11 @@ def stepped_down(
 def exactness(problem: Problem, *, many: bool) -> str:
     """How far the error rate can be trusted, in words."""
     core, noun = problem.core, problem.noun
+    if problem.median is not None:
+        return (
+            "as that of counts above a known score, widened by what the error of the median adds "
+            f"(asymptotic); {noun}s are joined as if independent"
+        )
     if problem.claim.given:
         return (
             "asymptotic in the rows of all strata together, however small each is (measured from 3 "
