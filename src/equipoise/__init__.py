@@ -96,6 +96,8 @@ __all__ = [
     "MonotoneShift",
     "NumericalDerivative",
     "OptionError",
+    "PackResult",
+    "PackTable",
     "Pivotal",
     "PlanError",
     "RangeCertificates",
@@ -150,6 +152,7 @@ __all__ = [
     "multicalibration",
     "negative_predictive_value",
     "overall",
+    "pack",
     "positive_predictive_value",
     "ratio",
     "read",
@@ -217,6 +220,7 @@ if TYPE_CHECKING:
         Summary,
         Verdict,
     )
+    from equipoise.packs import PackResult, PackTable, pack
 else:
     # Where the names are that bring mathematics, findings or pages with them; each comes in when
     # it is first used, so that `certify` does not wait for what `shift` needs.
@@ -235,6 +239,7 @@ else:
             "Flags Individual Joint JointTest Monitoring MonotoneShift RangeCertificates Shift "
             "Summary Verdict"
         ),
+        "packs": "PackResult PackTable pack",
         **{f"audits.{verb}": verb for verb in VERBS},
     }
     _PLACE = {name: place for place, names in _PLACES.items() for name in names.split()}
