@@ -4,6 +4,7 @@ import io
 import os
 import re
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
@@ -185,10 +186,9 @@ def table(rows: Sequence[object], columns: Iterable[str], *, folded: bool = Fals
     for column in shown:
         numeric = all(isinstance(getattr(row, column), int | float | None) for row in rows)
         made.add_column(
-            column.replace("_", " "),
+            _folded(rows, column) if folded else column.replace("_", " "),
             justify="right" if numeric else "left",
-            no_wrap=numeric and not folded,
-            min_width=_narrowest(rows, column) if folded else None,
+            no_wrap=numeric,
             overflow="ellipsis",
             max_width=None if numeric else 44,
         )
@@ -197,12 +197,10 @@ def table(rows: Sequence[object], columns: Iterable[str], *, folded: bool = Fals
     return made
 
 
-def _narrowest(rows: Sequence[object], column: str) -> int:
-    """What a column needs so that no number and no word of its head is broken."""
+def _folded(rows: Sequence[object], column: str) -> str:
+    """The head of a column in lines no longer than its cells, or than its longest word."""
     cells = [cell_text(getattr(row, column)) for row in rows]
-    words = [word for text in cells if " " in text for word in text.split()]
-    whole = [text for text in cells if " " not in text]
-    return max(map(len, [*column.split(), *words, *whole]))
+    return "\n".join(textwrap.wrap(column, max(map(len, [*column.split(), *cells]))))
 
 
 def _one_line(value: object) -> str:

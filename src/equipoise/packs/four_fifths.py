@@ -342,7 +342,6 @@ def _given(
                     _mantel_haenszel(strewn[row.group], strewn[top]),
                     exact[row.group],
                     one.same,
-                    one.shared,
                     one.apart,
                     row.note or None,
                 )
@@ -353,13 +352,14 @@ def _given(
         caption=f"By {name} within {given}: people compared with {top} of the same {given}",
         columns=(
             name, "ratio before", "ratio within", "lower", "upper", "standard deviations",
-            "exact p", "p same everywhere", "strata", "people alone", "note",
+            "exact p", "p same", "people alone", "note",
         ),
         lines=tuple(lines),
         note=(
             f"Rates are standardised by Mantel and Haenszel's weights; {level_text(level)} bounds "
-            "hold at once. The exact test is Cochran's, Mantel's and Haenszel's; 'same everywhere' "
-            "is Breslow's and Day's, with Tarone's correction. People alone share their "
+            "hold at once. The exact test is Cochran's, Mantel's and Haenszel's, all margins of "
+            "all strata as they are. 'p same': whether the odds ratio is the same in all strata "
+            "(Breslow and Day, Tarone). People alone share their "
             f"{given} with nobody of {top}, and say nothing."
         ),
     )  # fmt: skip

@@ -49,11 +49,17 @@ RULE = "A table of performance by subgroup"
 MEASURES: dict[str, Metric] = {
     "sensitivity": true_positive_rate,
     "specificity": true_negative_rate,
-    "positive predictive value": positive_predictive_value,
-    "negative predictive value": negative_predictive_value,
+    "PPV": positive_predictive_value,
+    "NPV": negative_predictive_value,
 }
 AUC = "AUC"
-_SHORT = {"ppv": "positive predictive value", "npv": "negative predictive value", "auc": AUC}
+_CALLED = {
+    "ppv": "PPV",
+    "npv": "NPV",
+    "auc": AUC,
+    "positive predictive value": "PPV",
+    "negative predictive value": "NPV",
+}
 #: Everybody, as the first line of each table.
 EVERYONE = "everyone"
 
@@ -61,6 +67,8 @@ TEMPLATE = """
 {title}
 {facts}
 # As counted
+Sensitivity: the share found of those with the outcome. Specificity: the share cleared of others.
+PPV and NPV: the shares of the model's yes, and of its no, that are right.
 {statutory}
 # How sure one can be
 {uncertain}
@@ -122,7 +130,7 @@ def fill(
             "People without a label or a prediction": left_out_words(provenance),
             "Lower limits": ", ".join(f"{k} {v:g}" for k, v in limits.items()) or "none set",
         },
-        tables=[_counted(counts, intervals, measures), _uncertain(lines, level)],
+        tables=[*_counted(counts, intervals, measures), _uncertain(lines, level)],
         words=_words(lines, limits),
         provenance=provenance,
         findings=findings,
@@ -167,7 +175,7 @@ def _limits(accept: Mapping[str, float] | str, *, scored: bool) -> dict[str, flo
             ) from error
     found = {}
     for name, value in accept.items():
-        full = _SHORT.get(str(name).lower(), name)
+        full = _CALLED.get(str(name).lower(), name)
         if full == AUC and not scored:
             raise OptionError("A limit of the AUC needs the scores: score=….")
         found[known_name("Measure", full, [*MEASURES, AUC])] = fraction(f"{name}'s limit", value)
@@ -290,23 +298,30 @@ def _counted(
     counts: Counts,
     intervals: Mapping[tuple[Key, str], tuple[float, float, float]],
     measures: Sequence[str],
-) -> PackTable:
-    return PackTable(
-        name="performance",
-        part="statutory",
-        caption="Everyone, and every subgroup",
-        columns=("by", "subgroup", "people", *_JOINT, *measures),
-        lines=tuple(
-            (
-                key[0] or None,
-                key[1],
-                sum(four.values()),
-                *four.values(),
-                *(_number(intervals[key, measure][0]) for measure in measures),
-            )
-            for key, four in counts.items()
+) -> list[PackTable]:
+    """The counts, and the rates that follow from them."""
+    return [
+        PackTable(
+            name="counts",
+            part="statutory",
+            caption="Counts of everyone, and of every subgroup",
+            columns=("by", "subgroup", "people", *_JOINT),
+            lines=tuple(
+                (key[0] or None, key[1], sum(four.values()), *four.values())
+                for key, four in counts.items()
+            ),
         ),
-    )
+        PackTable(
+            name="performance",
+            part="statutory",
+            caption="Performance",
+            columns=("by", "subgroup", *measures),
+            lines=tuple(
+                (key[0] or None, key[1], *(_number(intervals[key, m][0]) for m in measures))
+                for key in counts
+            ),
+        ),
+    ]
 
 
 def _number(value: float) -> float | None:
@@ -317,8 +332,8 @@ def _number(value: float) -> float | None:
 _OF = {
     "sensitivity": ("true positives", "false negatives"),
     "specificity": ("true negatives", "false positives"),
-    "positive predictive value": ("true positives", "false positives"),
-    "negative predictive value": ("true negatives", "false negatives"),
+    "PPV": ("true positives", "false positives"),
+    "NPV": ("true negatives", "false negatives"),
 }
 
 
@@ -342,7 +357,7 @@ def _uncertain(lines: Sequence[tuple[object, ...]], level: float) -> PackTable:
         part="uncertain",
         caption=f"The same with {level_text(level)} intervals",
         columns=(
-            "measure", "by", "subgroup", "people", "value", "lower", "upper", "lower limit",
+            "measure", "by", "subgroup", "people", "value", "lower", "upper", "limit",
             "shown to be",
         ),
         lines=tuple(lines),
@@ -366,7 +381,7 @@ def _words(lines: Sequence[tuple[object, ...]], limits: Mapping[str, float]) -> 
             for answer in ("not reached", "undetermined", "reached")
             if answer in answers
         ]
-        article = "An" if measure == AUC else "A"
+        article = "An" if measure in ("AUC", "NPV") else "A"
         said.append(f"{article} {measure} of at least {limit:g} is {'; '.join(parts)}.")
     lowest = [line for line in lines if line[1] is not None and isinstance(line[4], float)]
     for called in dict.fromkeys(line[0] for line in lowest):
