@@ -45,7 +45,15 @@ Part = Literal["statutory", "uncertain"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackTable:
-    """One table of a pack."""
+    """One table of a pack.
+
+    >>> import equipoise as eq
+    >>> table = eq.pack("four-fifths", eq.datasets.berkeley(), across="sex").table("sex")
+    >>> table.columns[:3], table.column("selected")
+    (('sex', 'applicants', 'selected'), [557, 1198])
+    >>> table.row("Male")["applicants"]
+    2691
+    """
 
     name: str
     """What it is called, to be asked for."""
