@@ -167,10 +167,11 @@ def _text(metric: Metric) -> str:
 # --- The share above the median of the whole sample: the median is found first ---
 
 
-def median_claims(trail: Trail | Tallied, claim: Claim) -> "tuple[Claim, Claim, Middle]":
-    """A claim about scoring rates with the median put in, one about the rows near it, and it.
+def median_claims(trail: Trail | Tallied, claim: Claim) -> "tuple[list[Claim], Middle]":
+    """A claim about scoring rates with the median put in, and the median.
 
-    Everybody with a score counts for the median, whatever groups they are in.
+    After it come one about the rows near the median, and one for each other score that may be the
+    median. Everybody with a score counts for it, whatever groups they are in.
     """
     # few audits ask for it, and it brings all of the inference core with it
     from equipoise.methods.inference.ranks import middle_of
@@ -186,14 +187,13 @@ def median_claims(trail: Trail | Tallied, claim: Claim) -> "tuple[Claim, Claim, 
     if not values.size:
         raise TrailError(f"The score column {column!r} holds no number, so there is no median.")
     middle = middle_of(values, counts)
-    made = [
-        dataclasses.replace(claim, metric=dataclasses.replace(claim.metric, value=text))
-        for text in (
-            f"score > {middle.median!r}",
-            f"{middle.low!r} <= score and score <= {middle.high!r}",
-        )
+    texts = [
+        f"score > {middle.median!r}",
+        f"{middle.low!r} <= score and score <= {middle.high!r}",
+        *(f"score > {other!r}" for other in middle.others),
     ]
-    return made[0], made[1], middle
+    metrics = [dataclasses.replace(claim.metric, value=text) for text in texts]
+    return [dataclasses.replace(claim, metric=metric) for metric in metrics], middle
 
 
 # --- `gather`: from a trail and claims to cells, in one scan ---

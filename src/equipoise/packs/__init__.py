@@ -425,14 +425,15 @@ class People:
     people: int = 0
     ones: int = 0
     """Those who were selected, or who scored above the median."""
-    near: int = 0
-    """Those whose score lies around the median."""
+    further: tuple[int, ...] = ()
+    """Those of whom something else is true, where it is counted."""
 
-    def add(self, people: float, ones: float, near: float = 0.0) -> None:
+    def add(self, people: float, ones: float, *further: float) -> None:
         """Count some more."""
         self.people += round(people)
         self.ones += round(ones)
-        self.near += round(near)
+        before = self.further or (0,) * len(further)
+        self.further = tuple(a + round(b) for a, b in zip(before, further, strict=True))
 
     @property
     def rate(self) -> float | None:

@@ -5,15 +5,18 @@ The rules: 6 RCNY 5-300 (definitions), 5-301 (bias audit), 5-302 (data), 5-303 (
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypedDict
+
+import numpy as np
 
 from equipoise._validate import confidence, known_name, seed_of
 from equipoise.audits._common import provenance_of
-from equipoise.audits._groups.problem import CertifyOptions, set_up
+from equipoise.audits._groups.problem import CertifyOptions, Problem, set_up
 from equipoise.audits.certify import bound_groups
 from equipoise.audits.methods import Pivotal
-from equipoise.cells import gather
+from equipoise.cells import Cells, gather
 from equipoise.cells.gather import median_claims
-from equipoise.claims import gap, highest, intersections, ratio
+from equipoise.claims import Claim, gap, highest, intersections, ratio
 from equipoise.claims.metric import scoring_rate, selection_rate
 from equipoise.errors import OptionError
 from equipoise.findings import Provenance
@@ -153,19 +156,17 @@ def _rate(trail: Trail, rate: str | None) -> str:
 def _count(trail: Trail, columns: Sequence[str], rate: str) -> _Counted:
     """One scan: people by both attributes, with who is selected or scores above the median."""
     metric = selection_rate if rate == "selection" else scoring_rate
-    claim = gap(metric, across=intersections(*columns))
+    claims: Sequence[Claim] = [gap(metric, across=intersections(*columns))]
     middle = None
     if metric is scoring_rate:
-        asked, close, middle = median_claims(trail, claim)
-        cells, near = gather(trail, [asked, close])
-        around = near.total
-    else:
-        (cells,) = gather(trail, [claim])
-        around = 0 * cells.rows
+        claims, middle = median_claims(trail, claims[0])
+    every = gather(trail, claims)
+    cells = every[0]
     found: dict[tuple[object, ...], People] = {}
     total = People()
     order = [cells.axis(name) for name in columns]
-    for levels, *numbers in zip(levels_of(cells), cells.rows, cells.total, around, strict=True):
+    sums = zip(cells.rows, *(one.total for one in every), strict=True)
+    for levels, numbers in zip(levels_of(cells), sums, strict=True):
         key = tuple(levels[place] for place in order)
         found.setdefault(key, People()).add(*map(float, numbers))
         total.add(*map(float, numbers))
@@ -181,7 +182,7 @@ def _categories(
         levels = [key[place] for place in places]
         if not any(is_unknown(level, words) for level in levels) and one.people:
             name = tuple(str(level) for level in levels)
-            found.setdefault(name, People()).add(one.people, one.ones, one.near)
+            found.setdefault(name, People()).add(one.people, one.ones, *one.further)
     return dict(sorted(found.items()))
 
 
@@ -221,26 +222,55 @@ def _bounds(
     """Ratios to the highest rate with bounds that hold for all categories of a table at once."""
     labels = [", ".join(key) for key in kept]
     several = list(kept.values())
-    trail = small_trail(
-        {name: labels * 2},
-        [1] * len(labels) + [0] * len(labels),
-        [one.ones for one in several] + [one.people - one.ones for one in several],
-    )
-    problem = set_up(trail, ratio(selection_rate, across=name, target=highest()))
+    problem = _problem(name, labels, several, [one.ones for one in several])
     if counted.middle is not None:
         asked = ratio(scoring_rate, across=name, target=highest())
-        near = {label: one.near for label, one in zip(labels, several, strict=True)}
-        order = [near[str(levels[0])] for levels in levels_of(problem.cells)]
-        sums = MedianSums(
-            near=problem.cells.rows * 0 + order,
-            all_near=float(counted.total.near),
-            rows=float(counted.total.people),
-        )
-        problem = replace(problem, claim=asked, median=None if counted.middle.settled else sums)
+        problem = replace(problem, claim=asked, **_medians(name, labels, several, counted))
     options = CertifyOptions(level=level, side="both", tolerance=None, method=Pivotal())
     made = from_source(bound_groups(problem, options, seed_of(rng), False), counted.provenance)
     assert isinstance(made, Bounds)
     return made
+
+
+def _problem(
+    name: str, labels: list[str], several: Sequence[People], ones: Sequence[int]
+) -> Problem:
+    trail = small_trail(
+        {name: labels * 2},
+        [1] * len(labels) + [0] * len(labels),
+        [*ones, *(one.people - k for one, k in zip(several, ones, strict=True))],
+    )
+    return set_up(trail, ratio(selection_rate, across=name, target=highest()))
+
+
+class _Medians(TypedDict, total=False):
+    """What a problem must know of an estimated median."""
+
+    median: MedianSums
+    medians: tuple[Cells, ...]
+
+
+def _medians(
+    name: str, labels: list[str], several: Sequence[People], counted: _Counted
+) -> _Medians:
+    """Nothing if the median is settled; else how it moves, or what it may jump to."""
+    middle = counted.middle
+    if middle is None or middle.settled:
+        return {}
+    if middle.others:
+        columns = zip(*(one.further[1:] for one in several), strict=True)
+        others = [_problem(name, labels, several, ones).cells for ones in columns]
+        return {"medians": tuple(others)}
+    # the cells of a small table are its categories in order
+    pairs = sorted(zip(labels, several, strict=True), key=lambda pair: pair[0])
+    near = [one.further[0] for _, one in pairs]
+    return {
+        "median": MedianSums(
+            near=np.array(near, dtype=np.float64),
+            all_near=float(counted.total.further[0]),
+            rows=float(counted.total.people),
+        )
+    }
 
 
 def _uncertain(

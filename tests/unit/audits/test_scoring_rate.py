@@ -54,6 +54,33 @@ def test_a_median_that_many_people_have_is_known() -> None:
     assert "median" not in found.assumptions[-1]
 
 
+def test_a_median_that_may_jump_widens_bounds_over_both() -> None:
+    """Of five scores the median is 3 or 4; the bounds hold for the rates above either."""
+    rng = np.random.default_rng(3)
+    one, other = [0.1, 0.2, 0.3, 0.2, 0.2], [0.15, 0.15, 0.15, 0.4, 0.15]
+    scores = np.concatenate([rng.choice(5, 160, p=one), rng.choice(5, 240, p=other)]) + 1
+    groups = np.repeat(["a", "b"], [160, 240])
+    table = {"score": scores, "group": groups, "over3": scores > 3, "over4": scores > 4}
+    claim = eq.ratio("scoring_rate", across="group", target=eq.reference(group="b"))
+    found = eq.certify(pl.DataFrame(table), claim, score="score", rng=3).ask(group="a")
+    ends = [
+        eq.certify(
+            pl.DataFrame(table),
+            eq.ratio("selection_rate", across="group", target=eq.reference(group="b")),
+            prediction=name,
+            rng=3,
+        ).ask(group="a")
+        for name in ("over3", "over4")
+    ]
+    assert found.lower == pytest.approx(min(end.lower or 0.0 for end in ends), rel=1e-3)
+    assert found.upper == pytest.approx(max(end.upper or 0.0 for end in ends), rel=1e-3)
+    assert ends[0].upper < ends[1].upper
+    # the pack says the same, from counts
+    both = {**table, "sex": groups, "race": np.resize(["x", "y"], 400)}
+    audit = eq.pack("ll144", pl.DataFrame(both), score="score")
+    assert "2 scores that may be the median" in audit.findings[0].assumptions[-1]
+
+
 def test_counts_are_repeated_rows() -> None:
     few = TABLE.head(60).with_columns(n=pl.lit(3))
     counted = eq.read(few, score="score", count="n")

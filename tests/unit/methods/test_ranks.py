@@ -26,6 +26,21 @@ def test_the_median_is_that_of_the_rows() -> None:
         assert found == middle_of(distinct[::-1], counts[::-1].astype(float))
 
 
+def test_scores_of_few_values_name_all_likely_medians() -> None:
+    # 49 % lie above 3: of 400 rows the median may be 3 or 4, of a million only 3
+    share = np.array([0.13, 0.17, 0.21, 0.32, 0.17])
+    few = middle_of(np.arange(1.0, 6.0), 400 * share)
+    assert (few.median, few.settled, few.others) == (3.0, False, (4.0,))
+    many = middle_of(np.arange(1.0, 6.0), 1e6 * share)
+    assert (many.median, many.settled, many.others) == (3.0, True, ())
+    # a lump among single scores: just below it, and at it
+    values = np.arange(401.0)
+    lump = middle_of(values, np.where(values == 205, 60.0, 1.0))
+    assert not lump.settled
+    assert {204.0, 205.0} <= {lump.median, *lump.others}
+    assert middle_of(np.arange(400.0), np.ones(400)).others == ()
+
+
 def test_an_atom_holds_the_median_only_if_it_is_wide() -> None:
     # of 400 rows, the median's rank has a standard error of 10
     assert middle_of(np.array([1.0, 2.0, 3.0]), np.array([150.0, 100.0, 150.0])).settled

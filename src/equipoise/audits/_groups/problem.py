@@ -99,18 +99,25 @@ class Problem:
     """Fetches the rows, for the methods that need them."""
     median: "MedianSums | None" = None
     """The rows around the median, where rates are those above it and it may move."""
+    medians: tuple[Cells, ...] = ()
+    """The cells of other scores that may be the median, where it may jump to them."""
 
     @cached_property
     def core(self) -> Core:
         """Pivots of every group, their joint law, and why some have no answer."""
-        core = make_core(
-            self.cells, self.target, self.collection, relative=self.relative, claim=self.claim
-        )
-        if self.median is None:
+        core = self._known(self.cells)
+        if self.median is None and not self.medians:
             return core
-        from equipoise.methods.inference.ranks import above_median
+        from equipoise.methods.inference.ranks import above_median, any_median
 
-        return above_median(core, self.median)
+        if self.medians:
+            return any_median(core, [self._known(cells) for cells in self.medians])
+        return core if self.median is None else above_median(core, self.median)
+
+    def _known(self, cells: Cells) -> Core:
+        return make_core(
+            cells, self.target, self.collection, relative=self.relative, claim=self.claim
+        )
 
     @cached_property
     def moments(self) -> CellMoments:
@@ -167,11 +174,11 @@ def _above_median(trail: Trail | Tallied, claim: Claim) -> Problem:
 
     if claim.given or claim.across.weighs or isinstance(claim.target, targets.Custom):
         raise ClaimError("scoring_rate takes plain groups: no given=, no tilts, no custom target.")
-    asked, close, middle = median_claims(trail, claim)
-    cells, near = map(steady_cells, gather(trail, [asked, close]))
-    problem = assemble(claim, cells, lambda: _row_data(trail, asked, cells))
-    if middle.settled:
-        return problem
+    asked, middle = median_claims(trail, claim)
+    cells, near, *others = map(steady_cells, gather(trail, asked))
+    problem = assemble(claim, cells, lambda: _row_data(trail, asked[0], cells))
+    if middle.settled or others:
+        return replace(problem, medians=tuple(others))
     about = float(near.total.sum())
     sums = MedianSums(near=near.total, all_near=about, rows=float(near.rows.sum()))
     return replace(problem, median=sums)
@@ -732,6 +739,12 @@ def stepped_down(
 def exactness(problem: Problem, *, many: bool) -> str:
     """How far the error rate can be trusted, in words."""
     core, noun = problem.core, problem.noun
+    if problem.medians:
+        number = len(problem.medians) + 1
+        return (
+            f"as that of counts above a known score, for {number} scores that may be the median "
+            f"(99 %); {noun}s are joined as if independent"
+        )
     if problem.median is not None:
         return (
             "as that of counts above a known score, widened by what the error of the median adds "

@@ -11,15 +11,18 @@ A contrast p_g − c·p_t, whatever the target t, then has the variance of a kno
 less: groups that are alike move together with the median, and a group whose scores crowd around it
 moves with every rank. Tails are those of counts above a known threshold, stretched by the ratio of
 the two standard errors.
+
+Scores of few values have no density: the median jumps from one to the next, and rates with it.
+There the tails are the largest over all scores that may be the median, each taken as known.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
-from equipoise.methods.inference.core import Core
+from equipoise.methods.inference.core import Core, Pivot
 from equipoise.methods.inference.counts import CountPivot
 from equipoise.methods.inference.tails import Tails
 from equipoise.methods.numerics import FloatArray, GroupSums, IntArray
@@ -27,8 +30,10 @@ from equipoise.methods.targets import Comparison, HighestPivot, Rival, over
 
 # --- The median and how many rows lie around it ---
 
-SETTLED = 2.5758293035489004
-"""Standard errors of the median's rank within which an atom of the scores must reach to hold it."""
+SURE = 2.5758293035489004
+"""Standard errors of the median's rank within which it is looked for: 99 %."""
+LUMP = 0.25
+"""Rows of one score, in roots of all rows, from which the median jumps rather than moves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +45,8 @@ class Middle:
     high: float
     settled: bool
     """Whether so many rows have exactly this score that another sample has the same median."""
+    others: tuple[float, ...] = ()
+    """Other scores that may be the median, where it jumps from one to the next."""
 
 
 def middle_of(values: FloatArray, counts: FloatArray) -> Middle:
@@ -65,13 +72,33 @@ def middle_of(values: FloatArray, counts: FloatArray) -> Middle:
     # wider, and a group that crowds around the median would be taken for one that does not
     width = min(0.5, number ** (-1 / 3))
     below, above = counts[values < median].sum(), counts[values > median].sum()
-    reach = half - SETTLED * np.sqrt(number) / 2
+    reach = half - SURE * np.sqrt(number) / 2
+    settled = bool(max(below, above) < reach)
+    ends = at(max(reach, 0.0)), at(min(number - reach, number - 1))
+    inside = (value >= ends[0]) & (value <= ends[1])
+    steps = np.diff(upto, prepend=0.0)[inside]
+    lumpy = not settled and bool((steps > LUMP * np.sqrt(number)).any())
+    own = float(value[value <= median].max())
+    likely = _likely(value[inside], steps, LUMP * np.sqrt(number)) if lumpy else []
     return Middle(
         median=median,
         low=place(0.5 - width / 2),
         high=place(0.5 + width / 2),
-        settled=bool(max(below, above) < reach),
+        settled=settled,
+        others=tuple(x for x in likely if x != own),
     )
+
+
+def _likely(value: FloatArray, rows: FloatArray, step: float) -> list[float]:
+    """Thresholds between which fewer than ``step`` rows lie, or all of one score."""
+    kept, since = [0], 0.0
+    for place in range(1, value.size):
+        since += float(rows[place])
+        if since >= step:
+            # just before a lump, and at it
+            kept += [place - 1, place]
+            since = 0.0
+    return [float(value[place]) for place in sorted({*kept, value.size - 1})]
 
 
 # --- Tails of rates above an estimated median ---
@@ -87,29 +114,6 @@ class MedianSums:
     """Rows of the whole sample that do, those in no cell included."""
     rows: float
     """Rows of the whole sample."""
-
-
-class Compared(Protocol):
-    """A pivot of counts above a threshold."""
-
-    @property
-    def comparison(self) -> Comparison:
-        """Groups beside their target."""
-        ...
-
-    @property
-    def estimate(self) -> FloatArray:
-        """The disparities."""
-        ...
-
-    @property
-    def error(self) -> FloatArray:
-        """About their standard errors."""
-        ...
-
-    def tails(self, disparity: FloatArray, chosen: IntArray) -> Tails:
-        """Both tails of the chosen groups."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +149,7 @@ class MedianPivot:
         """Chances, if the disparity were this, of an estimate as high, and as low, as was seen."""
         by = self.stretch(disparity, chosen)
         up, down = self.known.tails(disparity, chosen)
-        return tuple(_stretched(tail, by) for tail in (up, down))  # type: ignore[return-value]
+        return _stretched(up, by), _stretched(down, by)
 
     def stretch(self, disparity: FloatArray, chosen: IntArray) -> FloatArray:
         """Standard error with the median's own error, beside that of a known threshold."""
@@ -173,7 +177,7 @@ def above_median(core: Core, median: MedianSums) -> Core:
     """
     pivot = core.pivot
     if isinstance(pivot, CountPivot):
-        made: object = _with_median(pivot, median, core.sums)
+        made: Pivot = _with_median(pivot, median, core.sums)
     elif isinstance(pivot, HighestPivot):
         rivals = tuple(
             Rival(pivot=_with_median(r.pivot, median, core.sums), against=r.against)
@@ -183,7 +187,7 @@ def above_median(core: Core, median: MedianSums) -> Core:
         made = replace(pivot, rivals=rivals)
     else:
         raise TypeError("Only counts lie above a median.")
-    return replace(core, pivot=made, outcomes=np.zeros_like(core.outcomes))  # type: ignore[arg-type]
+    return replace(core, pivot=made, outcomes=np.zeros_like(core.outcomes))
 
 
 def _with_median(pivot: CountPivot, median: MedianSums, sums: GroupSums) -> MedianPivot:
@@ -195,6 +199,40 @@ def _with_median(pivot: CountPivot, median: MedianSums, sums: GroupSums) -> Medi
         for part, weight in zip(near, (found.group_weight, found.target_weight), strict=True)
     ]
     return MedianPivot(known=pivot, slope=slopes[0], target_slope=slopes[1], rows=median.rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnyMedianPivot:
+    """p-values that hold whichever of several scores is the median."""
+
+    pivots: tuple[Pivot, ...]
+    """The same question with each of them taken as known, the sample's own first."""
+
+    @property
+    def estimate(self) -> FloatArray:
+        """The disparities, with the sample's own median."""
+        return self.pivots[0].estimate
+
+    @property
+    def error(self) -> FloatArray:
+        """About the standard error, where a search starts."""
+        return self.pivots[0].error
+
+    def tails(self, disparity: FloatArray, chosen: IntArray) -> Tails:
+        """The largest tails over the medians; one that cannot answer excludes nothing."""
+        found = [pivot.tails(disparity, chosen) for pivot in self.pivots]
+        up, down = (
+            np.max([np.nan_to_num(tails[side], nan=1.0) for tails in found], axis=0)
+            for side in (0, 1)
+        )
+        return up, down
+
+
+def any_median(core: Core, others: Sequence[Core]) -> Core:
+    """The core of shares above a known threshold, as one that holds for all thresholds."""
+    pivots = (core.pivot, *(other.pivot for other in others))
+    made = AnyMedianPivot(pivots=pivots)
+    return replace(core, pivot=made, outcomes=np.zeros_like(core.outcomes))
 
 
 # --- The area under the ROC curve ---
