@@ -166,7 +166,8 @@ def _count(
             gone += round(float(rows))
         elif rows:
             # people without a requisition are a stratum of their own
-            place = "" if stratum is None else str(levels[stratum] or "none")
+            found_in = None if stratum is None else levels[stratum]
+            place = "" if stratum is None else "none" if found_in is None else str(found_in)
             here = found.setdefault(str(levels[group]), {})
             here.setdefault(place, People()).add(float(rows), float(ones))
     return dict(sorted(found.items())), provenance_of(cells), gone

@@ -227,6 +227,9 @@ def test_four_fifths_within_requisitions(table: pl.DataFrame) -> None:
     assert line["exact p"] == pytest.approx(_two_sided(law, sum(k for _, k in own)), rel=1e-8)
     assert line["p same"] == pytest.approx(_breslow_day(own, top), rel=1e-6)
     assert line["people alone"] == 0
+    numbered = table.with_columns(job=(pl.col("job") == "driver").cast(pl.Int64))
+    again = eq.pack("four-fifths", numbered, prediction="hired", across="sex", given="job")
+    assert again.table("sex given job", "uncertain").row("Female") == line
 
 
 def _breslow_day(own: list[tuple[int, int]], top: list[tuple[int, int]]) -> float:
