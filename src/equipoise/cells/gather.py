@@ -25,7 +25,15 @@ from equipoise.cells.query import (
     ordered_column,
     plain_keys,
 )
-from equipoise.cells.tally import Axis, Cells, ClusterTable, Tallied, Tally, total
+from equipoise.cells.tally import (
+    Axis,
+    Cells,
+    ClusterTable,
+    Tallied,
+    Tally,
+    steady_cells,
+    total,
+)
 from equipoise.cells.tally import tally as totals_of
 from equipoise.claims import target as targets
 from equipoise.claims.claim import Claim, Gap, Together, parts_of
@@ -48,7 +56,7 @@ from equipoise.trail.engine import fetch, number_of_levels
 from equipoise.trail.trail import expect_trail
 
 if TYPE_CHECKING:
-    from equipoise.methods.inference.ranks import Middle
+    from equipoise.methods.inference.ranks import MedianSums, Middle
 
 # --- Point values from cells: each group's metric, and the target it is compared with ---
 
@@ -194,6 +202,26 @@ def median_claims(trail: Trail | Tallied, claim: Claim) -> "tuple[list[Claim], M
     ]
     metrics = [dataclasses.replace(claim.metric, value=text) for text in texts]
     return [dataclasses.replace(claim, metric=metric) for metric in metrics], middle
+
+
+def median_cells(
+    trail: Trail | Tallied, claim: Claim
+) -> "tuple[Claim, Cells, MedianSums | None, tuple[Cells, ...]]":
+    """A claim about scoring rates with the median put in, its cells, and how the median may move.
+
+    Last come the cells of the scores to which it may jump, where it jumps rather than moves.
+    """
+    from equipoise.methods.inference.ranks import MedianSums
+
+    if claim.given or claim.across.weighs or isinstance(claim.target, Custom):
+        raise ClaimError("scoring_rate takes plain groups: no given=, no tilts, no custom target.")
+    asked, middle = median_claims(trail, claim)
+    cells, near, *others = map(steady_cells, gather(trail, asked))
+    if middle.settled or others:
+        return asked[0], cells, None, tuple(others)
+    about = float(near.total.sum())
+    sums = MedianSums(near=near.total, all_near=about, rows=float(near.rows.sum()))
+    return asked[0], cells, sums, ()
 
 
 # --- `gather`: from a trail and claims to cells, in one scan ---

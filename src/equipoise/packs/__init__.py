@@ -206,9 +206,9 @@ class PackResult:
                 writer.writerow([table.name, table.part, *(found.get(name) for name in columns)])
         return out.getvalue()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain data, which `PackResult.from_dict` reads back."""
-        data = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        data: dict[str, object] = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         data["facts"] = dict(self.facts)
         data["tables"] = [
             {**dataclasses.asdict(table), "lines": [list(line) for line in table.lines]}
@@ -223,11 +223,11 @@ class PackResult:
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, indent=indent)
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> "PackResult":
+    def from_dict(cls, data: Mapping[str, object]) -> "PackResult":
         """The result that `to_dict` wrote."""
         if not isinstance(data, Mapping) or data.get("kind") != "pack":
             raise EquipoiseError("This is not a pack that was filled and written as plain data.")
-        fields = {name: value for name, value in data.items() if name != "kind"}
+        fields: dict[str, Any] = {name: x for name, x in data.items() if name != "kind"}
         fields["findings"] = [from_dict(one) for one in fields.get("findings", ())]
         fields["tables"] = [
             {**one, "lines": [tuple(line) for line in one["lines"]]} for one in fields["tables"]

@@ -31,7 +31,7 @@ from equipoise.cells import Cells, Collection, form_groups, gather
 from equipoise.cells.gather import (
     influence_claims,
     influence_formula,
-    median_claims,
+    median_cells,
     reference_cells,
 )
 from equipoise.cells.rows import pull_rows
@@ -170,18 +170,9 @@ def set_up(trail: Trail | Tallied, claim: Claim) -> Problem:
 
 def _above_median(trail: Trail | Tallied, claim: Claim) -> Problem:
     """The problem of rates above the sample's median, which is estimated as well."""
-    from equipoise.methods.inference.ranks import MedianSums
-
-    if claim.given or claim.across.weighs or isinstance(claim.target, targets.Custom):
-        raise ClaimError("scoring_rate takes plain groups: no given=, no tilts, no custom target.")
-    asked, middle = median_claims(trail, claim)
-    cells, near, *others = map(steady_cells, gather(trail, asked))
-    problem = assemble(claim, cells, lambda: _row_data(trail, asked[0], cells))
-    if middle.settled or others:
-        return replace(problem, medians=tuple(others))
-    about = float(near.total.sum())
-    sums = MedianSums(near=near.total, all_near=about, rows=float(near.rows.sum()))
-    return replace(problem, median=sums)
+    asked, cells, median, others = median_cells(trail, claim)
+    problem = assemble(claim, cells, lambda: _row_data(trail, asked, cells))
+    return replace(problem, median=median, medians=others)
 
 
 def assemble(
@@ -739,17 +730,11 @@ def stepped_down(
 def exactness(problem: Problem, *, many: bool) -> str:
     """How far the error rate can be trusted, in words."""
     core, noun = problem.core, problem.noun
-    if problem.medians:
-        number = len(problem.medians) + 1
-        return (
-            f"as that of counts above a known score, for {number} scores that may be the median "
-            f"(99 %); {noun}s are joined as if independent"
-        )
-    if problem.median is not None:
-        return (
-            "as that of counts above a known score, widened by what the error of the median adds "
-            f"(asymptotic); {noun}s are joined as if independent"
-        )
+    if problem.median is not None or problem.medians:
+        how = "widened by what the error of the median adds (asymptotic)"
+        if problem.medians:
+            how = f"for all {len(problem.medians) + 1} scores that may be the median (99 %)"
+        return f"as that of counts above a known score, {how}; {noun}s are joined as if independent"
     if problem.claim.given:
         return (
             "asymptotic in the rows of all strata together, however small each is (measured from 3 "
