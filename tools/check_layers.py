@@ -33,6 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cells": {"base", "trail", "claims", "methods"},
     "findings": {"base", "methods"},
     "audits": {"base", "trail", "claims", "cells", "methods", "findings"},
+    "packs": {"base", "trail", "claims", "cells", "methods", "findings", "audits"},
     "plan": {"base", "trail", "claims", "cells", "methods", "findings", "audits", "datasets"},
     "report": {"base", "findings"},
     "worlds": {"base", "trail", "claims"},

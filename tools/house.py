@@ -46,7 +46,7 @@ rows and   metric,     counts     numbers in,  what the      words and
 roles      target,     and        numbers      audit says    pictures
            groups      totals     out
 
-beside them: base {base}, datasets/ {datasets}, worlds/ {worlds}
+beside them: base {base}, packs/ {packs}, datasets/ {datasets}, worlds/ {worlds}
 """
 
 _NO_CODE = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)

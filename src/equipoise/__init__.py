@@ -54,6 +54,7 @@ from equipoise.claims.metric import (
     negative_predictive_value,
     positive_predictive_value,
     residual,
+    scoring_rate,
     selection_rate,
     squared_error,
     true_negative_rate,
@@ -96,6 +97,8 @@ __all__ = [
     "MonotoneShift",
     "NumericalDerivative",
     "OptionError",
+    "PackResult",
+    "PackTable",
     "Pivotal",
     "PlanError",
     "RangeCertificates",
@@ -151,12 +154,14 @@ __all__ = [
     "multicalibration",
     "negative_predictive_value",
     "overall",
+    "pack",
     "positive_predictive_value",
     "ratio",
     "read",
     "reference",
     "report",
     "residual",
+    "scoring_rate",
     "select_fair",
     "selection_rate",
     "shift",
@@ -217,6 +222,7 @@ if TYPE_CHECKING:
         Summary,
         Verdict,
     )
+    from equipoise.packs import PackResult, PackTable, pack
 else:
     # Where the names are that bring mathematics, findings or pages with them; each comes in when
     # it is first used, so that `certify` does not wait for what `shift` needs.
@@ -235,6 +241,7 @@ else:
             "Flags Individual Joint JointTest Monitoring MonotoneShift RangeCertificates Shift "
             "Summary Verdict"
         ),
+        "packs": "PackResult PackTable pack",
         **{f"audits.{verb}": verb for verb in VERBS},
     }
     _PLACE = {name: place for place, names in _PLACES.items() for name in names.split()}

@@ -20,7 +20,7 @@ from equipoise.cells.tally import Tallied, rows_behind
 from equipoise.claims import Claim, Metric, Ratio, Together, overall
 from equipoise.claims import target as targets
 from equipoise.claims.groups import Groups
-from equipoise.claims.metric import as_metric
+from equipoise.claims.metric import as_metric, scoring_rate
 from equipoise.errors import ClaimError, OptionError
 from equipoise.findings import Provenance
 from equipoise.findings.bounds import BoundedGroup
@@ -170,6 +170,10 @@ def plain_claim(claim: Claim, verb: str) -> Claim:
         raise OptionError(f"{verb} knows no given=; certify, flag, describe and joint_test do.")
     if isinstance(claim.target, targets.Highest):
         raise OptionError(f"{verb} knows no highest(); certify, flag, describe and joint_test do.")
+    if claim.metric == scoring_rate:
+        raise OptionError(
+            f"{verb} knows no scoring_rate; certify, flag, describe and joint_test do."
+        )
     return claim
 
 

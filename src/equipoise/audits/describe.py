@@ -28,9 +28,11 @@ from equipoise.audits._groups.problem import (
 from equipoise.cells import Cells, Collection, form_groups, gather
 from equipoise.cells.gather import group_means, overall_mean, target_values
 from equipoise.cells.tally import Tallied, steady_cells
-from equipoise.claims import Claim, Ratio, as_claim
+from equipoise.claims import Claim, Gap, Ratio, as_claim, constant
+from equipoise.claims.metric import scoring_rate
 from equipoise.claims.target import Highest
 from equipoise.findings import DescribedGroup, Description
+from equipoise.methods.inference.core import Core
 from equipoise.methods.inference.student import clopper_pearson, wilson
 from equipoise.methods.numerics import FloatArray
 from equipoise.methods.targets import Constant
@@ -74,16 +76,22 @@ def describe(
     confidence(level)
     known_name("interval", interval, ("exact", "wilson"))
     whole("small", small, least=0)
-    asked = as_claim(claim)
-    source = as_source(trail, roles)
+    asked, source = as_claim(claim), as_source(trail, roles)
+    problem = median = None
+    if asked.metric == scoring_rate:
+        # against zero every bound of a gap is one of the rate itself
+        alone = Gap(metric=asked.metric, across=asked.across, target=constant(0.0))
+        median = set_up(source, alone)
     if asked.given or isinstance(asked.target, Highest):
         problem = set_up(source, asked)
-        cells, collection = problem.cells, problem.collection
-    else:
-        problem, cells = None, steady_cells(*gather(source, [asked]))
-        collection = form_groups(asked.across, cells)
+    known = problem or median
+    cells = steady_cells(*gather(source, [asked])) if known is None else known.cells
+    collection = form_groups(asked.across, cells)
     groups_only(collection, "describe")
-    found = _intervals(cells, collection, level, interval)
+    if median is None:
+        found = _intervals(cells, collection, level, interval)
+    else:
+        found = _by_core(cells, median.core, level, "counts, and the error of the median")
     return Description(
         claim=asked.quoted(),
         question=asked.words,
@@ -125,13 +133,18 @@ def _intervals(
             upper=np.where(rows > 0, high, np.nan),
             notes=("",) * rows.size,
         )
+    core = make_core(cells, Constant(value=0.0), collection, relative=False)
+    return _by_core(cells, core, level, _name(cells))
+
+
+def _by_core(cells: Cells, core: Core, level: float, method: str) -> _Intervals:
     score = float(ndtri((1 + level) / 2))
-    core = make_core(cells, Constant(value=0.0), collection, relative=False).guarded(score)
+    core = core.guarded(score)
     floor = -math.inf if cells.metric.low is None else cells.metric.low
     ceiling = math.inf if cells.metric.high is None else cells.metric.high
     low, high = core.bounds(score, (0.0, 1.0) if cells.zero_one else (floor, ceiling))
     notes = tuple(notes_of(core, score, cells.metric))
-    return _Intervals(method=_name(cells), lower=low, upper=high, notes=notes)
+    return _Intervals(method=method, lower=low, upper=high, notes=notes)
 
 
 def _name(cells: Cells) -> str:

@@ -281,7 +281,6 @@ def joint_test(
     kinds = (Pivotal, Likelihood, Euclidean)
     chosen = as_method(Pivotal() if method is None else method, kinds, "joint_test")
     problem = set_up(as_source(trail, roles), asked)
-    check_method(problem, chosen, {"Pivotal()": Pivotal})
     if isinstance(chosen, Pivotal):
         return _by_scores(problem, chosen, at, level, intervals, seed_of(rng))
     if isinstance(asked, Ratio):
@@ -289,6 +288,7 @@ def joint_test(
             "This joint test is for gaps; a ratio of one is a gap of zero, so pass gap(…)."
         )
     groups_only(problem.collection, "joint_test")
+    check_method(problem, chosen, {})
     assert isinstance(chosen, Likelihood | Euclidean)
     used, values = _asked(problem, at)
     if used.size * problem.cells.rows.size > LIMIT:

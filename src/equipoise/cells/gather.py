@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,7 +25,15 @@ from equipoise.cells.query import (
     ordered_column,
     plain_keys,
 )
-from equipoise.cells.tally import Axis, Cells, ClusterTable, Tallied, Tally, total
+from equipoise.cells.tally import (
+    Axis,
+    Cells,
+    ClusterTable,
+    Tallied,
+    Tally,
+    steady_cells,
+    total,
+)
 from equipoise.cells.tally import tally as totals_of
 from equipoise.claims import target as targets
 from equipoise.claims.claim import Claim, Gap, Together, parts_of
@@ -45,6 +54,9 @@ from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray
 from equipoise.trail import Trail
 from equipoise.trail.engine import fetch, number_of_levels
 from equipoise.trail.trail import expect_trail
+
+if TYPE_CHECKING:
+    from equipoise.methods.inference.ranks import MedianSums, Middle
 
 # --- Point values from cells: each group's metric, and the target it is compared with ---
 
@@ -158,6 +170,58 @@ def _text(metric: Metric) -> str:
         "A custom target needs a metric written as a formula, without clip; "
         f"{metric.name!r} is not."
     )
+
+
+# --- The share above the median of the whole sample: the median is found first ---
+
+
+def median_claims(trail: Trail | Tallied, claim: Claim) -> "tuple[list[Claim], Middle]":
+    """A claim about scoring rates with the median put in, and the median.
+
+    After it come one about the rows near the median, and one for each other score that may be the
+    median. Everybody with a score counts for it, whatever groups they are in.
+    """
+    # few audits ask for it, and it brings all of the inference core with it
+    from equipoise.methods.inference.ranks import middle_of
+
+    if isinstance(trail, Tallied):
+        raise ClaimError("scoring_rate needs the scores themselves: pass the trail, not counts.")
+    found = expect_trail(trail)
+    for role in ("weight", "cluster"):
+        if role in found.roles:
+            raise ClaimError(f"scoring_rate takes no {role} column so far; read without {role}=….")
+    column = found.roles.column("score")
+    values, counts = _observed(found, Ordered("score", role=True))
+    if not values.size:
+        raise TrailError(f"The score column {column!r} holds no number, so there is no median.")
+    middle = middle_of(values, counts)
+    texts = [
+        f"score > {middle.median!r}",
+        f"{middle.low!r} <= score and score <= {middle.high!r}",
+        *(f"score > {other!r}" for other in middle.others),
+    ]
+    metrics = [dataclasses.replace(claim.metric, value=text) for text in texts]
+    return [dataclasses.replace(claim, metric=metric) for metric in metrics], middle
+
+
+def median_cells(
+    trail: Trail | Tallied, claim: Claim
+) -> "tuple[Claim, Cells, MedianSums | None, tuple[Cells, ...]]":
+    """A claim about scoring rates with the median put in, its cells, and how the median may move.
+
+    Last come the cells of the scores to which it may jump, where it jumps rather than moves.
+    """
+    from equipoise.methods.inference.ranks import MedianSums
+
+    if claim.given or claim.across.weighs or isinstance(claim.target, Custom):
+        raise ClaimError("scoring_rate takes plain groups: no given=, no tilts, no custom target.")
+    asked, middle = median_claims(trail, claim)
+    cells, near, *others = map(steady_cells, gather(trail, asked))
+    if middle.settled or others:
+        return asked[0], cells, None, tuple(others)
+    about = float(near.total.sum())
+    sums = MedianSums(near=near.total, all_near=about, rows=float(near.rows.sum()))
+    return asked[0], cells, sums, ()
 
 
 # --- `gather`: from a trail and claims to cells, in one scan ---

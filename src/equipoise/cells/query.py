@@ -411,6 +411,11 @@ def metric_columns(trail: Trail, metric: Metric) -> list[str]:
 def column_of(trail: Trail, reference: Reference, by_role: bool = False) -> str:
     """The column that a name in a formula means."""
     if reference.marked == "role" or (by_role and reference.marked is None):
+        if reference.name == "median":
+            raise ClaimError(
+                "scoring_rate needs the median of all scores, which describe, certify and flag "
+                "find from a trail; this audit does not."
+            )
         if reference.name not in ROLE_NAMES:
             raise ClaimError(
                 f"{reference.name!r} is not a role. There is: {', '.join(ROLE_NAMES)}."

@@ -223,6 +223,15 @@ def _loss(name: str, value: str, *, probability: bool = False, high: float | Non
 _BOTH = ("label", "prediction")
 # To be selected helps where a loan is given and harms where bail is denied: both directions.
 selection_rate = _rate("selection_rate", "prediction", None, "both", "prediction")
+# the median is that of the whole sample, which is found before rows are counted
+scoring_rate = Metric(
+    name="scoring_rate",
+    value="score > median",
+    by_role=True,
+    zero_one=True,
+    low=0.0,
+    high=1.0,
+)
 false_positive_rate = _rate("false_positive_rate", "prediction", "label == 0", "high", *_BOTH)
 false_negative_rate = _rate("false_negative_rate", "1 - prediction", "label == 1", "high", *_BOTH)
 true_positive_rate = _rate("true_positive_rate", "prediction", "label == 1", "low", *_BOTH)
@@ -256,6 +265,7 @@ METRICS: dict[str, Metric] = {
     made.name: made
     for made in (
         selection_rate,
+        scoring_rate,
         false_positive_rate,
         false_negative_rate,
         true_positive_rate,

@@ -11,7 +11,7 @@ import typer
 
 from equipoise.cli import options
 from equipoise.cli.options import Leave
-from equipoise.cli.show import Steps, say, show_evidence, show_files
+from equipoise.cli.show import Steps, say, show_evidence, show_files, show_pack
 from equipoise.errors import OptionError
 from equipoise.findings.evidence import Asked, Evidence
 from equipoise.report import report as make_report
@@ -105,6 +105,75 @@ def audit(
     evidence = _perform(plan, asked="exploratory", quiet=quiet or json)
     written = _write(evidence, out, suppress)
     _tell(evidence, written, json, quiet)
+
+
+def pack(
+    name: Annotated[str, typer.Argument(help="ll144, four-fifths or performance.", metavar="PACK")],
+    data: options.Source,
+    table: options.Table = None,
+    label: options.Label = None,
+    prediction: options.Prediction = None,
+    score: options.Score = None,
+    count: options.Count = None,
+    positive: options.Positive = None,
+    encoding: options.Encoding = None,
+    across: Annotated[
+        str | None, typer.Option(help="Attributes that are compared: sex,race.")
+    ] = None,
+    given: Annotated[
+        str | None, typer.Option(help="four-fifths: column of the requisition people compete in.")
+    ] = None,
+    sex: Annotated[str | None, typer.Option(help="ll144: column of sex.")] = None,
+    race: Annotated[str | None, typer.Option(help="ll144: column of race or ethnicity.")] = None,
+    rate: Annotated[str | None, typer.Option(help="ll144: selection or scoring.")] = None,
+    unknown: Annotated[
+        str | None, typer.Option(help="Words that mean an unknown category: unknown,declined.")
+    ] = None,
+    accept: Annotated[
+        str | None, typer.Option(help="performance: lower limits, as sensitivity=0.8,auc=0.7.")
+    ] = None,
+    data_kind: Annotated[str | None, typer.Option(help="ll144: historical or test.")] = None,
+    data_source: Annotated[
+        str | None, typer.Option(help="ll144: where the data come from, in words.")
+    ] = None,
+    explanation: Annotated[
+        str | None, typer.Option(help="ll144: explanation of the data, in words.")
+    ] = None,
+    audited: Annotated[str | None, typer.Option(help="ll144: date of the audit.")] = None,
+    distributed: Annotated[
+        str | None, typer.Option(help="ll144: distribution date of the tool.")
+    ] = None,
+    justification: Annotated[
+        str | None,
+        typer.Option(help="ll144: why categories under 2 % are left out of the ratios."),
+    ] = None,
+    level: Annotated[float, typer.Option(help="Confidence of bounds.")] = 0.95,
+    seed: Annotated[int, typer.Option(min=0, help="Start of all randomness.")] = 7,
+    out: Annotated[
+        list[Path] | None,
+        typer.Option(help="File to write: .md, .html, .csv, .json or .txt; may be repeated."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Fill a pack: the tables that a rule asks for, then how sure one can be of them."""
+    from equipoise.packs import pack as fill
+
+    given_options = options.given(
+        table=table, label=label, prediction=prediction, score=score, count=count,
+        encoding=encoding, across=across, given=given, sex=sex, race=race, rate=rate,
+        unknown=unknown, accept=accept, data_kind=data_kind, data_source=data_source,
+        explanation=explanation, audited=audited, distributed=distributed,
+        justification=justification,
+    )  # fmt: skip
+    roles = options.given(positive=_number_or_word(positive))
+    found = fill(name, data, level=level, rng=seed, **given_options, **roles)
+    written = [found.save(path) for path in out or ()]
+    if json:
+        typer.echo(found.to_json())
+    elif not quiet:
+        show_pack(found)
+        show_files(written)
 
 
 def run(

@@ -36,6 +36,7 @@ app.add_typer(monitoring.app, name="monitor")
 for command in (
     auditing.demo,
     auditing.audit,
+    auditing.pack,
     auditing.run,
     auditing.check,
     keeping.verify,

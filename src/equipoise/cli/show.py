@@ -4,9 +4,10 @@ import io
 import os
 import re
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from rich.console import Console
 from rich.padding import Padding
@@ -17,6 +18,9 @@ from rich.text import Text
 from equipoise.findings.evidence import Entry, Evidence
 from equipoise.findings.finding import Finding, cell_text
 from equipoise.findings.words import Verdict
+
+if TYPE_CHECKING:
+    from equipoise.packs import PackResult
 
 #: Rows of a finding that are printed; the report has all of them.
 ROWS = 12
@@ -50,12 +54,15 @@ def say(message: str, style: str = "") -> None:
 
 
 #: Commands that take the meaning of columns as options; all others read it from a plan.
-_WITH_OPTIONS = (("audit",), ("plan", "init"))
+_WITH_OPTIONS = (("audit",), ("plan", "init"), ("pack",))
 #: What errors call a column's role in Python: ``Pass label=… to equipoise.read``.
 _ROLE = re.compile(
     r"(?:\b(?P<pass>[Pp]ass) )?\b(?P<role>label|prediction|score|low|high|weight|count|cluster"
     r"|table|attributes|positive|encoding|missing)=(?P<value>…|\[…\])(?: to\s+equipoise\.read)?"
 )
+
+#: What packs call their further options in Python.
+_FURTHER = re.compile(r"\b([a-z_]+)=(?=…)")
 
 
 def in_words_of(arguments: Sequence[str], message: str) -> str:
@@ -76,7 +83,10 @@ def in_words_of(arguments: Sequence[str], message: str) -> str:
         verb = {"Pass": "Write ", "pass": "write "}.get(verb, verb)
         return f"{verb}`{role}: {value}` under `trail:` in the plan"
 
-    return _ROLE.sub(said, message)
+    told = _ROLE.sub(said, message)
+    if list(arguments[:1]) == ["pack"]:
+        told = _FURTHER.sub(lambda found: f"--{found[1].replace('_', '-')} ", told)
+    return told
 
 
 class Outlet:
@@ -169,14 +179,14 @@ def _weight(row: object) -> tuple[bool, float]:
     return not violates, -abs((getattr(row, "disparity", None) if told is None else told) or 0.0)
 
 
-def table(rows: Sequence[object], columns: Iterable[str]) -> Table:
-    """Rows of a finding as a table that fits the terminal."""
+def table(rows: Sequence[object], columns: Iterable[str], *, folded: bool = False) -> Table:
+    """Rows of a finding as a table that fits the terminal; ``folded`` breaks long heads."""
     made = Table(box=None, pad_edge=False, header_style="dim")
     shown = [c for c in columns if any(getattr(row, c) not in (None, "") for row in rows)]
     for column in shown:
         numeric = all(isinstance(getattr(row, column), int | float | None) for row in rows)
         made.add_column(
-            column.replace("_", " "),
+            _folded(rows, column) if folded else column.replace("_", " "),
             justify="right" if numeric else "left",
             no_wrap=numeric,
             overflow="ellipsis",
@@ -185,6 +195,12 @@ def table(rows: Sequence[object], columns: Iterable[str]) -> Table:
     for row in rows:
         made.add_row(*(Text(printable(_one_line(getattr(row, column)))) for column in shown))
     return made
+
+
+def _folded(rows: Sequence[object], column: str) -> str:
+    """The head of a column in lines no longer than its cells, or than its longest word."""
+    cells = [cell_text(getattr(row, column)) for row in rows]
+    return "\n".join(textwrap.wrap(column, max(map(len, [*column.split(), *cells]))))
 
 
 def _one_line(value: object) -> str:
@@ -196,6 +212,25 @@ def show_files(paths: Iterable[Path]) -> None:
     """Where things were written."""
     for path in paths:
         say(f"wrote {path}", style="dim")
+
+
+def show_pack(result: "PackResult") -> None:
+    """A filled pack: its words and its tables, in their order."""
+    out = console()
+    for block in result.blocks():
+        text = Text(printable(block.text), style="" if block.kind == "paragraph" else "bold")
+        if block.kind in ("heading", "table"):
+            out.print()
+        if block.kind == "fact":
+            text = text + Text(": ", style="bold") + Text(printable(block.value))
+        out.print(text)
+        if block.table is not None:
+            if block.value:
+                out.print(Text(printable(block.value), style="dim"))
+            drawn = table(
+                cast(Sequence[object], block.table.rows()), block.table.columns, folded=True
+            )
+            out.print(Padding(drawn, (0, 0, 0, 2)))
 
 
 class Steps:

@@ -85,7 +85,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
     frame = table({"a": (30, 0.5), "b": (30, 0.5)})
     asked = eq.gap("selection_rate", across="g", target="highest")
     with pytest.raises(eq.OptionError, match=r"knows no highest\(\)"):
-        eq.describe(frame, asked, prediction="hired")
+        eq.shift(frame, asked, over="g", prediction="hired")
     with pytest.raises(eq.OptionError, match=r"knows no highest\(\)"):
         eq.certify(frame, asked, prediction="hired", method="bootstrap")
     with pytest.raises(eq.ClaimError, match="share"):

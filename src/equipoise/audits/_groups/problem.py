@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
 from scipy.special import ndtri
@@ -26,14 +26,19 @@ from equipoise.audits._common import (
 )
 from equipoise.audits._groups.factors import by_models, by_strata, check_groups, factor_core
 from equipoise.cells import Cells, Collection, form_groups, gather
-from equipoise.cells.gather import influence_claims, influence_formula, reference_cells
+from equipoise.cells.gather import (
+    influence_claims,
+    influence_formula,
+    median_cells,
+    reference_cells,
+)
 from equipoise.cells.groups import level_text
 from equipoise.cells.rows import RowTable, pull_factors, pull_rows
 from equipoise.cells.tally import Tallied, steady_cells
 from equipoise.claims import Claim, Ratio
 from equipoise.claims import target as targets
 from equipoise.claims.groups import Factors
-from equipoise.claims.metric import Metric
+from equipoise.claims.metric import Metric, scoring_rate
 from equipoise.errors import ClaimError, OptionError
 from equipoise.findings import Provenance
 from equipoise.findings.adjusted import AdjustedGroup
@@ -70,6 +75,9 @@ from equipoise.methods.targets import (
 )
 from equipoise.trail import Trail
 
+if TYPE_CHECKING:
+    from equipoise.methods.inference.ranks import MedianSums
+
 MOST_RIVALS = 200
 """Groups that may be compared each with each."""
 
@@ -89,14 +97,28 @@ class Problem:
     """Fetches the rows, for the methods that need them."""
     table: Callable[[tuple[str, ...]], RowTable] | None = None
     """Fetches the rows with some columns as features, where that is possible."""
+    median: "MedianSums | None" = None
+    """The rows around the median, where rates are those above it and it may move."""
+    medians: tuple[Cells, ...] = ()
+    """The cells of other scores that may be the median, where it may jump to them."""
 
     @cached_property
     def core(self) -> Core:
         """Pivots of every group, their joint law, and why some have no answer."""
         if self.claim.given and (self.claim.learnt or not _plain_counts(self.cells)):
             return _factor_core(self)
+        core = self._known(self.cells)
+        if self.median is None and not self.medians:
+            return core
+        from equipoise.methods.inference.ranks import above_median, any_median
+
+        if self.medians:
+            return any_median(core, [self._known(cells) for cells in self.medians])
+        return core if self.median is None else above_median(core, self.median)
+
+    def _known(self, cells: Cells) -> Core:
         return make_core(
-            self.cells, self.target, self.collection, relative=self.relative, claim=self.claim
+            cells, self.target, self.collection, relative=self.relative, claim=self.claim
         )
 
     @cached_property
@@ -149,9 +171,18 @@ class Problem:
 
 def set_up(trail: Trail | Tallied, claim: Claim) -> Problem:
     """Scan the rows once and form the groups."""
+    if claim.metric == scoring_rate:
+        return _above_median(trail, claim)
     cells, influence = _gather(trail, claim)
     problem = assemble(claim, cells, lambda: _row_data(trail, claim, cells), influence)
     return replace(problem, table=lambda names: pull_factors(trail, claim.metric, cells, names))
+
+
+def _above_median(trail: Trail | Tallied, claim: Claim) -> Problem:
+    """The problem of rates above the sample's median, which is estimated as well."""
+    asked, cells, median, others = median_cells(trail, claim)
+    problem = assemble(claim, cells, lambda: _row_data(trail, asked, cells))
+    return replace(problem, median=median, medians=others)
 
 
 def assemble(
@@ -573,6 +604,8 @@ def check_method(problem: Problem, method: object, usable: Mapping[str, type]) -
         raise OptionError(f"{type(method).__name__} knows no given=; leave method= out.")
     if isinstance(problem.target, Highest) and type(method).__name__ != "Pivotal":
         raise OptionError(f"{type(method).__name__} knows no highest(); leave method= out.")
+    if problem.claim.metric == scoring_rate and type(method).__name__ != "Pivotal":
+        raise OptionError(f"{type(method).__name__} knows no scoring_rate; leave method= out.")
     if problem.tilted and not isinstance(method, tuple(usable.values())):
         raise OptionError(
             f"{type(method).__name__} counts rows, and a tilt weighs them. Tilts other than 0 and "
@@ -703,6 +736,11 @@ def exactness(problem: Problem, *, many: bool) -> str:
             "asymptotic in the rows whose membership the factors leave open, by orthogonal scores"
             f"{learnt}; {noun}s are joined by normal scores with fitted correlations"
         )
+    if problem.median is not None or problem.medians:
+        how = "widened by what the error of the median adds (asymptotic)"
+        if problem.medians:
+            how = f"for all {len(problem.medians) + 1} scores that may be the median (99 %)"
+        return f"as that of counts above a known score, {how}; {noun}s are joined as if independent"
     if problem.claim.given:
         return (
             "asymptotic in the rows of all strata together, however small each is (measured from 3 "
