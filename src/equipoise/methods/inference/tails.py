@@ -35,11 +35,23 @@ def linear_tails(
 ) -> Tails:
     """P(T ≥ seen) and P(T ≤ seen); arrays ``(parts, G)``, ``seen`` and variance ``noise`` ``(G,)``.
 
+    Small groups are often alike, as are the cases tried for one; each is worked out once.
+
     >>> n, p, one = np.array([[5.0]]), np.array([[0.5]]), np.ones((1, 1))
     >>> up, down = linear_tails(n, p, one, np.array([0.8]), np.zeros(1))
     >>> float(up[0]), float(down[0])
     (0.1875, 0.96875)
     """
+    stacked = np.vstack([rows, rates, a, seen, noise])
+    _, first, again = np.unique(stacked, axis=1, return_index=True, return_inverse=True)
+    # columns as they came, since zeros of either sign count as one
+    up, down = _distinct_tails(*(x[..., first] for x in (rows, rates, a, seen, noise)))
+    return up[again.ravel()], down[again.ravel()]
+
+
+def _distinct_tails(
+    rows: FloatArray, rates: FloatArray, a: FloatArray, seen: FloatArray, noise: FloatArray
+) -> Tails:
     n = np.maximum(rows, 1e-9)
     count = n * rates * (1 - rates)
     share = (a / n) ** 2 * count
@@ -165,8 +177,10 @@ def _log_mgf(rates: FloatArray, s: FloatArray) -> FloatArray:
     return np.log1p(rates * np.expm1(s))
 
 
-def _score(x: FloatArray, skew: FloatArray) -> FloatArray:
-    """The normal score of a standardised value whose distribution has some skewness."""
+def _score(x: FloatArray, skew: FloatArray, even: bool = False) -> FloatArray:
+    """The normal score of a standardised value whose distribution has some skewness, or none."""
+    if even:
+        return np.clip(x, -10.0, 10.0)
     g = np.clip(skew, -0.4, 0.4)
     # Cornish and Fisher, inverted: x − g (x² − 1)/6 + g² (4x³ − 7x)/36, held to where it rises
     end = 2 / np.maximum(np.abs(g), 0.2)
@@ -348,8 +362,9 @@ def _normal_close(
     sd = np.sqrt(np.where(var > 0, var, 1.0))
     skew = (c**3 * count * (1 - 2 * rates)).sum(axis=0)[:, None] / sd**3
     half = _half_step(c, count, noise)[:, None]
-    above = ndtr(-_score((left - (half + mean)) / sd, skew))
-    below = ndtr(_score((left + (half - mean)) / sd, skew))
+    even = not bool(skew.any())
+    above = ndtr(-_score((left - (half + mean)) / sd, skew, even))
+    below = ndtr(_score((left + (half - mean)) / sd, skew, even))
     still = (var <= 0)[:, 0]
     if bool(still.any()):
         above[still] = mean[still] >= (left - hair)[still]
