@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -404,10 +405,12 @@ def _check_anybody(
 
 def _with_edges(trail: Trail, dimension: Dimension) -> Dimension:
     """Replace a number of quantiles by the edges found in the data."""
-    if not isinstance(dimension, Ordered) or dimension.quantiles is None:
+    if not isinstance(dimension, Ordered | Binned) or dimension.quantiles is None:
         return dimension
-    column = ordered_column(trail, dimension)
-    values, counts = _observed(trail, dataclasses.replace(dimension, quantiles=None))
+    named = isinstance(dimension, Binned)
+    every = Ordered(dimension.column) if named else dataclasses.replace(dimension, quantiles=None)
+    column = ordered_column(trail, every)
+    values, counts = _observed(trail, every)
     if len(values) == 0:
         raise TrailError(f"Column {column!r} has no finite value to form ranges from.")
     # The inverse of the distribution function: exact, and the same on every engine.
@@ -415,10 +418,28 @@ def _with_edges(trail: Trail, dimension: Dimension) -> Dimension:
     wanted = np.arange(1, dimension.quantiles) / dimension.quantiles
     # A sum that should equal the wanted share may fall short of it by rounding.
     inner = values[np.searchsorted(share, wanted - 1e-12)]
+    if isinstance(dimension, Binned):
+        # nothing lies below the smallest value; a single one needs a cut all the same
+        cuts = np.unique(inner[inner > values[0]]) if len(values) > 1 else values
+        at = np.searchsorted(values, cuts if cuts.size else values[1:2])
+        return Binned(column, tuple(_short_cut(values[max(i - 1, 0)], values[i]) for i in at))
     edges = np.unique(np.concatenate(([values[0]], inner, [values[-1]])))
     if len(edges) < 2:
         raise ClaimError(f"Column {column!r} has one value only, {values[0]:g}; there is no range.")
     return Ordered(dimension.column, edges=tuple(map(float, edges)), role=dimension.role)
+
+
+def _short_cut(below: float, at: float) -> float:
+    """The number of fewest digits that parts two neighbouring values as the upper one does.
+
+    >>> _short_cut(3.2, 3.9000000954), _short_cut(17.0, 18.0), _short_cut(0.2799, 0.28)
+    (3.9, 18.0, 0.28)
+    """
+    for digits in range(-6, 12):
+        short = math.floor(round(at * 10.0**digits, 6)) / 10.0**digits
+        if below < short <= at:
+            return short
+    return float(at)
 
 
 def _observed(trail: Trail, every: Ordered) -> tuple[FloatArray, FloatArray]:

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from equipoise.findings.evidence import Entry, Evidence
 from equipoise.findings.finding import Finding, cell_text
-from equipoise.findings.words import Verdict
+from equipoise.findings.words import Verdict, distance
 
 #: Rows of a finding that are printed; the report has all of them.
 ROWS = 12
@@ -54,7 +54,7 @@ _WITH_OPTIONS = (("audit",), ("plan", "init"))
 #: What errors call a column's role in Python: ``Pass label=… to equipoise.read``.
 _ROLE = re.compile(
     r"(?:\b(?P<pass>[Pp]ass) )?\b(?P<role>label|prediction|score|low|high|weight|count|cluster"
-    r"|table|attributes|positive|encoding|missing)=(?P<value>…|\[…\])(?: to\s+equipoise\.read)?"
+    r"|table|attributes|positive|encoding|missing)=(?P<value>…|\[…\]|'[^']*')(?: to\s+equipoise\.read)?"
 )
 
 
@@ -158,15 +158,18 @@ def _show_entry(out: Console, entry: Entry) -> None:
 
 def telling(finding: Finding) -> list[object]:
     """The rows that say most: violations first, then the largest disparities."""
-    return sorted(finding.rows, key=_weight)[:ROWS]
+    relative = bool(getattr(finding, "relative", False))
+    return sorted(finding.rows, key=lambda row: _weight(row, relative))[:ROWS]
 
 
-def _weight(row: object) -> tuple[bool, float]:
+def _weight(row: object, relative: bool) -> tuple[bool, float]:
     violates = getattr(row, "flagged", False) or getattr(row, "alarm", False)
     violates = violates or getattr(row, "verdict", None) is Verdict.EXCEEDED
     # evidence over time says how telling a disparity is; elsewhere its size has to
     told = getattr(row, "evidence", None)
-    return not violates, -abs((getattr(row, "disparity", None) if told is None else told) or 0.0)
+    if told is not None:
+        return not violates, -abs(told)
+    return not violates, -distance(getattr(row, "disparity", None), relative)
 
 
 def table(rows: Sequence[object], columns: Iterable[str]) -> Table:

@@ -619,6 +619,10 @@ def _by_label(rows: Sequence[Named], label: str) -> Named:
     for row in rows:
         if row.group == label:
             return row
+    # as levels read without their attributes, if only one group reads like that
+    bare = [row for row in rows if ", ".join(map(str, row.where.values())) == label]
+    if len(bare) == 1:
+        return bare[0]
     labels = [row.group for row in rows]
     raise ClaimError(
         f"There is no group {label!r} in this collection of {len(rows):,}."

@@ -94,6 +94,17 @@ def disparity_text(value: float, relative: bool, share: bool) -> str:
     return f"{value:.2f}" if relative else difference(value, share)
 
 
+def distance(value: float | None, relative: bool) -> float:
+    """How far a disparity is from none; half as much is as far as twice as much.
+
+    >>> distance(-0.2, relative=False), distance(0.5, relative=True) == distance(2.0, True)
+    (0.2, True)
+    """
+    if value is None:
+        return 0.0
+    return abs(value) if not relative else abs(math.log(max(value, 1e-12)))
+
+
 def ends_text(
     lower: float | None, upper: float | None, said: Callable[[float], str], otherwise: str
 ) -> str:

@@ -291,7 +291,7 @@ class Plan(_Strict):
         _check_verbs(marked)
         try:
             # JSON's strict reading takes lists for tuples but no text for numbers
-            made = _typed(cls).model_validate_json(json.dumps(marked.data), strict=True)
+            made = _typed(cls, marked).model_validate_json(json.dumps(marked.data), strict=True)
         except ValidationError as error:
             raise PlanError(_complaint(error, marked)) from error
         for i, audit in enumerate(made.audits):
@@ -325,29 +325,35 @@ def plan_schema() -> dict[str, Any]:
     """
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **_full().model_json_schema(),
+        **_full(VERBS).model_json_schema(),
     }
 
 
-def _typed(cls: type[Plan]) -> type[Plan]:
-    return _full() if cls is Plan else cls
+def _typed(cls: type[Plan], marked: Marked) -> type[Plan]:
+    if cls is not Plan:
+        return cls
+    asked = marked.data.get("audits")
+    named = {audit["audit"] for audit in asked} if isinstance(asked, list) else set()
+    return _full(tuple(verb for verb in VERBS if verb in named) or VERBS)
 
 
 @cache
-def _full() -> type[Plan]:
-    """The plan whose audits have the options of the verbs, read off their signatures."""
-    kinds: Any = Union[tuple(_models().values())]  # noqa: UP007 (not known before it runs)
-    listed: Any = tuple[Annotated[kinds, Field(discriminator="audit")], ...]
+def _full(verbs: tuple[str, ...]) -> type[Plan]:
+    """The plan whose audits have the options of the verbs, read off their signatures.
+
+    Only of those that it names: each brings in mathematics of its own.
+    """
+    kinds: Any = Union[tuple(map(_model, verbs))]  # noqa: UP007 (not known before it runs)
+    listed: Any = tuple[
+        Annotated[kinds, Field(discriminator="audit")] if len(verbs) > 1 else kinds, ...
+    ]
     described = Field(min_length=1, description="What is asked, in order.")
     return create_model("Plan", __base__=Plan, audits=(listed, described))
 
 
 @cache
-def _models() -> dict[str, type[AuditPlan]]:
-    return {name: _model(name, audits.verb(name)) for name in VERBS}
-
-
-def _model(verb: str, function: Callable[..., object]) -> type[AuditPlan]:
+def _model(verb: str) -> type[AuditPlan]:
+    function = audits.verb(verb)
     hints = typing.get_type_hints(inspect.unwrap(function))
     fields: dict[str, Any] = {"audit": (Literal[verb], ...)}
     for name, parameter in inspect.signature(function).parameters.items():
@@ -419,7 +425,7 @@ def _fields_at(path: Keys, marked: Marked) -> list[str]:
     if path[:1] == ("trail",):
         return list(TrailPlan.model_fields)
     if len(path) == 2 and path[0] == "audits":
-        return list(_models()[marked.data["audits"][path[1]]["audit"]].model_fields)
+        return list(_model(marked.data["audits"][path[1]]["audit"]).model_fields)
     return list(Plan.model_fields)
 
 

@@ -101,6 +101,7 @@ def run(
     asked: Asked = "confirmatory",
     tell: Tell | None = None,
     progress: bool | None = None,
+    trail: Trail | None = None,
 ) -> Evidence:
     """Perform every audit of a plan.
 
@@ -120,6 +121,8 @@ def run(
         Called with the name of each audit as it begins, its number, and how many there are.
     progress
         Whether audits show a bar; if not given, where someone is watching.
+    trail
+        The rows as the plan would open them, if they are open already.
 
     Examples
     --------
@@ -135,7 +138,8 @@ def run(
     >>> run(plan).entries[0].finding.flagged[0].group
     'African-American'
     """
-    trail = open_trail(plan.trail, folder=Path(folder), data=data, table=table)
+    if trail is None:
+        trail = open_trail(plan.trail, folder=Path(folder), data=data, table=table)
     counts = shared_counts(trail, plan.audits)
     found: list[tuple[str, Asked, Finding]] = []
     for i, (name, audit) in enumerate(zip(plan.names(), plan.audits, strict=True)):
