@@ -148,19 +148,40 @@ class Period:
 
 #: Words that are levels of many attributes, and tell of none.
 _COMMON_WORDS = frozenset(
-    "yes no true false none other others unknown missing n/a nan null any all high low medium "
-    "never always positive negative".split()
+    [
+        "yes",
+        "no",
+        "true",
+        "false",
+        "none",
+        "other",
+        "others",
+        "unknown",
+        "missing",
+        "n/a",
+        "nan",
+        "null",
+        "any",
+        "all",
+        "high",
+        "low",
+        "medium",
+        "never",
+        "always",
+        "positive",
+        "negative",
+    ]
 )
 
 
 def speaks_alone(level: str) -> bool:
     """Whether a level tells by itself what it is a level of: Female does, yes does not.
 
-    >>> [speaks_alone(level) for level in ("Female", "yes", "M", "2019", "Other")]
-    [True, False, False, False, False]
+    >>> [speaks_alone(level) for level in ("Female", "yes", "2019", "Other")]
+    [True, False, False, False]
     """
     word = level.strip().lower()
-    return len(word) > 2 and word not in _COMMON_WORDS and any(sign.isalpha() for sign in word)
+    return word not in _COMMON_WORDS and any(sign.isalpha() for sign in word)
 
 
 def named_level(name: str, level: str) -> str:

@@ -102,8 +102,8 @@ def audit(
 ) -> None:
     """Audit a table without a plan: flags and bounds for each metric, and a report.
 
-    Attributes that are numbers of many values are cut into ranges (--bins). The results count as exploratory; write a plan (`equipoise plan init DATA`) to fix the questions
-    before looking.
+    Attributes that are numbers of many values are cut into ranges (--bins). The results count as
+    exploratory; write a plan (`equipoise plan init DATA`) to fix the questions before looking.
     """
     from equipoise.plan import Plan
     from equipoise.plan.draft import usual_metrics

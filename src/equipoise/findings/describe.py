@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from equipoise.findings.charts.groups import Line, forest, reading
+from equipoise.findings.charts.ranked import Dot, ranked
 from equipoise.findings.finding import ByGroup, Chart, Group, MetricFinding
 from equipoise.findings.words import amount, level_text, plural
 
@@ -61,6 +62,30 @@ class Description(MetricFinding[DescribedGroup], ByGroup[DescribedGroup]):
             "to miss.",
             *self._small_groups(),
             source.left_out(),
+        )
+
+    def drawn(self) -> str:
+        """The groups furthest from everyone, as plain HTML and SVG."""
+        dots = [
+            Dot(
+                group=row.group,
+                n=row.n,
+                value=row.value,
+                lower=row.lower,
+                upper=row.upper,
+                settled=row.lower > self.overall or row.upper < self.overall,
+            )
+            for row in self.rows
+            if row.value is not None and row.lower is not None and row.upper is not None
+        ]
+        return ranked(
+            dots,
+            even=self.overall,
+            limits=[],
+            relative=False,
+            said=lambda value: amount(value, self.share),
+            words=("", "told apart from everyone", "not told apart"),
+            intervals=f"{level_text(self.level)} interval, each on its own",
         )
 
     def plot(self, most: int = 40) -> Chart:

@@ -376,6 +376,14 @@ class Finding:
         """The finding as an Altair chart."""
         raise NotImplementedError
 
+    def drawn(self) -> str:
+        """The finding as a chart of plain HTML and SVG; empty if there is none of that kind."""
+        return ""
+
+    def headline(self) -> str:
+        """Who differs most, and by how much, in one sentence; empty if there is nothing to say."""
+        return ""
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, which `equipoise.findings.from_dict` reads back."""
         data: dict[str, Any] = {"kind": self.kind}
@@ -411,7 +419,20 @@ class Finding:
 
     def _repr_html_(self) -> str:
         words = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences())
-        return f"<div>{words}{html_table(self.rows[:200], self.columns)}</div>"
+        return f"<div>{words}{self._picture()}{html_table(self.rows[:200], self.columns)}</div>"
+
+    def _picture(self) -> str:
+        """The chart as it can be shown without a network."""
+        made = self.drawn()
+        if made:
+            return made
+        from equipoise.findings.charts.style import svg_of
+
+        try:
+            return svg_of(self.plot())
+        except (EquipoiseError, NotImplementedError):
+            # a finding without anything to draw is still worth reading
+            return ""
 
     def _columns(self) -> dict[str, list[Scalar]]:
         names = [field.name for field in dataclasses.fields(self.row_type) if field.name != "where"]

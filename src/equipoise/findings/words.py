@@ -105,6 +105,17 @@ def distance(value: float | None, relative: bool) -> float:
     return abs(value) if not relative else abs(math.log(max(value, 1e-12)))
 
 
+def apart(value: float, relative: bool, share: bool) -> str:
+    """How far above or below something a disparity is, to be followed by its name.
+
+    >>> apart(-0.256, relative=False, share=True), apart(1.5, relative=True, share=True)
+    ('25.6 points below', '1.50 times')
+    """
+    if relative:
+        return f"{value:.2f} times"
+    return f"{unsigned(value, share)} {'below' if value < 0 else 'above'}"
+
+
 def ends_text(
     lower: float | None, upper: float | None, said: Callable[[float], str], otherwise: str
 ) -> str:

@@ -31,22 +31,71 @@ _USUAL = {
     "count": ("count", "n"),
 }
 #: Beginnings of words that name decisions; a column of two values with one of them may be guessed.
-_DECISIONS = (
-    "approv accept admit admis award hire hiring select offer grant decision decid den reject "
-    "predict callback shortlist invit"
-).split()
+_DECISIONS = [
+    "approv",
+    "accept",
+    "admit",
+    "admis",
+    "award",
+    "hire",
+    "hiring",
+    "select",
+    "offer",
+    "grant",
+    "decision",
+    "decid",
+    "den",
+    "reject",
+    "predict",
+    "callback",
+    "shortlist",
+    "invit",
+]
 #: Beginnings of words that name what happened, or what a model said: never proposed as attributes.
 _OUTCOMES = (
     *_DECISIONS,
-    *(
-        "label target outcome result default recid reoffend rearrest repa paid score risk prob "
-        "pred decile truth actual observed charged_off churn fraud y_"
-    ).split(),
+    *[
+        "label",
+        "target",
+        "outcome",
+        "result",
+        "default",
+        "recid",
+        "reoffend",
+        "rearrest",
+        "repa",
+        "paid",
+        "score",
+        "risk",
+        "prob",
+        "pred",
+        "decile",
+        "truth",
+        "actual",
+        "observed",
+        "charged_off",
+        "churn",
+        "fraud",
+        "y_",
+    ],
 )
 #: Beginnings of words that name attributes audits are mostly about, which come first.
-_PEOPLE = (
-    "sex gender race ethnic age afam black relig disab nation marit single veteran language"
-).split()
+_PEOPLE = [
+    "sex",
+    "gender",
+    "race",
+    "ethnic",
+    "age",
+    "afam",
+    "black",
+    "relig",
+    "disab",
+    "nation",
+    "marit",
+    "single",
+    "veteran",
+    "language",
+]
 _YES = ("yes", "true", "1", "y", "t", "approved", "accepted", "admitted", "hired", "granted")
 
 
@@ -172,7 +221,8 @@ def _guess(columns: list[Column], played: Mapping[str, str]) -> dict[str, str]:
     if not {"label", "prediction"} & {*played, *found}:
         # without any question there is no plan, so here the beginning of a word is enough
         likely = [c.name for c in columns if c.levels == 2 and _begins(c.name, _DECISIONS)]
-        found |= {"prediction": one for one in likely[:1]}
+        if likely:
+            found["prediction"] = likely[0]
     return found
 
 
