@@ -4,7 +4,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO, cast
 
@@ -14,14 +14,16 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from equipoise.findings.evidence import Entry, Evidence
-from equipoise.findings.finding import Finding, cell_text
+from equipoise.findings.evidence import Entry, Evidence, headlines, warnings_of
+from equipoise.findings.finding import Finding, head_text, unit_of, unit_text
 from equipoise.findings.words import Verdict, distance
 
 #: Rows of a finding that are printed; the report has all of them.
 ROWS = 12
 #: Sentences that are printed: bounds say guarantee, verdict, and the furthest on either side.
 SENTENCES = 4
+#: Claims of which the first lines say who differs, and by how much.
+HEADLINES = 4
 
 _SIGNS = {
     Verdict.KEPT: ("✓ kept", "green"),
@@ -136,8 +138,12 @@ def show_evidence(evidence: Evidence) -> None:
     sign, style = _SIGNS[evidence.verdict]
     out.print(Text(printable(evidence.title), style="bold"))
     out.print(Text(sign, style=f"bold {style}"))
-    for sentence in evidence.sentences():
-        out.print(Padding(Text(sentence), (0, 0, 0, 2)))
+    found = [entry.finding for entry in evidence.entries]
+    verdict, *rest = evidence.sentences()
+    for sentence in (verdict, *headlines(found)[:HEADLINES], *rest):
+        out.print(Padding(Text(printable(sentence)), (0, 0, 0, 2)))
+    for sentence in (*warnings_of(found), *evidence.notes):
+        out.print(Padding(Text(f"! {printable(sentence)}", style="yellow"), (0, 0, 0, 2)))
     for entry in evidence.entries:
         _show_entry(out, entry)
 
@@ -152,7 +158,9 @@ def _show_entry(out: Console, entry: Entry) -> None:
         out.print(Padding(Text(printable(sentence)), (0, 0, 0, 2)))
     rows = telling(finding)
     if rows:
-        out.print(Padding(table(rows, finding.terse or finding.columns), (0, 0, 0, 2)))
+        columns = finding.terse or finding.columns
+        units = {column: unit_of(finding, column) for column in columns}
+        out.print(Padding(table(rows, columns, units), (0, 0, 0, 2)))
     if len(rows) < len(finding):
         out.print(Padding(Text(f"{len(rows)} of {len(finding):,} rows", style="dim"), (0, 0, 0, 2)))
 
@@ -173,26 +181,27 @@ def _weight(row: object, relative: bool) -> tuple[bool, float]:
     return not violates, -distance(getattr(row, "disparity", None), relative)
 
 
-def table(rows: Sequence[object], columns: Iterable[str]) -> Table:
+def table(rows: Sequence[object], columns: Iterable[str], units: Mapping[str, str]) -> Table:
     """Rows of a finding as a table that fits the terminal."""
     made = Table(box=None, pad_edge=False, header_style="dim")
     shown = [c for c in columns if any(getattr(row, c) not in (None, "") for row in rows)]
     for column in shown:
         numeric = all(isinstance(getattr(row, column), int | float | None) for row in rows)
         made.add_column(
-            column.replace("_", " "),
+            head_text(column, units.get(column, "")),
             justify="right" if numeric else "left",
             no_wrap=numeric,
             overflow="ellipsis",
             max_width=None if numeric else 44,
         )
     for row in rows:
-        made.add_row(*(Text(printable(_one_line(getattr(row, column)))) for column in shown))
+        texts = (unit_text(getattr(row, column), units.get(column, "")) for column in shown)
+        made.add_row(*(Text(printable(_one_line(text))) for text in texts))
     return made
 
 
-def _one_line(value: object) -> str:
-    text = " ".join(cell_text(value).split())
+def _one_line(text: str) -> str:
+    text = " ".join(text.split())
     return text if len(text) <= 80 else text[:79] + "…"
 
 

@@ -88,6 +88,50 @@ def cell_text(value: object) -> str:
     return str(value)
 
 
+#: Kinds of findings whose tables are about shares, and may be read in per cent and points.
+_IN_POINTS = ("bounds", "flags", "description")
+_DISPARITIES = ("disparity", "lower", "upper", "unadjusted", "explained")
+
+
+def unit_of(finding: "Finding", column: str) -> str:
+    """What a column of numbers is counted in: "%", "points", "times", or nothing of the kind."""
+    share = bool(getattr(finding, "share", False))
+    if finding.kind not in _IN_POINTS:
+        return ""
+    ends_of_value = finding.kind == "description" and column in ("lower", "upper")
+    if column in ("value", "target") or ends_of_value:
+        return "%" if share else ""
+    if column not in _DISPARITIES:
+        return ""
+    if getattr(finding, "relative", False) or finding.claim.get("kind") == "ratio":
+        return "times"
+    return "points" if share else ""
+
+
+def head_text(column: str, unit: str) -> str:
+    """The head of a column, with its unit.
+
+    >>> head_text("p_adjusted", ""), head_text("disparity", "points")
+    ('p adjusted', 'disparity (points)')
+    """
+    return column.replace("_", " ") + (f" ({unit})" if unit else "")
+
+
+def unit_text(value: object, unit: str) -> str:
+    """One value of a table in its unit, which the head of the column names.
+
+    >>> unit_text(0.4471, "%"), unit_text(-0.256, "points"), unit_text(None, "points")
+    ('44.7', '-25.6', '–')
+    """
+    if not unit or not isinstance(value, float):
+        return cell_text(value)
+    if unit == "times":
+        return f"{value:.2f}"
+    # adding zero turns a rounded -0.0 into 0.0
+    rounded = round(100 * value, 1) + 0.0
+    return f"{rounded:+.1f}" if unit == "points" else f"{rounded:.1f}"
+
+
 def _line(cells: list[str], widths: list[int], numeric: list[bool]) -> str:
     pairs = zip(cells, widths, numeric, strict=True)
     return "  ".join(c.rjust(w) if right else c.ljust(w) for c, w, right in pairs).rstrip()

@@ -223,6 +223,15 @@ class TrailPlan(_Strict):
     )
 
 
+class ModelPlan(_Strict):
+    """What is audited and who answers for it, for the report."""
+
+    name: str | None = Field(None, description="Name of the model.")
+    version: str | None = Field(None, description="Its version.")
+    owner: str | None = Field(None, description="Who answers for it.")
+    purpose: str | None = Field(None, description="What it decides, and about whom.")
+
+
 class AuditPlan(_Strict):
     """One audit: a verb with its options, written as in Python."""
 
@@ -261,6 +270,7 @@ class Plan(_Strict):
 
     equipoise: Literal[1] = Field(description="Version of the plan format.")
     title: str = Field("Audit", description="What is audited, in words.")
+    model: ModelPlan | None = Field(None, description="What is audited and who answers for it.")
     trail: TrailPlan
     seed: int = Field(ge=0, description="Start of all randomness; the same seed, the same answer.")
     audits: tuple[AuditPlan, ...] = Field(min_length=1)
@@ -422,8 +432,9 @@ def _in_words(first: ErrorDetails, place: str, marked: Marked, path: Keys) -> st
 
 
 def _fields_at(path: Keys, marked: Marked) -> list[str]:
-    if path[:1] == ("trail",):
-        return list(TrailPlan.model_fields)
+    parts: dict[str | int, type[_Strict]] = {"trail": TrailPlan, "model": ModelPlan}
+    if len(path) == 1 and path[0] in parts:
+        return list(parts[path[0]].model_fields)
     if len(path) == 2 and path[0] == "audits":
         return list(_model(marked.data["audits"][path[1]]["audit"]).model_fields)
     return list(Plan.model_fields)

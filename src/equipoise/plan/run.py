@@ -147,7 +147,7 @@ def run(
             tell(name, i, len(plan.audits))
         rows = counts.get(i, trail)
         found.append((name, asked, perform(rows, audit, plan.seed, name, progress)))
-    return assemble(plan.title, found, plan=plan.to_plain(), plan_hash=plan.hash)
+    return assemble(plan.title, found, plan=plan.to_plain(), plan_hash=plan.hash, notes=trail.notes)
 
 
 def perform(

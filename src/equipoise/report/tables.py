@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from equipoise.findings import Finding
-from equipoise.findings.finding import cell_text
-from equipoise.findings.words import Verdict
+from equipoise.findings.finding import head_text, unit_of, unit_text
+from equipoise.findings.words import Verdict, distance
 
 T = TypeVar("T")
 
@@ -100,28 +100,46 @@ class Table:
 
 def tables_of(finding: Finding) -> tuple[Table, ...]:
     """The rows of a finding and, where it lists groups beside them, those."""
-    made = [_table(f"{finding.noun}s".capitalize(), finding.rows, finding.columns)]
+    made = [_table(f"{finding.noun}s".capitalize(), worst_first(finding), finding.columns, finding)]
     beside, columns = getattr(finding, "groups", None), getattr(finding, "group_columns", None)
     if beside and columns:
         made = [
-            _table("Measures", finding.rows, finding.columns),
-            _table("Groups", beside, columns),
+            _table("Measures", finding.rows, finding.columns, finding),
+            _table("Groups", beside, columns, finding),
         ]
     without = getattr(finding, "adjusted", ())
     if without:
         columns = ("group", "n", "unadjusted", "explained", "strata", "shared", "apart", "same")
-        made.append(_table(f"Without {finding.given}", without, columns))
+        made.append(_table(f"Without {finding.given}", without, columns, finding))
     return tuple(table for table in made if table.total)
 
 
-def _table(caption: str, rows: Sequence[object], columns: Sequence[str]) -> Table:
+def worst_first(finding: Finding) -> Sequence[object]:
+    """The rows, those that violate a limit first, then by how far they are from their target."""
+    rows: Sequence[object] = finding.rows
+    if finding.kind not in ("bounds", "flags", "description", "certificates"):
+        return rows
+    relative = bool(getattr(finding, "relative", False))
+
+    def order(row: object) -> tuple[bool, float]:
+        violates = getattr(row, "flagged", False) or getattr(row, "verdict", "") == Verdict.EXCEEDED
+        return not violates, -distance(getattr(row, "disparity", None), relative)
+
+    return sorted(rows, key=order)
+
+
+def _table(caption: str, rows: Sequence[object], columns: Sequence[str], finding: Finding) -> Table:
     shown = strongest(rows, MOST_ROWS)
     used = [c for c in columns if any(getattr(row, c, None) not in (None, "") for row in shown)]
     numeric = {column: _is_numeric(shown, column) for column in used}
+    units = {column: unit_of(finding, column) for column in used}
     return Table(
         caption=caption,
-        heads=tuple((column.replace("_", " "), numeric[column]) for column in used),
-        rows=tuple(tuple(_cell(column, getattr(row, column)) for column in used) for row in shown),
+        heads=tuple((head_text(column, units[column]), numeric[column]) for column in used),
+        rows=tuple(
+            tuple(_cell(column, getattr(row, column), units[column]) for column in used)
+            for row in shown
+        ),
         total=len(rows),
     )
 
@@ -150,10 +168,10 @@ def _weakness(row: object) -> tuple[float, float]:
     return (-max(known), size) if known else (float("inf"), size)
 
 
-def _cell(column: str, value: object) -> Cell:
+def _cell(column: str, value: object, unit: str) -> Cell:
     if column == "verdict":
         value = _READINGS.get(str(value), value)
-    text = tidy(cell_text(value))
+    text = tidy(unit_text(value, unit))
     short = clipped(text)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return Cell(text=short, whole=text if len(text) > LONG else "")
