@@ -16,7 +16,7 @@ from rich.text import Text
 
 from equipoise.findings.evidence import Entry, Evidence, headlines, warnings_of
 from equipoise.findings.finding import Finding, head_text, unit_of, unit_text
-from equipoise.findings.words import Verdict, distance
+from equipoise.findings.words import Verdict, telling_order
 
 #: Rows of a finding that are printed; the report has all of them.
 ROWS = 12
@@ -168,17 +168,7 @@ def _show_entry(out: Console, entry: Entry) -> None:
 def telling(finding: Finding) -> list[object]:
     """The rows that say most: violations first, then the largest disparities."""
     relative = bool(getattr(finding, "relative", False))
-    return sorted(finding.rows, key=lambda row: _weight(row, relative))[:ROWS]
-
-
-def _weight(row: object, relative: bool) -> tuple[bool, float]:
-    violates = getattr(row, "flagged", False) or getattr(row, "alarm", False)
-    violates = violates or getattr(row, "verdict", None) is Verdict.EXCEEDED
-    # evidence over time says how telling a disparity is; elsewhere its size has to
-    told = getattr(row, "evidence", None)
-    if told is not None:
-        return not violates, -abs(told)
-    return not violates, -distance(getattr(row, "disparity", None), relative)
+    return sorted(finding.rows, key=lambda row: telling_order(row, relative))[:ROWS]
 
 
 def table(rows: Sequence[object], columns: Iterable[str], units: Mapping[str, str]) -> Table:

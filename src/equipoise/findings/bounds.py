@@ -38,6 +38,7 @@ from equipoise.findings.words import (
     level_text,
     plural,
     says_something,
+    telling_order,
     together,
     tolerance_words,
     tolerated,
@@ -212,6 +213,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
                 value=row.disparity,
                 lower=row.lower,
                 upper=row.upper,
+                order=telling_order(row, self.relative),
                 loud=row.verdict is Verdict.EXCEEDED,
                 settled=not _or(row.lower, -math.inf) <= even <= _or(row.upper, math.inf),
             )

@@ -6,7 +6,7 @@ from operator import itemgetter
 from equipoise.findings.charts.groups import Line, forest, reading
 from equipoise.findings.charts.ranked import Dot, ranked
 from equipoise.findings.finding import ByGroup, Chart, Group, MetricFinding
-from equipoise.findings.words import amount, level_text, plural
+from equipoise.findings.words import amount, level_text, plural, telling_order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +73,7 @@ class Description(MetricFinding[DescribedGroup], ByGroup[DescribedGroup]):
                 value=row.value,
                 lower=row.lower,
                 upper=row.upper,
+                order=telling_order(row, False),
                 settled=row.lower > self.overall or row.upper < self.overall,
             )
             for row in self.rows

@@ -341,6 +341,6 @@ def warnings_of(findings: Iterable[Finding]) -> list[str]:
         if found.kind in ("flags", "bounds") and len(found) > 4 and 2 * silent > len(found):
             said.append(
                 f"{silent:,} of {plural(len(found), found.noun)} are too small to speak: combine "
-                "fewer attributes (--depth), or cut them into fewer levels (--bins)."
+                "fewer attributes (depth), or cut them into fewer levels (bins)."
             )
     return list(dict.fromkeys(said))

@@ -23,7 +23,7 @@ from equipoise.findings.finding import (
     ComparedFinding,
     ComparedGroup,
 )
-from equipoise.findings.words import Verdict, amount, apart, be, difference, plural
+from equipoise.findings.words import Verdict, amount, apart, be, difference, plural, telling_order
 
 # --- What `flag` says: which groups differ, with control over false alarms ---
 
@@ -153,6 +153,7 @@ class Flags(ComparedFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
                 group=row.group,
                 n=row.n,
                 value=row.disparity,
+                order=telling_order(row, self.relative),
                 loud=row.flagged,
                 settled=row.flagged,
             )

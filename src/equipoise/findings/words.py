@@ -105,6 +105,25 @@ def distance(value: float | None, relative: bool) -> float:
     return abs(value) if not relative else abs(math.log(max(value, 1e-12)))
 
 
+def telling_order(row: object, relative: bool) -> tuple[bool, float]:
+    """Where a row stands among those that say most: violations, then strength of evidence.
+
+    Not by size alone: the furthest of many small groups are those that chance moved furthest.
+    """
+    violates = getattr(row, "flagged", False) or getattr(row, "alarm", False)
+    violates = violates or getattr(row, "verdict", None) is Verdict.EXCEEDED
+    told, p = getattr(row, "evidence", None), getattr(row, "p", None)
+    far = distance(getattr(row, "disparity", None), relative)
+    if told is not None:
+        return not violates, -abs(told)
+    if p is not None:
+        return not violates, p - 1 - far / 1e6
+    low, high = getattr(row, "lower", None), getattr(row, "upper", None)
+    if low is None or high is None:
+        return not violates, 0.0 if hasattr(row, "p") or hasattr(row, "lower") else -far
+    return not violates, -far / max(high - low, 1e-12)
+
+
 def apart(value: float, relative: bool, share: bool) -> str:
     """How far above or below something a disparity is, to be followed by its name.
 

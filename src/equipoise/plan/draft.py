@@ -132,9 +132,8 @@ def look(trail: Trail, names: Sequence[str] | None = None) -> list[Column]:
     """What columns of a table look like, in one query where the engine can answer one.
 
     >>> import equipoise as eq
-    >>> found = look(eq.read({"age": [20.5, 31, 47, 52, 68], "sex": ["f", "m", "f", "m", "f"]}))
-    >>> [column.attribute() for column in found]
-    [{'kind': 'binned', 'column': 'age', 'quantiles': 4}, 'sex']
+    >>> [column.attribute() for column in look(eq.datasets.compas(), ["sex", "risk"])]
+    ['sex', {'kind': 'binned', 'column': 'risk', 'quantiles': 4}]
     """
     schema = trail.schema
     chosen = [name for name in schema if names is None or name in names]

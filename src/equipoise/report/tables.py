@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from equipoise.findings import Finding
 from equipoise.findings.finding import head_text, unit_of, unit_text
-from equipoise.findings.words import Verdict, distance
+from equipoise.findings.words import Verdict, telling_order
 
 T = TypeVar("T")
 
@@ -115,17 +115,12 @@ def tables_of(finding: Finding) -> tuple[Table, ...]:
 
 
 def worst_first(finding: Finding) -> Sequence[object]:
-    """The rows, those that violate a limit first, then by how far they are from their target."""
+    """The rows, those that violate a limit first, then by how telling they are."""
     rows: Sequence[object] = finding.rows
     if finding.kind not in ("bounds", "flags", "description", "certificates"):
         return rows
     relative = bool(getattr(finding, "relative", False))
-
-    def order(row: object) -> tuple[bool, float]:
-        violates = getattr(row, "flagged", False) or getattr(row, "verdict", "") == Verdict.EXCEEDED
-        return not violates, -distance(getattr(row, "disparity", None), relative)
-
-    return sorted(rows, key=order)
+    return sorted(rows, key=lambda row: telling_order(row, relative))
 
 
 def _table(caption: str, rows: Sequence[object], columns: Sequence[str], finding: Finding) -> Table:

@@ -62,8 +62,8 @@ def _drawn_words(finding: Finding) -> str:
     if number <= MOST:
         return f"{plural(number, finding.noun)}, from the lowest to the highest."
     return (
-        f"The {MOST} {finding.noun}s furthest from their target, flagged ones and those beyond the "
-        f"limit first, of {number:,}; the table has them all."
+        f"The {MOST} {finding.noun}s of {number:,} that say most: flagged ones, those beyond the "
+        "limit, then those with the strongest evidence; the table has more."
     )
 
 

@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from equipoise.findings.words import distance
-
 #: Groups that are drawn; the table has the others.
 MOST = 24
 #: Room at either end of a track, in per cent, so that no mark is cut.
@@ -26,8 +24,10 @@ class Dot:
     value: float
     lower: float | None = None
     upper: float | None = None
+    order: tuple[bool, float]
+    """How telling it is: what `words.telling_order` says of its row."""
     loud: bool = False
-    """Whether it is flagged or exceeds its limit: such groups are drawn first of all."""
+    """Whether it is flagged or exceeds its limit."""
     settled: bool = True
     """Whether it is told apart from its target; grey otherwise."""
 
@@ -51,19 +51,16 @@ class Scale:
         return math.log(max(value, 1e-3)) if self.relative else value
 
 
-def chosen(dots: Sequence[Dot], even: float, relative: bool, most: int = MOST) -> list[Dot]:
-    """The loud groups and those furthest from their target, from the lowest to the highest.
+def chosen(dots: Sequence[Dot], most: int = MOST) -> list[Dot]:
+    """The most telling groups, from the lowest to the highest.
 
-    >>> dots = [Dot(group=g, n=9, value=v) for g, v in (("a", 0.1), ("b", -0.3), ("c", 0.0))]
-    >>> [dot.group for dot in chosen(dots, 0.0, False, most=2)]
+    >>> cases = [("a", 0.1), ("b", -0.3), ("c", 0.0)]
+    >>> dots = [Dot(group=g, n=9, value=v, order=(True, -abs(v))) for g, v in cases]
+    >>> [dot.group for dot in chosen(dots, most=2)]
     ['b', 'a']
     """
-    far = sorted(dots, key=lambda dot: (not dot.loud, -_far(dot, even, relative), dot.group))
-    return sorted(far[:most], key=lambda dot: (dot.value, dot.group))
-
-
-def _far(dot: Dot, even: float, relative: bool) -> float:
-    return distance(dot.value if relative else dot.value - even, relative)
+    telling = sorted(dots, key=lambda dot: (dot.order, dot.group))
+    return sorted(telling[:most], key=lambda dot: (dot.value, dot.group))
 
 
 def ranked(
@@ -81,12 +78,12 @@ def ranked(
     ``even`` is where there is no disparity, ``limits`` what is tolerated, ``said`` puts a value
     into words, and ``words`` say what loud, settled and other groups are.
 
-    >>> dots = [Dot(group="a <b>", n=9, value=0.1)]
+    >>> dots = [Dot(group="a <b>", n=9, value=0.1, order=(True, 0.0))]
     >>> made = ranked(dots, even=0, limits=[], relative=False, said=str, words=("x", "y", "z"))
     >>> "a &lt;b&gt;" in made, "<script" in made
     (True, False)
     """
-    shown = chosen(dots, even, relative)
+    shown = chosen(dots)
     if not shown:
         return ""
     scale = _scale(shown, even, limits, relative)
@@ -145,9 +142,9 @@ def _row(
     name = f"{escape(dot.group)} <small>n&#8239;=&#8239;{dot.n:,}</small>"
     return (
         f'<div class="dots-row {tone}"><span class="dots-name"><bdi>{name}</bdi></span>'
-        f'<svg class="dots-track" width="100%" height="20" aria-hidden="true">'
+        f'<span class="dots-track"><svg aria-hidden="true">'
         f'<line class="dots-even" x1="{middle}%" x2="{middle}%" y1="0" y2="100%"/>{rules}'
-        f"{span}{mark}</svg>"
+        f"{span}{mark}</svg></span>"
         f'<span class="dots-said">{escape(said(dot.value))}</span></div>'
     )
 
@@ -184,13 +181,15 @@ def _calm(dot: Dot) -> bool:
 # the colours of a page where there is one, and a notebook's otherwise
 _STYLE = """<style>
 .dots { font-size: .9rem; line-height: 1.3; max-width: 52rem }
-.dots-row { display: grid; gap: .6rem; align-items: center; break-inside: avoid;
-  grid-template-columns: minmax(7rem, 36%) 1fr minmax(4.2rem, auto) }
+.dots-row { display: grid; gap: .6rem; break-inside: avoid; min-height: 1.3rem;
+  grid-template-columns: minmax(7rem, 36%) 1fr 6rem }
 .dots-row + .dots-row { border-top: 1px solid var(--line, #8883) }
+.dots-name, .dots-said { align-self: center }
 .dots-name { overflow-wrap: anywhere; text-align: right }
 .dots-name small { color: var(--soft, #777); white-space: nowrap }
 .dots-said { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
-.dots-track { display: block; overflow: visible }
+.dots-track { position: relative; min-height: 1.3rem }
+.dots-track > svg { position: absolute; inset: 0; width: 100%; height: 100%; overflow: visible }
 .dots-over { --dot: var(--high, #a4501f) }
 .dots-under { --dot: var(--low, #2b66a3) }
 .dots-quiet { --dot: var(--faint, #7d838c) }
