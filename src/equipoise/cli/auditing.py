@@ -2,6 +2,7 @@
 
 import enum
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -53,6 +54,32 @@ def demo(out: options.Out = Path("out"), quiet: options.Quiet = False) -> None:
         say(f"Open {written[1]} in a browser.", style="bold")
 
 
+def example(
+    out: Annotated[Path, typer.Option(help="The table to write.")] = Path("decisions.csv"),
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a table that exists.")] = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Write the table of decisions that the documentation speaks of, and say what to try on it."""
+    from equipoise.datasets import write_decisions
+
+    if out.exists() and not force:
+        raise OptionError(f"{out} exists already. Pass another --out, or --force to overwrite it.")
+    written = write_decisions(out)
+    if quiet:
+        return
+    name = shlex.quote(os.path.relpath(written))
+    say(f"wrote {os.path.relpath(written)}: 400 made-up people, what happened, and two models")
+    say("Try, in this folder:", style="bold")
+    for words in (
+        f"equipoise audit {name} --label outcome --prediction new_says --across race,sex",
+        f"equipoise audit {name} --label outcome --prediction new_says --across sex,age --ratio",
+        f"equipoise plan init {name} --label outcome --prediction new_says",
+        "equipoise check audit.yaml",
+        "equipoise verify out/evidence.json",
+    ):
+        say(f"  {words}")
+
+
 def audit(
     data: options.Source,
     across: Annotated[str, typer.Option(help="Attributes that form groups: race,sex.")],
@@ -95,6 +122,10 @@ def audit(
     fdr: Annotated[float, typer.Option(help="Share of flags that may be false.")] = 0.10,
     seed: Annotated[int, typer.Option(min=0, help="Start of all randomness.")] = 7,
     title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="What is audited, with its version, for the report.")
+    ] = None,
+    owner: Annotated[str | None, typer.Option(help="Who answers for it, for the report.")] = None,
     out: options.Out = Path("out"),
     suppress: options.Suppress = None,
     json: options.Json = False,
@@ -139,6 +170,7 @@ def audit(
             "equipoise": 1,
             "title": title or f"Audit of {table or Path(scrub(data)).name}",
             "seed": seed,
+            **options.given(model=options.given(name=model, owner=owner) or None),
             "trail": place,
             "audits": audits,
         },

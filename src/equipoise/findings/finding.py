@@ -447,14 +447,7 @@ class Finding:
 
         Attributes become columns of their own, empty where a group leaves them free.
         """
-        import narwhals as nw
-
-        chosen = backend or _installed_backend()
-        if chosen not in _BACKENDS or not find_spec(chosen):
-            raise OptionError(
-                f"backend must be one of {', '.join(_BACKENDS)}, and installed; got {backend!r}."
-            )
-        return nw.from_dict(self._columns(), backend=chosen).to_native()  # type: ignore[arg-type]
+        return frame_of(self._columns(), backend)
 
     def __str__(self) -> str:
         table = text_table(self.rows[:40], self.columns)
@@ -581,6 +574,18 @@ def _no_constant(word: str) -> float:
 
 
 _BACKENDS = ("pandas", "polars", "pyarrow")
+
+
+def frame_of(columns: Mapping[str, Sequence[object]], backend: str | None) -> Any:
+    """Columns as a data frame of the kind asked for, or of one that is installed."""
+    import narwhals as nw
+
+    chosen = backend or _installed_backend()
+    if chosen not in _BACKENDS or not find_spec(chosen):
+        raise OptionError(
+            f"backend must be one of {', '.join(_BACKENDS)}, and installed; got {backend!r}."
+        )
+    return nw.from_dict(columns, backend=chosen).to_native()  # type: ignore[arg-type]
 
 
 def _installed_backend() -> str:

@@ -176,7 +176,7 @@ VERBS = (
 
 #: Arguments that the runner supplies, or that no file can hold.
 NOT_IN_A_PLAN = ("trail", "rng", "progress", "model")
-_UNWRITABLE = {("calibration", "models")}
+_UNWRITABLE = {("calibration", "models"), ("describe", "metrics"), ("describe", "across")}
 #: How options are read that stand for more than numbers, words and columns.
 _READERS: dict[str, Callable[[object], object]] = {
     "claim": from_plan,
