@@ -231,7 +231,8 @@ else:
         "cells.ledger": "Ledger",
         "cells.tally": "Tallied merge",
         "findings": (
-            "Bounds Calibration CertificateList Comparison DescribedMetrics Description Evidence FairChoice Finding "
+            "Bounds Calibration CertificateList Comparison DescribedMetrics Description Evidence "
+            "FairChoice Finding "
             "Flags Individual Joint JointTest Monitoring MonotoneShift RangeCertificates Shift "
             "Summary Verdict"
         ),

@@ -1,6 +1,5 @@
 """`gather`: from a trail and claims to cells, in one scan."""
 
-import dataclasses
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -407,8 +406,8 @@ def _with_edges(trail: Trail, dimension: Dimension) -> Dimension:
     """Replace a number of quantiles by the edges found in the data."""
     if not isinstance(dimension, Ordered | Binned) or dimension.quantiles is None:
         return dimension
-    named = isinstance(dimension, Binned)
-    every = Ordered(dimension.column) if named else dataclasses.replace(dimension, quantiles=None)
+    role = isinstance(dimension, Ordered) and dimension.role
+    every = Ordered(dimension.column, role=role)
     column = ordered_column(trail, every)
     values, counts = _observed(trail, every)
     if len(values) == 0:

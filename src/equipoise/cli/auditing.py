@@ -157,7 +157,7 @@ def audit(
     if not (metrics or usual_metrics(roles)):
         raise OptionError("Name the columns: --prediction, and --label if the truth is known.")
     place = {"source": data, **options.given(table=table, encoding=encoding), **roles}
-    trail = open_trail(TrailPlan(**place), folder=Path())
+    trail = open_trail(TrailPlan.model_validate(place), folder=Path())
     limits = _Limits(tolerance=tolerance, ratio=ratio, harm=harm, level=level, fdr=fdr)
     audits = _usual_audits(
         across=_groups(trail, attributes, depth, bins),

@@ -1,7 +1,7 @@
 """What `describe` says: sizes, estimates and pointwise intervals."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from types import SimpleNamespace
@@ -203,7 +203,8 @@ class DescribedMetrics:
         values = {name: [row.value for row in part.rows] for name, part in named.items()}
         attributes = dict.fromkeys(name for row in first.rows for name in row.where)
         where = {a: [_text(row.where.get(a)) for row in first.rows] for a in attributes}
-        columns = {"group": [row.group for row in first.rows], **where, **values, **size}
+        groups = {"group": [row.group for row in first.rows]}
+        columns: dict[str, Sequence[object]] = {**groups, **where, **values, **size}
         return frame_of(columns, backend)
 
     def __getitem__(self, metric: str) -> Description:

@@ -354,9 +354,9 @@ def _full(verbs: tuple[str, ...]) -> type[Plan]:
     Only of those that it names: each brings in mathematics of its own.
     """
     kinds: Any = Union[tuple(map(_model, verbs))]  # noqa: UP007 (not known before it runs)
-    listed: Any = tuple[
-        Annotated[kinds, Field(discriminator="audit")] if len(verbs) > 1 else kinds, ...
-    ]
+    if len(verbs) > 1:
+        kinds = Annotated[kinds, Field(discriminator="audit")]
+    listed: Any = tuple[kinds, ...]
     described = Field(min_length=1, description="What is asked, in order.")
     return create_model("Plan", __base__=Plan, audits=(listed, described))
 

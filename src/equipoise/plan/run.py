@@ -17,6 +17,7 @@ from equipoise.claims import Claim, gap
 from equipoise.claims.claim import as_claim, parts_of
 from equipoise.claims.groups import Dimension
 from equipoise.errors import EquipoiseError, OptionError, PlanError
+from equipoise.findings.bounds import SELF_TARGET
 from equipoise.findings.evidence import Asked, Evidence, assemble
 from equipoise.findings.finding import Finding
 from equipoise.findings.words import Verdict
@@ -164,9 +165,16 @@ def perform(
     known = inspect.signature(verb).parameters
     options = audit.options() | {k: v for k, v in supplied.items() if k in known}
     try:
-        return verb(trail, **options)
+        found = verb(trail, **options)
     except EquipoiseError as error:
         raise type(error)(f"{name}: {error}") from error
+    if found.rows and all(getattr(row, "note", "") == SELF_TARGET for row in found.rows):
+        # a gate that asks nothing would never close, and never say so
+        raise PlanError(
+            f"{name}: every group is its own target, so nothing is compared. Name other groups in "
+            "`across:`, or another `target:`."
+        )
+    return found
 
 
 def open_trail(
