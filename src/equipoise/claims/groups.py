@@ -181,7 +181,8 @@ def speaks_alone(level: str) -> bool:
     [True, False, False, False]
     """
     word = level.strip().lower()
-    return word not in _COMMON_WORDS and any(sign.isalpha() for sign in word)
+    plain = word.replace(".", "", 1)
+    return bool(plain) and word not in _COMMON_WORDS and not plain.isdigit()
 
 
 def named_level(name: str, level: str) -> str:

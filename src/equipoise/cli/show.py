@@ -14,6 +14,7 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
+from equipoise._validate import short
 from equipoise.findings.evidence import Entry, Evidence, headlines, warnings_of
 from equipoise.findings.finding import Finding, head_text, unit_of, unit_text
 from equipoise.findings.words import Verdict, telling_order
@@ -140,7 +141,8 @@ def show_evidence(evidence: Evidence) -> None:
     out.print(Text(sign, style=f"bold {style}"))
     found = [entry.finding for entry in evidence.entries]
     verdict, *rest = evidence.sentences()
-    for sentence in (verdict, *headlines(found)[:HEADLINES], *rest):
+    first = [short(said, 400) for said in headlines(found)[:HEADLINES]]
+    for sentence in (verdict, *first, *rest):
         out.print(Padding(Text(printable(sentence)), (0, 0, 0, 2)))
     for sentence in (*warnings_of(found), *evidence.notes):
         out.print(Padding(Text(f"! {printable(sentence)}", style="yellow"), (0, 0, 0, 2)))
@@ -178,7 +180,8 @@ def table(rows: Sequence[object], columns: Iterable[str], units: Mapping[str, st
     for column in shown:
         numeric = all(isinstance(getattr(row, column), int | float | None) for row in rows)
         made.add_column(
-            head_text(column, units.get(column, "")),
+            # a unit on a line of its own leaves more room for names
+            head_text(column, units.get(column, "")).replace(" (", "\n("),
             justify="right" if numeric else "left",
             no_wrap=numeric,
             overflow="ellipsis",

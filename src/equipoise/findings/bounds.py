@@ -253,21 +253,25 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
         return distance(self._nearer(row), self.relative)
 
     def _nearer(self, row: BoundedGroup) -> float | None:
-        """The bound that lies nearer to no disparity."""
-        above = (row.disparity or 0.0) > float(self.relative)
-        end = row.lower if above else row.upper
+        """The bound on the side of no disparity, if it excludes that."""
         even = float(self.relative)
-        return None if end is None or (end > even) != above else end
+        above = (row.disparity or 0.0) > even
+        end = row.lower if above else row.upper
+        return None if end is None or end == even or (end > even) != above else end
 
     def _told(self, row: BoundedGroup) -> str:
         far = apart(row.disparity or 0.0, self.relative, self.share)
         value = amount(row.value, self.share)
-        return f"{row.group}: {self.metric} {value}, {far} {self.against} (n = {row.n:,})"
+        given = f" given {self.given}" if self.given else ""
+        return f"{row.group}: {self.metric} {value}, {far} {self.against}{given} (n = {row.n:,})"
 
     def _surely(self, row: BoundedGroup) -> str:
         level = level_text(self.level)
         scope = "" if self.method.get("family") == "pointwise" else f" for all {self.noun}s at once"
         near = self._nearer(row)
+        if near is None and self.side != "both":
+            ends = ends_text(row.lower, row.upper, self._say, "no bound")
+            return f"{ends}, with {level} confidence{scope}"
         if near is None:
             return f"with {level} confidence{scope}, no difference at all is possible too"
         sure = apart(near, self.relative, self.share)

@@ -27,24 +27,24 @@ def labels(across: Any, **columns: Any) -> list[str]:
     return list(collection(across, **columns).labels())
 
 
-def test_levels_stand_alone() -> None:
+def test_levels_stand_alone_if_they_speak() -> None:
     found = labels(("race", "sex"), race=["African-American", "Other"], sex=["Female", None])
     assert found == [
         "African-American",
-        "Other",
+        "race: Other",
         "Female",
         "sex missing",
         "African-American, Female",
-        "Other, sex missing",
+        "race: Other, sex missing",
     ]
 
 
 def test_levels_that_two_attributes_share_are_told_apart() -> None:
     assert labels(("own", "rent"), own=["yes", "no"], rent=["no", "maybe"])[:4] == [
-        "own 'no'",
-        "yes",
+        "own: no",
+        "own: yes",
         "maybe",
-        "rent 'no'",
+        "rent: no",
     ]
 
 
