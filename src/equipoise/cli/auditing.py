@@ -158,11 +158,15 @@ def audit(
         raise OptionError("Name the columns: --prediction, and --label if the truth is known.")
     place = {"source": data, **options.given(table=table, encoding=encoding), **roles}
     trail = open_trail(TrailPlan.model_validate(place), folder=Path())
-    limits = _Limits(tolerance=tolerance, ratio=ratio, harm=harm, level=level, fdr=fdr)
+    amounts = _predicts_amounts(trail)
+    limits = _Limits(
+        tolerance=tolerance, ratio=ratio, harm=harm, level=level, fdr=fdr, share=not amounts
+    )
+    usual = ("residual", "absolute_error") if amounts else usual_metrics(roles)
     audits = _usual_audits(
         across=_groups(trail, attributes, depth, bins),
         target=_target(trail, reference),
-        metrics=metrics or usual_metrics(roles),
+        metrics=metrics or usual,
         limits=limits,
     )
     plan = Plan.from_plain(
@@ -299,11 +303,12 @@ class _Limits:
     harm: Harm
     level: float
     fdr: float
+    share: bool
+    """Whether ten points mean something; how much of an amount is much only the caller knows."""
 
     def for_flags(self) -> dict[str, object]:
         """The limits as `flag` takes them."""
-        size = self._size
-        low, high = (size, 1 / size) if self.ratio else (-size, size)
+        low, high = self._ends()
         if self.harm is Harm.BOTH:
             return {"outside": [low, high], "fdr": self.fdr}
         side = {"above": high} if self.harm is Harm.HIGH else {"below": low}
@@ -311,17 +316,23 @@ class _Limits:
 
     def for_bounds(self) -> dict[str, object]:
         """The limits as `certify` takes them."""
+        low, high = self._ends()
+        named = self.share or self.tolerance is not None
         if self.harm is Harm.BOTH:
-            return {"tolerance": self._size, "level": self.level}
-        size = self._size
-        low, high = (size, 1 / size) if self.ratio else (-size, size)
+            size = {"tolerance": low if self.ratio else high} if named else {}
+            return {**size, "level": self.level}
         side, end = ("upper", high) if self.harm is Harm.HIGH else ("lower", low)
-        return {"tolerance": end, "side": side, "level": self.level}
+        return {**({"tolerance": end} if named else {}), "side": side, "level": self.level}
+
+    def _ends(self) -> tuple[float, float]:
+        """The lowest and the highest disparity that is tolerated."""
+        size = self._size
+        return (size, 1 / size) if self.ratio else (-size, size)
 
     @property
     def _size(self) -> float:
         if self.tolerance is None:
-            return 0.8 if self.ratio else 0.10
+            return (0.8 if self.ratio else 0.10) if self.share else float(self.ratio)
         if self.ratio and not 0 < self.tolerance < 1:
             raise OptionError(
                 "With --ratio the tolerance is the smallest ratio that is allowed, between 0 and "
@@ -344,6 +355,17 @@ def _usual_audits(
         made.append({"audit": "flag", "name": f"flags: {words}", **of, **limits.for_flags()})
         made.append({"audit": "certify", "name": f"bounds: {words}", **of, **limits.for_bounds()})
     return made
+
+
+def _predicts_amounts(trail: "Trail") -> bool:
+    """Whether label and score are amounts such as wages, not yes or no and its probability."""
+    from equipoise.plan.draft import look
+
+    roles = dict(trail.roles)
+    if not {"label", "score"} <= set(roles) or "prediction" in roles:
+        return False
+    (label,) = look(trail, [roles["label"]])
+    return label.number and label.levels > 2
 
 
 def _groups(trail: "Trail", attributes: Sequence[str], depth: int | None, bins: int) -> object:

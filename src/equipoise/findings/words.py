@@ -1,6 +1,7 @@
 """How numbers, limits and verdicts read in sentences."""
 
 import math
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -191,6 +192,41 @@ def left_out(excluded: Mapping[str, int], ineligible: int) -> str:
         return f"{first}."
     other = plural(ineligible, "other" if lost else "row")
     return f"{first}; the metric does not count on {other}."
+
+
+# --- Text that comes from tables: made fit to be shown, whatever it holds ---
+
+LONG = 120
+"""Names of more characters are shown in part."""
+
+# Marks that turn the direction of what follows could make a page read as it was not written.
+_TURNING = {chr(code) for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
+
+
+def tidy(text: str) -> str:
+    """One line without control characters, whatever the text held.
+
+    >>> tidy(f"a{chr(10)}b{chr(0)}c")
+    'a b�c'
+    """
+    flat = " ".join(text.split())
+    return "".join("\ufffd" if _is_control(sign) else sign for sign in flat)
+
+
+def clipped(text: str, most: int = LONG) -> str:
+    """A long text by its beginning and its end, so that similar names stay apart.
+
+    >>> clipped("abcdefghij", 8)
+    'abcd…hij'
+    """
+    if len(text) <= most:
+        return text
+    tail = most * 3 // 8
+    return f"{text[: most - tail - 1]}…{text[-tail:]}"
+
+
+def _is_control(sign: str) -> bool:
+    return unicodedata.category(sign) in ("Cc", "Cs") or sign in _TURNING
 
 
 # --- Bounds held against what is possible at all, and against a tolerance ---

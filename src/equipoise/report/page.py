@@ -12,9 +12,8 @@ from equipoise.findings import Evidence, Verdict
 from equipoise.findings.bounds import Bounds
 from equipoise.findings.evidence import headlines, warnings_of
 from equipoise.findings.flags import Flags
-from equipoise.findings.words import amount
+from equipoise.findings.words import amount, clipped, tidy
 from equipoise.report.suppress import Kept
-from equipoise.report.tables import clipped, tidy
 from equipoise.report.view import CONCLUSIONS, left_out_words, section_of
 
 # --- The page: templates filled, styles, scripts and data embedded, everything else forbidden ---

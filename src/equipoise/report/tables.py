@@ -1,45 +1,14 @@
 """Rows of a finding as the tables of the page."""
 
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from equipoise.findings import Finding
 from equipoise.findings.finding import head_text, unit_of, unit_text
-from equipoise.findings.words import Verdict, telling_order
+from equipoise.findings.words import LONG, Verdict, clipped, telling_order, tidy
 
 T = TypeVar("T")
-
-# --- Text that comes from tables: made fit to be shown, whatever it holds ---
-
-LONG = 120
-"""Names of more characters are shown in part."""
-
-# Marks that turn the direction of what follows could make a page read as it was not written.
-_TURNING = {chr(code) for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
-
-
-def tidy(text: str) -> str:
-    """One line without control characters, whatever the text held.
-
-    >>> tidy(f"a{chr(10)}b{chr(0)}c")
-    'a b�c'
-    """
-    flat = " ".join(text.split())
-    return "".join("\ufffd" if _is_control(sign) else sign for sign in flat)
-
-
-def clipped(text: str, most: int = LONG) -> str:
-    """A long text by its beginning and its end, so that similar names stay apart.
-
-    >>> clipped("abcdefghij", 8)
-    'abcd…hij'
-    """
-    if len(text) <= most:
-        return text
-    tail = most * 3 // 8
-    return f"{text[: most - tail - 1]}…{text[-tail:]}"
 
 
 def number_text(value: float) -> str:
@@ -60,10 +29,6 @@ def tidied(value: object) -> object:
     if isinstance(value, dict):
         return {key: tidied(item) for key, item in value.items()}
     return value
-
-
-def _is_control(sign: str) -> bool:
-    return unicodedata.category(sign) in ("Cc", "Cs") or sign in _TURNING
 
 
 # --- Rows of a finding as the tables of the page ---

@@ -10,10 +10,10 @@ from equipoise.findings.bounds import Bounds
 from equipoise.findings.charts.ranked import MOST
 from equipoise.findings.flags import Flags
 from equipoise.findings.joint_test import Joint
-from equipoise.findings.words import NOTES, Note, be, level_text, plural
+from equipoise.findings.words import NOTES, Note, be, level_text, plural, tidy
 from equipoise.report.ask import Ask, ask_of
 from equipoise.report.suppress import Kept
-from equipoise.report.tables import Table, tables_of, tidied, tidy
+from equipoise.report.tables import Table, tables_of, tidied
 
 # --- Charts of findings as data for the page, with words for those who do not see them ---
 

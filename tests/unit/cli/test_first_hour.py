@@ -82,7 +82,7 @@ def test_numbers_are_cut_and_the_page_says_who_and_how_much(run: Run) -> None:
         assert words in page
     # charts of groups need no library, so the page is small and draws without scripts
     assert len(page) < 200_000
-    assert '<div class="chart drawn">' in page
+    assert '<div class="chart drawn"' in page
 
 
 def test_reference_ratio_harm_and_metrics(run: Run) -> None:
@@ -100,6 +100,16 @@ def test_reference_ratio_harm_and_metrics(run: Run) -> None:
     assert "residual" in [claim["metric"] for claim in claims()]
     assert run(*AUDIT[:4], *score, "--across", "afam", "--metric", "accuracy,brier")[0] == 0
     assert [claim["metric"] for claim in claims()][::2] == ["accuracy", "brier"]
+
+
+def test_amounts_have_no_limit_that_nobody_named(run: Run) -> None:
+    loans().with_columns(said=pl.col("income") * 0.9).write_csv("wages.csv")
+    words = ("audit", "wages.csv", "--label", "income", "--score", "said", "--across", "afam")
+    assert run(*words)[0] == 0
+    assert [claim["metric"] for claim in claims()][::2] == ["residual", "absolute_error"]
+    assert eq.Evidence.load("out/evidence.json").entries[1].finding.conclusion is None
+    assert run(*words, "--tolerance", "500")[0] == 0
+    assert eq.Evidence.load("out/evidence.json").entries[1].finding.conclusion == "kept"
 
 
 @pytest.mark.parametrize(
@@ -205,6 +215,7 @@ def test_findings_show_their_chart_in_a_notebook_without_a_network() -> None:
     bounds = eq.certify(eq.datasets.compas(), eq.gap("accuracy", across="race"), rng=1)
     assert '<div class="dots">' in bounds._repr_html_()
     shown = bounds.plot()._repr_mimebundle_()
+    assert isinstance(shown, dict)
     assert list(shown) == ["image/svg+xml"]
     summary = eq.summarize(eq.datasets.compas(), "accuracy", across="race", rng=1)
     assert "<svg" in summary._repr_html_()

@@ -14,8 +14,9 @@ import equipoise as eq
 from equipoise.findings import Verdict
 from equipoise.findings.describe import DescribedGroup
 from equipoise.findings.evidence import assemble
+from equipoise.findings.words import clipped, tidy
 from equipoise.report.page import embedded
-from equipoise.report.tables import MOST_ROWS, clipped, strongest, tables_of, tidied, tidy
+from equipoise.report.tables import MOST_ROWS, strongest, tables_of, tidied
 
 
 @pytest.fixture(scope="module")

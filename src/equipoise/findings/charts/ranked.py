@@ -9,7 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-#: Groups that are drawn; the table has the others.
+from equipoise.findings.words import clipped, tidy
+
+#: Groups that are drawn; the table has more.
 MOST = 24
 #: Room at either end of a track, in per cent, so that no mark is cut.
 _EDGE = 3.0
@@ -139,7 +141,7 @@ def _row(
         f'<line class="dots-limit" x1="{x}%" x2="{x}%" y1="0" y2="100%"/>'
         for x in map(scale.place, limits)
     )
-    name = f"{escape(dot.group)} <small>n&#8239;=&#8239;{dot.n:,}</small>"
+    name = f"{escape(clipped(tidy(dot.group), 90))} <small>n&#8239;=&#8239;{dot.n:,}</small>"
     return (
         f'<div class="dots-row {tone}"><span class="dots-name"><bdi>{name}</bdi></span>'
         f'<span class="dots-track"><svg aria-hidden="true">'
@@ -192,7 +194,7 @@ _STYLE = """<style>
 .dots-track > svg { position: absolute; inset: 0; width: 100%; height: 100%; overflow: visible }
 .dots-over { --dot: var(--high, #a4501f) }
 .dots-under { --dot: var(--low, #2b66a3) }
-.dots-quiet { --dot: var(--faint, #7d838c) }
+.dots-quiet { --dot: var(--faint, #7b818a) }
 .dots-track circle, .dots-track path { fill: var(--dot) }
 .dots-span { stroke: var(--dot); stroke-width: 2 }
 .dots-even { stroke: var(--soft, #777); stroke-width: 1 }
