@@ -97,8 +97,10 @@ def _people(kept: Sequence[Kept]) -> list[tuple[str, str]]:
     for row in widest.rows:
         if len(row.where) == 1:
             (name,) = row.where
-            levels.setdefault(name, []).append(f"{row.group} {row.n:,}")
-    return [(f"Rows by {name}", "; ".join(texts[:MOST_LEVELS])) for name, texts in levels.items()]
+            levels.setdefault(name, []).append(f"{row.group} ({row.n:,})")
+    # an error rate counts on some rows only, and nobody should take these for all people
+    some = f", for the {widest.metric}" if widest.provenance.ineligible else ""
+    return [(f"Rows by {n}{some}", ", ".join(texts[:MOST_LEVELS])) for n, texts in levels.items()]
 
 
 #: Claims that the first lines of the page are about.
