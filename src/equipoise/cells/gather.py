@@ -416,16 +416,24 @@ def _with_edges(trail: Trail, dimension: Dimension) -> Dimension:
     share = np.cumsum(counts) / counts.sum()
     wanted = np.arange(1, dimension.quantiles) / dimension.quantiles
     # A sum that should equal the wanted share may fall short of it by rounding.
-    inner = values[np.searchsorted(share, wanted - 1e-12)]
+    place = np.searchsorted(share, wanted - 1e-12)
     if isinstance(dimension, Binned):
-        # nothing lies below the smallest value; a single one needs a cut all the same
-        cuts = np.unique(inner[inner > values[0]]) if len(values) > 1 else values
-        at = np.searchsorted(values, cuts if cuts.size else values[1:2])
-        return Binned(column, tuple(_short_cut(values[max(i - 1, 0)], values[i]) for i in at))
+        return Binned(column, _cuts(values, place))
+    inner = values[place]
     edges = np.unique(np.concatenate(([values[0]], inner, [values[-1]])))
     if len(edges) < 2:
         raise ClaimError(f"Column {column!r} has one value only, {values[0]:g}; there is no range.")
     return Ordered(dimension.column, edges=tuple(map(float, edges)), role=dimension.role)
+
+
+def _cuts(values: FloatArray, place: IntArray) -> tuple[float, ...]:
+    """Cuts that leave each wanted share below them: right above the values at these places."""
+    above = np.unique(place + 1)
+    above = above[above < len(values)]
+    if above.size == 0:
+        # one value alone needs a cut all the same
+        return (float(values[-1]),)
+    return tuple(_short_cut(float(values[i - 1]), float(values[i])) for i in above)
 
 
 def _short_cut(below: float, at: float) -> float:

@@ -214,6 +214,8 @@ def binned(
     >>> binned("age", cuts=(25, 45)).cuts, binned("age", quantiles=4).quantiles
     ((25.0, 45.0), 4)
     """
+    if cuts is None and quantiles is None:
+        raise ClaimError("binned needs cuts=…, such as (25, 45), or a number of quantiles=….")
     return made_from(Binned, column, () if cuts is None else cuts, quantiles)
 
 

@@ -294,6 +294,7 @@ def _text(
         "equipoise: 1",
         f"title: {_quoted(title)}",
         "seed: 7            # the same seed gives the same numbers",
+        "# model: {name: …, version: …, owner: …, purpose: …}   # for the report",
         "",
         "# The columns of the table:",
         *(f"#   {_in_quotes(c.name)}: {c.type}, {c.levels:,} different values" for c in columns),

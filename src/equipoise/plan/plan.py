@@ -202,7 +202,7 @@ class TrailPlan(_Strict):
     source: str = Field(
         description="Path of a CSV, Parquet or other file, folder or glob, relative to the plan; a "
         "database such as postgres://user@host/database, where ${NAME} stands for an environment "
-        "variable; or 'equipoise:compas' and 'equipoise:adult' for the bundled counts."
+        "variable; or equipoise:compas, equipoise:adult or equipoise:mortgages for bundled counts."
     )
     table: str | None = Field(None, description="Name of the table, where source holds several.")
     label: str | None = Field(None, description="Column with what really happened.")

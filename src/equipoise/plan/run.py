@@ -88,7 +88,11 @@ def _claims(audit: AuditPlan) -> tuple[Claim, ...]:
 
 # --- Performing a plan: each audit in order, all findings kept ---
 
-BUNDLED = {"equipoise:compas": datasets.compas, "equipoise:adult": datasets.adult_predictions}
+BUNDLED = {
+    "equipoise:compas": datasets.compas,
+    "equipoise:adult": datasets.adult_predictions,
+    "equipoise:mortgages": datasets.mortgages,
+}
 
 Tell = Callable[[str, int, int], None]
 

@@ -86,6 +86,22 @@ def test_ranges() -> None:
     assert labels(eq.intersections(eq.binned("z", cuts=(0,))), z=[-1.0, 1.0])[0] == "z under 0"
 
 
+def test_quantiles_are_found_in_the_data_and_named() -> None:
+    def ranges(*values: float | None) -> list[str]:
+        return labels(eq.intersections(eq.binned("x", quantiles=4)), x=list(values))
+
+    quarters = [f"x {words}" for words in ("under 25", "25 to under 50", "50 to under 75")]
+    assert ranges(*range(100)) == [*quarters, "x 75 and over"]
+    # a value that many rows share makes fewer ranges; what is missing stays a level
+    assert ranges(*[0.0] * 9, 1.5, None) == ["x under 1", "x 1 and over", "x missing"]
+    assert ranges(5.0, 5.0) == ["x 5 and over"]
+    # cuts have as few digits as they need
+    assert ranges(3.1000000954, 3.2000000048, 3.9000000954, 4.5)[0] == "x under 3.2"
+    for options, says in (({}, "needs cuts="), ({"cuts": [1], "quantiles": 2}, "not both")):
+        with pytest.raises(eq.ClaimError, match=says):
+            eq.binned("x", **options)
+
+
 def test_masks_and_bins() -> None:
     assert labels(eq.masks(young="age < 25"), age=[18.0, 30.0]) == ["young"]
     found = labels(eq.masks({"a b": "age < 25", "nobody": "age < 0"}), age=[18.0, 30.0])
