@@ -243,11 +243,10 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
                 f"The {self.metric} of every {self.noun} is shown to be {claim} of {self.against}; "
                 f"furthest is {self._told(worst)}."
             )
-        worst = max(over or rows, key=self._sureness if over else self._farness)
+        # not the furthest of all, which is likely to be one of a few people
+        telling = min(rows, key=lambda row: telling_order(row, self.relative))
+        worst = max(over, key=self._sureness) if over else telling
         return f"{self._told(worst)}; {self._surely(worst)}."
-
-    def _farness(self, row: BoundedGroup) -> float:
-        return distance(row.disparity, self.relative)
 
     def _sureness(self, row: BoundedGroup) -> float:
         return distance(self._nearer(row), self.relative)

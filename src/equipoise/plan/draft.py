@@ -28,7 +28,7 @@ _USUAL = {
     "prediction": ("prediction", "y_pred", "pred", "predicted", "decision", "decided"),
     "score": ("score", "y_score", "probability", "prob", "y_prob", "risk", "proba"),
     "weight": ("weight", "sample_weight", "weights"),
-    "count": ("count", "n"),
+    "count": ("count", "n", "people", "applicants", "persons", "cases", "freq", "frequency"),
 }
 #: Beginnings of words that name decisions; a column of two values with one of them may be guessed.
 _DECISIONS = [
