@@ -97,7 +97,7 @@ def describe(
     >>> asked = ["accuracy", "selection_rate"]
     >>> table = eq.describe(eq.datasets.compas(), metrics=asked, across="sex")
     >>> {metric: round(by, 3) for metric, by in table.difference().items()}
-    {'accuracy': 0.01, 'selection_rate': 0.072}
+    {'accuracy': 0.002, 'selection_rate': 0.05}
     """
     confidence(level)
     known_name("interval", interval, ("exact", "wilson"))
