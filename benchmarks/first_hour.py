@@ -7,6 +7,11 @@ and the page cost the same whatever the rows.
 """
 
 import json
+import math
+import resource
+import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from measure import Line, Measured, at_most, measure
@@ -83,6 +88,7 @@ _QUERY = (
 )
 
 
+_ROLES = ("--label", "label", "--prediction", "prediction")
 #: What is measured, and how it is called.
 _ASKED = {
     "audit": "equipoise audit (3 rates, flags, bounds, the page)",
@@ -90,9 +96,53 @@ _ASKED = {
 }
 
 
+#: Whole commands, start-up included: CPU seconds that each may take.
+_WHOLE = {
+    "audit of 2,000 rows by race and sex (3 rates, flags, bounds, the page)": (
+        ("audit", "people.csv", "--across", "race,sex", *_ROLES, "--quiet"),
+        1.5,
+    ),
+    "plan init of 2,000 rows and 300 columns": (
+        ("plan", "init", "wide.csv", *_ROLES, "--out", "wide.yaml", "--force"),
+        2.0,
+    ),
+    # groups of a few people are written out, one outcome at a time; there is no bar for it
+    "audit of 100 rows by 3 attributes (59 groups)": (
+        ("audit", "few.csv", "--across", "race,sex,age", *_ROLES, "--quiet"),
+        math.inf,
+    ),
+}
+
+
+def _commands(folder: Path) -> list[Line]:
+    """CPU seconds of whole commands as a shell would run them."""
+    import duckdb
+
+    for name, rows, wide in (("people", 2000, 0), ("few", 100, 0), ("wide", 2000, 300)):
+        more = ", ".join(f"hash(i + {j}) % 1000 / 7.0 AS c{j}" for j in range(100, 100 + wide))
+        made = _MAKE.format(rows=rows, path=folder / f"{name}.csv", form="FORMAT csv, HEADER")
+        duckdb.connect().execute(made.replace("i AS id", f"i AS id{', ' * bool(wide)}{more}"))
+    lines = []
+    for told, (words, aim) in _WHOLE.items():
+        spent = min(_spent(words, folder) for _ in range(3))
+        lines.append(at_most(told, spent, aim, "CPU s"))
+    return lines
+
+
+def _spent(words: Sequence[str], folder: Path) -> float:
+    def children() -> float:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
+    before = children()
+    command = [sys.executable, "-m", "equipoise", *words]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    return children() - before
+
+
 def run(folder: Path, rows: int = ROWS) -> list[Line]:
-    """Each kind of file: one audit, and three descriptions of one trail."""
-    lines: list[Line] = []
+    """Whole commands; then each kind of file: one audit, and three descriptions of one trail."""
+    lines: list[Line] = _commands(folder)
     for ending, aim in _AIMS.items():
         path = _made(folder, rows, ending)
         bare = _bare(path)
@@ -137,7 +187,6 @@ def _compared(path: Path, small: Path, asked: str, bare: Measured, aim: float) -
 
 
 if __name__ == "__main__":
-    import sys
     import tempfile
 
     # a smaller table to try it out: python first_hour.py 200000

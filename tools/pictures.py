@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import equipoise as eq
+
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 LARGEST = 120_000
@@ -48,7 +50,7 @@ def code_of(page: Path) -> list[str]:
 def make(page: Path, keep: Path) -> list[Path]:
     """Run a page and keep the pictures it makes."""
     with empty_folder() as folder:
-        write_decisions(folder / "decisions.csv")
+        eq.datasets.write_decisions(folder / "decisions.csv")
         names: dict[str, object] = {}
         for block in code_of(page):
             exec(compile(block, str(page), "exec"), names)
@@ -66,14 +68,6 @@ def empty_folder() -> Iterator[Path]:
             yield Path(name)
         finally:
             os.chdir(before)
-
-
-def write_decisions(path: Path) -> None:
-    """The table that pages speak of, as the tests of the pages make it."""
-    sys.path.insert(0, str(ROOT))
-    from tests.unit.test_docs import write_decisions as write
-
-    write(path)
 
 
 def main(arguments: list[str]) -> int:

@@ -76,6 +76,7 @@ __all__ = [
     "Claim",
     "ClaimError",
     "Comparison",
+    "DescribedMetrics",
     "Description",
     "Directional",
     "EquipoiseError",
@@ -207,6 +208,7 @@ if TYPE_CHECKING:
         Calibration,
         CertificateList,
         Comparison,
+        DescribedMetrics,
         Description,
         Evidence,
         FairChoice,
@@ -237,7 +239,8 @@ else:
         "cells.ledger": "Ledger",
         "cells.tally": "Tallied merge",
         "findings": (
-            "Bounds Calibration CertificateList Comparison Description Evidence FairChoice Finding "
+            "Bounds Calibration CertificateList Comparison DescribedMetrics Description Evidence "
+            "FairChoice Finding "
             "Flags Individual Joint JointTest Monitoring MonotoneShift RangeCertificates Shift "
             "Summary Verdict"
         ),

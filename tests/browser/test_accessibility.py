@@ -22,6 +22,9 @@ UNNAMED = """() => [...document.querySelectorAll('input, select, button, textare
 SILENT_PICTURES = """() => [...document.querySelectorAll('figure, img, svg')].filter((e) => {
         if (e.tagName === 'FIGURE') {
             const chart = e.querySelector('[role=img]');
+            // the groups of a ranked chart are text, which is read as such
+            const drawn = e.querySelector('.drawn[aria-labelledby] .dots-name');
+            if (drawn) return !drawn.textContent.trim();
             return !e.querySelector('figcaption')?.textContent.trim()
                 || !chart?.getAttribute('aria-label')?.trim();
         }
@@ -100,6 +103,8 @@ def test_type_in_charts_can_be_read(page: Any) -> None:
         'title-text', 'title-subtitle'].flatMap(
         (role) => [...document.querySelectorAll(`.chart .role-${role} text`)])
         .filter((t) => t.checkVisibility()).map((t) => getComputedStyle(t).fill)""")
+    inks += page.evaluate("""() => [...document.querySelectorAll(
+        '.dots-name, .dots-said, .dots small')].map((t) => getComputedStyle(t).color)""")
     assert len(inks) > 100
     assert min(contrast(ink, paper) for ink in set(inks)) >= 4.5
 

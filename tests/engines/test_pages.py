@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+import equipoise as eq
 from tests.engines.servers import Postgres, Spark
-from tests.unit.test_docs import write_decisions
 
 PAGES = Path(__file__).parents[2] / "docs" / "how-to"
 BLOCK = re.compile(r"^```py\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -27,7 +27,7 @@ def _run(page: str, names: dict[str, Any], **replaced: str) -> dict[str, Any]:
 
 @pytest.fixture
 def decisions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pl.DataFrame:
-    write_decisions(tmp_path / "decisions.csv")
+    eq.datasets.write_decisions(tmp_path / "decisions.csv")
     table = pl.read_csv(tmp_path / "decisions.csv")
     table.write_parquet(tmp_path / "decisions.parquet")
     monkeypatch.chdir(tmp_path)

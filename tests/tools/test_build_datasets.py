@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.build_datasets import ADULT, BUNDLED, COMPAS, age_band, build, main
+import equipoise as eq
+from tools.build_datasets import ADULT, BUNDLED, COMPAS, MORTGAGES, age_band, build, main
 
 Row = dict[str, str]
 
@@ -51,11 +52,25 @@ White,Male,16 to 25,1,1,2
 White,Male,26 to 35,0,1,1
 """
 
+MORTGAGES_RAW = """\
+deny,pirat,lvrat,phist,afam,single
+no,0.27999,0.8,no,no,no
+no,0.28,0.79,no,no,no
+yes,0.36,0.95,yes,yes,yes
+"""
+MORTGAGES_COUNTS = """\
+race,marital,payments,loan,bad_credit,approved,n
+Black,Single,36 % and over,95 % and over,Public record,0,1
+White,Married,28 to 36 %,under 80 %,No record,1,1
+White,Married,under 28 %,80 to 95 %,No record,1,1
+"""
+
 
 @pytest.fixture
 def raw(tmp_path: Path) -> Path:
     (tmp_path / COMPAS.raw).write_text(f"{COMPAS_HEADER}\n{COMPAS_RAW}", encoding="utf-8")
     (tmp_path / ADULT.raw).write_text(ADULT_RAW, encoding="utf-8")
+    (tmp_path / MORTGAGES.raw).write_text(MORTGAGES_RAW, encoding="utf-8")
     return tmp_path
 
 
@@ -63,6 +78,14 @@ def test_counts_of_a_small_raw_table(raw: Path, tmp_path: Path) -> None:
     main([str(raw), str(tmp_path)])
     assert (tmp_path / COMPAS.counts).read_bytes() == COMPAS_COUNTS.encode()
     assert (tmp_path / ADULT.counts).read_bytes() == ADULT_COUNTS.encode()
+    assert (tmp_path / MORTGAGES.counts).read_bytes() == MORTGAGES_COUNTS.encode()
+
+
+def test_bundled_mortgages_are_the_applications_of_the_study() -> None:
+    table = eq.describe(eq.datasets.mortgages(), metrics=["selection_rate"], across="race")
+    rows = {row.group: (row.n, row.value) for row in table["selection_rate"]}
+    # 339 Black applicants, of whom 96 were denied; 2,041 others, of whom 189 were
+    assert rows == {"Black": (339, 243 / 339), "White": (2041, 1852 / 2041)}
 
 
 def test_row_order_does_not_matter(raw: Path, tmp_path: Path) -> None:

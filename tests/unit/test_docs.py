@@ -4,8 +4,6 @@ import re
 import shlex
 from pathlib import Path
 
-import numpy as np
-import polars as pl
 import pytest
 
 import equipoise as eq
@@ -27,7 +25,7 @@ def test_code_of_a_page_runs(
 ) -> None:
     # Pages may read and write files; they do so in a folder of their own.
     monkeypatch.chdir(tmp_path)
-    write_decisions(tmp_path / "decisions.csv")
+    eq.datasets.write_decisions(tmp_path / "decisions.csv")
     names: dict[str, object] = {}
     printed = ""
     for opening, block in BLOCK.findall(page.read_text()):
@@ -49,25 +47,6 @@ def run_commands(block: str) -> None:
         if line.startswith("$ equipoise "):
             code = execute(shlex.split(line.removeprefix("$ equipoise ")))
             assert code in (0, 1, 2) if " check " in line else code == 0, line
-
-
-def write_decisions(path: Path) -> None:
-    """The table of decisions that the pages speak of."""
-    rng = np.random.default_rng(1)
-    n = 400
-    outcome = rng.integers(0, 2, n)
-    said = {name: np.where(rng.random(n) < 0.8, outcome, 1 - outcome) for name in ("old", "new")}
-    frame = pl.DataFrame(
-        {
-            "race": rng.choice(["Green", "Blue", "Red"], n),
-            "sex": rng.choice(["Female", "Male"], n),
-            "age": rng.integers(18, 80, n),
-            "outcome": outcome,
-            "old_says": said["old"],
-            "new_says": said["new"],
-        }
-    )
-    frame.write_csv(path)
 
 
 def test_there_are_pages() -> None:

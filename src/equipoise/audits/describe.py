@@ -1,8 +1,9 @@
 """`describe`: what is in the data, group by group, before any claim about all of them."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Unpack
+from typing import Literal, Unpack, overload
 
 import numpy as np
 from scipy.special import ndtri
@@ -28,29 +29,57 @@ from equipoise.audits._groups.problem import (
 from equipoise.cells import Cells, Collection, form_groups, gather
 from equipoise.cells.gather import group_means, overall_mean, target_values
 from equipoise.cells.tally import Tallied, steady_cells
-from equipoise.claims import Claim, Gap, Ratio, as_claim, constant
+from equipoise.claims import Claim, Gap, Metric, Ratio, as_claim, constant, gap
+from equipoise.claims.groups import GroupsLike
 from equipoise.claims.metric import scoring_rate
 from equipoise.claims.target import Highest
+from equipoise.errors import OptionError
 from equipoise.findings import DescribedGroup, Description
+from equipoise.findings.describe import DescribedMetrics
 from equipoise.methods.inference.core import Core
 from equipoise.methods.inference.student import clopper_pearson, wilson
 from equipoise.methods.numerics import FloatArray
 from equipoise.methods.targets import Constant
+from equipoise.trail import Trail
 
 Interval = Literal["exact", "wilson"]
 
 
-@known_keywords
+@overload
 def describe(
     trail: TrailLike | Tallied,
     claim: Claim,
     *,
+    level: float = ...,
+    interval: Interval = ...,
+    small: int = ...,
+    **roles: Unpack[Roles],
+) -> Description: ...
+@overload
+def describe(
+    trail: TrailLike | Tallied,
+    claim: None = None,
+    *,
+    metrics: Sequence[Metric | str],
+    across: GroupsLike,
+    level: float = ...,
+    interval: Interval = ...,
+    small: int = ...,
+    **roles: Unpack[Roles],
+) -> DescribedMetrics: ...
+@known_keywords
+def describe(
+    trail: TrailLike | Tallied,
+    claim: Claim | None = None,
+    *,
+    metrics: Sequence[Metric | str] | None = None,
+    across: GroupsLike | None = None,
     level: float = 0.95,
     interval: Interval = "exact",
     small: int = 30,
     **roles: Unpack[Roles],
-) -> Description:
-    """Sizes, estimates and pointwise intervals of every group of a claim.
+) -> Description | DescribedMetrics:
+    """Sizes, estimates and pointwise intervals of every group of a claim, or of many metrics.
 
     Parameters
     ----------
@@ -58,6 +87,9 @@ def describe(
         The audit trail, from `equipoise.read`, its counts, or a path or table as in `certify`.
     claim
         The question, from `equipoise.gap` or `equipoise.ratio`.
+    metrics, across
+        In place of a claim: several metrics and the groups to see them by, in one table with
+        ``difference()`` and ``ratio()``. The rows are looked at once.
     level
         Confidence level of each interval on its own.
     interval
@@ -72,11 +104,42 @@ def describe(
     >>> claim = eq.gap(eq.false_positive_rate, across=eq.intersections("sex"))
     >>> print(eq.describe(eq.datasets.compas(), claim).sentences()[0])
     The false positive rate is 30.3 % over 3,363 rows of the bundled COMPAS counts.
+    >>> asked = ["accuracy", "selection_rate"]
+    >>> table = eq.describe(eq.datasets.compas(), metrics=asked, across="sex")
+    >>> {metric: round(by, 3) for metric, by in table.difference().items()}
+    {'accuracy': 0.002, 'selection_rate': 0.05}
     """
     confidence(level)
     known_name("interval", interval, ("exact", "wilson"))
     whole("small", small, least=0)
-    asked, source = as_claim(claim), as_source(trail, roles)
+    options = _Options(level=level, interval=interval, small=small)
+    source = as_source(trail, roles)
+    if claim is not None and metrics is None and across is None:
+        return _asked(as_claim(claim), source, options)
+    if claim is not None or not metrics or across is None or isinstance(metrics, str):
+        raise OptionError(
+            "describe takes a claim, such as gap(metric, across=…), or a list of metrics= and the "
+            "groups across= which to see them."
+        )
+    claims = [gap(metric, across=across) for metric in metrics]
+    if any(one.metric == scoring_rate for one in claims):
+        return DescribedMetrics(parts=tuple(_asked(one, source, options) for one in claims))
+    found = gather(source, claims)
+    parts = (_described(c, steady_cells(f), options) for c, f in zip(claims, found, strict=True))
+    return DescribedMetrics(parts=tuple(parts))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    """How intervals are made, and which groups count as small."""
+
+    level: float
+    interval: Interval
+    small: int
+
+
+def _asked(asked: Claim, source: Trail | Tallied, options: _Options) -> Description:
+    """One claim, with what its metric and its target need besides counts."""
     problem = median = None
     if asked.metric == scoring_rate:
         # against zero every bound of a gap is one of the rate itself
@@ -86,25 +149,35 @@ def describe(
         problem = set_up(source, asked)
     known = problem or median
     cells = steady_cells(*gather(source, [asked])) if known is None else known.cells
+    return _described(asked, cells, options, problem, median)
+
+
+def _described(
+    asked: Claim,
+    cells: Cells,
+    options: _Options,
+    problem: Problem | None = None,
+    median: Problem | None = None,
+) -> Description:
     collection = form_groups(asked.across, cells)
     groups_only(collection, "describe")
     if median is None:
-        found = _intervals(cells, collection, level, interval)
+        found = _intervals(cells, collection, options.level, options.interval)
     else:
-        found = _by_core(cells, median.core, level, "counts, and the error of the median")
+        found = _by_core(cells, median.core, options.level, "counts, and the error of the median")
     return Description(
         claim=asked.quoted(),
         question=asked.words,
         guarantee="pointwise: each interval on its own, not all groups at once",
         assumptions=(independent(unit_of(cells)),),
         provenance=provenance_of(cells),
-        rows=_rows(asked, cells, collection, found, small, problem),
+        rows=_rows(asked, cells, collection, found, options.small, problem),
         metric=asked.metric.words,
         overall=overall_mean(cells),
         share=cells.zero_one,
-        level=level,
+        level=options.level,
         method=found.method,
-        small=small,
+        small=options.small,
         adjusted=() if problem is None else adjusted_groups(problem),
     )
 

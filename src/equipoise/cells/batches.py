@@ -113,10 +113,11 @@ def fixed_edges(claims: Sequence[Claim]) -> None:
     """Refuse ranges whose edges each batch would find for itself."""
     for claim in claims:
         for dimension in claim.dimensions():
-            if isinstance(dimension, Ordered) and dimension.quantiles is not None:
+            if isinstance(dimension, Ordered | Binned) and dimension.quantiles is not None:
                 raise ClaimError(
                     f"The ranges of {dimension.name!r} would be other ones in every batch. Pass "
-                    "edges=… instead of a number of ranges."
+                    f"{'cuts' if isinstance(dimension, Binned) else 'edges'}=… instead of a number "
+                    "of ranges."
                 )
 
 

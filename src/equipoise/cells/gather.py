@@ -1,8 +1,9 @@
 """`gather`: from a trail and claims to cells, in one scan."""
 
-import dataclasses
 import itertools
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -200,8 +201,8 @@ def median_claims(trail: Trail | Tallied, claim: Claim) -> "tuple[list[Claim], M
         f"{middle.low!r} <= score and score <= {middle.high!r}",
         *(f"score > {other!r}" for other in middle.others),
     ]
-    metrics = [dataclasses.replace(claim.metric, value=text) for text in texts]
-    return [dataclasses.replace(claim, metric=metric) for metric in metrics], middle
+    metrics = [replace(claim.metric, value=text) for text in texts]
+    return [replace(claim, metric=metric) for metric in metrics], middle
 
 
 def median_cells(
@@ -468,21 +469,49 @@ def _check_anybody(
 
 def _with_edges(trail: Trail, dimension: Dimension) -> Dimension:
     """Replace a number of quantiles by the edges found in the data."""
-    if not isinstance(dimension, Ordered) or dimension.quantiles is None:
+    if not isinstance(dimension, Ordered | Binned) or dimension.quantiles is None:
         return dimension
-    column = ordered_column(trail, dimension)
-    values, counts = _observed(trail, dataclasses.replace(dimension, quantiles=None))
+    role = isinstance(dimension, Ordered) and dimension.role
+    every = Ordered(dimension.column, role=role)
+    column = ordered_column(trail, every)
+    values, counts = _observed(trail, every)
     if len(values) == 0:
         raise TrailError(f"Column {column!r} has no finite value to form ranges from.")
     # The inverse of the distribution function: exact, and the same on every engine.
     share = np.cumsum(counts) / counts.sum()
     wanted = np.arange(1, dimension.quantiles) / dimension.quantiles
     # A sum that should equal the wanted share may fall short of it by rounding.
-    inner = values[np.searchsorted(share, wanted - 1e-12)]
+    place = np.searchsorted(share, wanted - 1e-12)
+    if isinstance(dimension, Binned):
+        return Binned(column, _cuts(values, place))
+    inner = values[place]
     edges = np.unique(np.concatenate(([values[0]], inner, [values[-1]])))
     if len(edges) < 2:
         raise ClaimError(f"Column {column!r} has one value only, {values[0]:g}; there is no range.")
     return Ordered(dimension.column, edges=tuple(map(float, edges)), role=dimension.role)
+
+
+def _cuts(values: FloatArray, place: IntArray) -> tuple[float, ...]:
+    """Cuts that leave each wanted share below them: right above the values at these places."""
+    above = np.unique(place + 1)
+    above = above[above < len(values)]
+    if above.size == 0:
+        # one value alone needs a cut all the same
+        return (float(values[-1]),)
+    return tuple(_short_cut(float(values[i - 1]), float(values[i])) for i in above)
+
+
+def _short_cut(below: float, at: float) -> float:
+    """The number of fewest digits that parts two neighbouring values as the upper one does.
+
+    >>> _short_cut(3.2, 3.9000000954), _short_cut(17.0, 18.0), _short_cut(0.2799, 0.28)
+    (3.9, 18.0, 0.28)
+    """
+    for digits in range(-6, 12):
+        short = math.floor(round(at * 10.0**digits, 6)) / 10.0**digits
+        if below < short <= at:
+            return short
+    return float(at)
 
 
 def _observed(trail: Trail, every: Ordered) -> tuple[FloatArray, FloatArray]:

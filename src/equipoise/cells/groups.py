@@ -30,6 +30,7 @@ from equipoise.claims.groups import (
     Thresholds,
     Tilt,
     Tilts,
+    named_level,
 )
 from equipoise.errors import ClaimError, TrailError
 from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, GroupSums, IntArray
@@ -54,7 +55,7 @@ def number_text(value: float) -> str:
 
 
 def level_text(dimension: Dimension, level: Any, told_apart: bool) -> str:
-    """One level of an attribute; text stands alone unless another attribute uses it too."""
+    """One level of an attribute; text stands alone if it tells enough and no other shares it."""
     name = dimension.name
     if isinstance(dimension, Condition):
         return name if level else f"not {name}"
@@ -65,7 +66,7 @@ def level_text(dimension: Dimension, level: Any, told_apart: bool) -> str:
     if isinstance(level, bool):
         return name if level else f"not {name}"
     if isinstance(level, str):
-        return level if told_apart and level.strip() else f"{name} {level!r}"
+        return named_level(name, level) if told_apart or not level.strip() else f"{name}: {level}"
     # A level is a name, so it keeps every digit and takes no commas.
     return f"{name} {level!r}"
 

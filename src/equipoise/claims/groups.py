@@ -49,11 +49,18 @@ class Binned:
     """A number cut into named ranges: below the first cut, between cuts, from the last cut up."""
 
     column: str
-    cuts: tuple[float, ...]
+    cuts: tuple[float, ...] = ()
+    quantiles: int | None = None
+    """Ranges of about equally many rows, whose cuts are found in the data, in place of ``cuts``."""
 
     def __post_init__(self) -> None:
         _check_column(self.column)
-        object.__setattr__(self, "cuts", increasing("cuts", self.cuts, least=1))
+        if self.quantiles is None:
+            object.__setattr__(self, "cuts", increasing("cuts", self.cuts, least=1))
+            return
+        if self.cuts:
+            raise ClaimError("Pass either cuts= or quantiles=, not both.")
+        whole("quantiles", self.quantiles, least=2)
 
     @property
     def name(self) -> str:
@@ -147,6 +154,56 @@ class Period:
         return self.column
 
 
+#: Words that are levels of many attributes, and tell of none.
+_COMMON_WORDS = frozenset(
+    [
+        "yes",
+        "no",
+        "true",
+        "false",
+        "none",
+        "other",
+        "others",
+        "unknown",
+        "missing",
+        "n/a",
+        "nan",
+        "null",
+        "any",
+        "all",
+        "high",
+        "low",
+        "medium",
+        "never",
+        "always",
+        "positive",
+        "negative",
+    ]
+)
+
+
+def speaks_alone(level: str) -> bool:
+    """Whether a level tells by itself what it is a level of: Female does, yes does not.
+
+    >>> [speaks_alone(level) for level in ("Female", "yes", "2019", "Other")]
+    [True, False, False, False]
+    """
+    word = level.strip().lower()
+    plain = word.replace(".", "", 1)
+    return bool(plain) and word not in _COMMON_WORDS and not plain.isdigit()
+
+
+def named_level(name: str, level: str) -> str:
+    """A level with its attribute before it, unless it speaks alone.
+
+    >>> named_level("afam", "yes"), named_level("sex", "Female"), named_level("place", " ")
+    ('afam: yes', 'Female', "place ' '")
+    """
+    if speaks_alone(level):
+        return level
+    return f"{name}: {level}" if level.strip() else f"{name} {level!r}"
+
+
 Dimension = Levels | Binned | Ordered | Condition | Tilt | Values | Period
 
 AttributeLike = str | Levels | Binned | Condition
@@ -154,13 +211,20 @@ AttributeLike = str | Levels | Binned | Condition
 
 
 @known_keywords
-def binned(column: str, cuts: Iterable[float]) -> Binned:
+def binned(
+    column: str, cuts: Iterable[float] | None = None, *, quantiles: int | None = None
+) -> Binned:
     """Cut a numeric attribute into ranges, to be used like any other attribute.
 
-    >>> binned("age", cuts=(25, 45))
-    Binned(column='age', cuts=(25.0, 45.0))
+    ``cuts`` say where; ``quantiles`` asks for so many ranges of about equally many rows, whose cuts
+    are found in the data and named in the result.
+
+    >>> binned("age", cuts=(25, 45)).cuts, binned("age", quantiles=4).quantiles
+    ((25.0, 45.0), 4)
     """
-    return made_from(Binned, column, cuts)
+    if cuts is None and quantiles is None:
+        raise ClaimError("binned needs cuts=…, such as (25, 45), or a number of quantiles=….")
+    return made_from(Binned, column, () if cuts is None else cuts, quantiles)
 
 
 Learner = Literal["auto", "linear", "boosting"]

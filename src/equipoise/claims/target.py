@@ -11,6 +11,7 @@ import numpy as np
 from equipoise._codec import Scalar, Written, canonical, from_plain, kind, made_from
 from equipoise._validate import known_keywords, modest
 from equipoise.claims.formula import parse
+from equipoise.claims.groups import named_level
 from equipoise.errors import ClaimError
 
 
@@ -257,7 +258,7 @@ def _plain_level(name: object, value: object) -> object:
 
 def _level_words(name: str, value: Scalar | Mapping[str, Scalar]) -> str:
     if isinstance(value, str):
-        return value
+        return named_level(name, value)
     if isinstance(value, bool):
         return name if value else f"not {name}"
     if isinstance(value, Mapping):

@@ -2,7 +2,9 @@
 
 import enum
 import os
+import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,6 +21,15 @@ from equipoise.trail.engine import scrub
 
 if TYPE_CHECKING:
     from equipoise.plan import Plan
+    from equipoise.trail import Trail
+
+
+class Harm(enum.StrEnum):
+    """The direction of a disparity that is worse for those concerned."""
+
+    HIGH = "high"
+    LOW = "low"
+    BOTH = "both"
 
 
 class Undetermined(enum.StrEnum):
@@ -43,6 +54,32 @@ def demo(out: options.Out = Path("out"), quiet: options.Quiet = False) -> None:
         say(f"Open {written[1]} in a browser.", style="bold")
 
 
+def example(
+    out: Annotated[Path, typer.Option(help="The table to write.")] = Path("decisions.csv"),
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a table that exists.")] = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Write the table of decisions that the documentation speaks of, and say what to try on it."""
+    from equipoise.datasets import write_decisions
+
+    if out.exists() and not force:
+        raise OptionError(f"{out} exists already. Pass another --out, or --force to overwrite it.")
+    written = write_decisions(out)
+    if quiet:
+        return
+    name = shlex.quote(os.path.relpath(written))
+    say(f"wrote {os.path.relpath(written)}: 400 made-up people, what happened, and two models")
+    say("Try, in this folder:", style="bold")
+    for words in (
+        f"equipoise audit {name} --label outcome --prediction new_says --across race,sex",
+        f"equipoise audit {name} --label outcome --prediction new_says --across sex,age --ratio",
+        f"equipoise plan init {name} --label outcome --prediction new_says",
+        "equipoise check audit.yaml",
+        "equipoise verify out/evidence.json",
+    ):
+        say(f"  {words}")
+
+
 def audit(
     data: options.Source,
     across: Annotated[str, typer.Option(help="Attributes that form groups: race,sex.")],
@@ -56,13 +93,39 @@ def audit(
     positive: options.Positive = None,
     encoding: options.Encoding = None,
     metric: Annotated[
-        list[str] | None, typer.Option(help="Metric; may be given several times.")
+        list[str] | None,
+        typer.Option(help="Metric, or several with commas between; may be given several times."),
     ] = None,
-    tolerance: Annotated[float, typer.Option(min=0, help="Disparity that is tolerated.")] = 0.10,
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            help="Who groups are compared with: race=Caucasian, or overall, complement, highest."
+        ),
+    ] = None,
+    ratio: Annotated[
+        bool, typer.Option("--ratio", help="Compare by ratios, as the four-fifths rule does.")
+    ] = False,
+    depth: Annotated[
+        int | None, typer.Option(min=1, help="How many attributes a group may combine.")
+    ] = None,
+    bins: Annotated[
+        int, typer.Option(min=2, help="Ranges of about equally many rows a number is cut into.")
+    ] = 4,
+    harm: Annotated[
+        Harm, typer.Option(help="Which disparities count as harm: high, low or both.")
+    ] = Harm.BOTH,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(min=0, help="Disparity that is tolerated: 0.10, or 0.8 for ratios."),
+    ] = None,
     level: Annotated[float, typer.Option(help="Confidence of bounds.")] = 0.95,
     fdr: Annotated[float, typer.Option(help="Share of flags that may be false.")] = 0.10,
     seed: Annotated[int, typer.Option(min=0, help="Start of all randomness.")] = 7,
     title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="What is audited, with its version, for the report.")
+    ] = None,
+    owner: Annotated[str | None, typer.Option(help="Who answers for it, for the report.")] = None,
     out: options.Out = Path("out"),
     suppress: options.Suppress = None,
     json: options.Json = False,
@@ -70,11 +133,13 @@ def audit(
 ) -> None:
     """Audit a table without a plan: flags and bounds for each metric, and a report.
 
-    The results count as exploratory; write a plan (`equipoise plan init DATA`) to fix the questions
-    before looking.
+    Attributes that are numbers of many values are cut into ranges (--bins). The results count as
+    exploratory; write a plan (`equipoise plan init DATA`) to fix the questions before looking.
     """
     from equipoise.plan import Plan
     from equipoise.plan.draft import usual_metrics
+    from equipoise.plan.plan import TrailPlan
+    from equipoise.plan.run import open_trail
 
     roles = options.given(
         label=label,
@@ -85,24 +150,37 @@ def audit(
         cluster=cluster,
         positive=_number_or_word(positive),
     )
+    metrics = [name for given in metric or () for name in options.names(given)]
+    attributes = options.names(across)
+    if not attributes:
+        raise OptionError("--across needs at least one attribute, such as --across race,sex.")
+    if not (metrics or usual_metrics(roles)):
+        raise OptionError("Name the columns: --prediction, and --label if the truth is known.")
+    place = {"source": data, **options.given(table=table, encoding=encoding), **roles}
+    trail = open_trail(TrailPlan.model_validate(place), folder=Path())
+    amounts = _predicts_amounts(trail)
+    limits = _Limits(
+        tolerance=tolerance, ratio=ratio, harm=harm, level=level, fdr=fdr, share=not amounts
+    )
+    usual = ("residual", "absolute_error") if amounts else usual_metrics(roles)
     audits = _usual_audits(
-        across=options.names(across),
-        metrics=metric or usual_metrics(roles),
-        tolerance=tolerance,
-        level=level,
-        fdr=fdr,
+        across=_groups(trail, attributes, depth, bins),
+        target=_target(trail, reference),
+        metrics=metrics or usual,
+        limits=limits,
     )
     plan = Plan.from_plain(
         {
             "equipoise": 1,
             "title": title or f"Audit of {table or Path(scrub(data)).name}",
             "seed": seed,
-            "trail": {"source": data, **options.given(table=table, encoding=encoding), **roles},
+            **options.given(model=options.given(name=model, owner=owner) or None),
+            "trail": place,
             "audits": audits,
         },
         "this command",
     )
-    evidence = _perform(plan, asked="exploratory", quiet=quiet or json)
+    evidence = _perform(plan, asked="exploratory", quiet=quiet or json, trail=trail)
     written = _write(evidence, out, suppress)
     _tell(evidence, written, json, quiet)
 
@@ -246,6 +324,7 @@ def _perform(
     table: str | None = None,
     asked: Asked = "confirmatory",
     quiet: bool = False,
+    trail: "Trail | None" = None,
 ) -> Evidence:
     from equipoise.plan import run as perform
 
@@ -258,6 +337,7 @@ def _perform(
             asked=asked,
             tell=tell,
             progress=False if quiet else None,
+            trail=trail,
         )
 
 
@@ -283,22 +363,108 @@ def _tell(evidence: Evidence, written: list[Path], json: bool, quiet: bool) -> N
         show_files(Path(os.path.relpath(path)) for path in written)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Limits:
+    """What disparities are tolerated, and how surely it is asked."""
+
+    tolerance: float | None
+    ratio: bool
+    harm: Harm
+    level: float
+    fdr: float
+    share: bool
+    """Whether ten points mean something; how much of an amount is much only the caller knows."""
+
+    def for_flags(self) -> dict[str, object]:
+        """The limits as `flag` takes them."""
+        low, high = self._ends()
+        if self.harm is Harm.BOTH:
+            return {"outside": [low, high], "fdr": self.fdr}
+        side = {"above": high} if self.harm is Harm.HIGH else {"below": low}
+        return {**side, "fdr": self.fdr}
+
+    def for_bounds(self) -> dict[str, object]:
+        """The limits as `certify` takes them."""
+        low, high = self._ends()
+        named = self.share or self.tolerance is not None
+        if self.harm is Harm.BOTH:
+            size = {"tolerance": low if self.ratio else high} if named else {}
+            return {**size, "level": self.level}
+        side, end = ("upper", high) if self.harm is Harm.HIGH else ("lower", low)
+        return {**({"tolerance": end} if named else {}), "side": side, "level": self.level}
+
+    def _ends(self) -> tuple[float, float]:
+        """The lowest and the highest disparity that is tolerated."""
+        size = self._size
+        return (size, 1 / size) if self.ratio else (-size, size)
+
+    @property
+    def _size(self) -> float:
+        if self.tolerance is None:
+            return (0.8 if self.ratio else 0.10) if self.share else float(self.ratio)
+        if self.ratio and not 0 < self.tolerance < 1:
+            raise OptionError(
+                "With --ratio the tolerance is the smallest ratio that is allowed, between 0 and "
+                f"1, such as --tolerance 0.8; got {self.tolerance:g}."
+            )
+        return self.tolerance
+
+
 def _usual_audits(
-    *, across: list[str], metrics: Sequence[str], tolerance: float, level: float, fdr: float
+    *, across: object, target: object, metrics: Sequence[str], limits: _Limits
 ) -> list[dict[str, object]]:
-    if not across:
-        raise OptionError("--across needs at least one attribute, such as --across race,sex.")
-    if not metrics:
-        raise OptionError("Name the columns: --prediction, and --label if the truth is known.")
     made: list[dict[str, object]] = []
     for metric in metrics:
         words = metric.replace("_", " ")
-        claim = {"kind": "gap", "metric": metric, "across": across}
-        limits = {"outside": [-tolerance, tolerance], "fdr": fdr}
-        bounds = {"tolerance": tolerance, "level": level}
-        made.append({"audit": "flag", "name": f"flags: {words}", "claim": claim, **limits})
-        made.append({"audit": "certify", "name": f"bounds: {words}", "claim": claim, **bounds})
+        kind = "ratio" if limits.ratio else "gap"
+        claim = {"kind": kind, "metric": metric, "across": across}
+        if target is not None:
+            claim["target"] = target
+        of = {"claim": claim}
+        made.append({"audit": "flag", "name": f"flags: {words}", **of, **limits.for_flags()})
+        made.append({"audit": "certify", "name": f"bounds: {words}", **of, **limits.for_bounds()})
     return made
+
+
+def _predicts_amounts(trail: "Trail") -> bool:
+    """Whether label and score are amounts such as wages, not yes or no and its probability."""
+    from equipoise.plan.draft import look
+
+    roles = dict(trail.roles)
+    if not {"label", "score"} <= set(roles) or "prediction" in roles:
+        return False
+    (label,) = look(trail, [roles["label"]])
+    return label.number and label.levels > 2
+
+
+def _groups(trail: "Trail", attributes: Sequence[str], depth: int | None, bins: int) -> object:
+    """The attributes, numbers of many values cut into ranges."""
+    from equipoise.plan.draft import look
+
+    seen = {column.name: column for column in look(trail, attributes)}
+    # one that does not exist is named by the audit, with what does
+    made = [seen[name].attribute(bins) if name in seen else name for name in attributes]
+    if depth is None:
+        return made
+    return {"kind": "intersections", "attributes": made, "depth": depth}
+
+
+def _target(trail: "Trail", reference: str | None) -> object:
+    """Who groups are compared with, as a plan says it."""
+    if reference is None or reference in ("overall", "complement", "highest"):
+        return reference
+    pairs = [part.partition("=") for part in options.names(reference)]
+    if not pairs or not all(name and sign and value for name, sign, value in pairs):
+        raise OptionError(
+            "--reference names a group, such as --reference race=Caucasian,sex=Male, or is one of "
+            f"overall, complement and highest; got {reference!r}."
+        )
+    where = {name.strip(): value.strip() for name, _, value in pairs}
+    numeric = {n for n in where if n in trail.schema and trail.schema[n].is_numeric()}
+    return {
+        "kind": "reference",
+        "where": {n: _number_or_word(v) if n in numeric else v for n, v in where.items()},
+    }
 
 
 def _number_or_word(text: str | None) -> str | int | None:

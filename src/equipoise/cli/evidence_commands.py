@@ -2,7 +2,7 @@
 
 import json as json_format
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +15,9 @@ from equipoise.findings.evidence import Entry, Evidence
 from equipoise.findings.words import NOTES, note_of
 from equipoise.report import report as make_report
 
+if TYPE_CHECKING:
+    from equipoise.plan import Verification
+
 # --- Commands on evidence that exists: verify, report, explain ---
 
 EvidenceFile = Annotated[
@@ -22,7 +25,7 @@ EvidenceFile = Annotated[
     typer.Argument(help="An evidence.json written by run, check or audit.", metavar="EVIDENCE"),
 ]
 #: Differences that are printed; all of them count.
-MOST = 20
+MOST = 5
 
 
 def verify(
@@ -37,7 +40,7 @@ def verify(
     """Perform an audit again from its plan and data, and compare every number.
 
     Exit 0: everything came out the same. Exit 1: something differs, and what. Relative paths in the
-    plan start at the plan's folder, or else at the current folder.
+    plan start at the plan's folder, or else at the current folder, or at those of the evidence.
     """
     from equipoise.plan import Exit, Plan
     from equipoise.plan import verify as perform_again
@@ -45,21 +48,48 @@ def verify(
     # A broken seal is one of the differences to be told, and no reason not to look.
     stored = Evidence.load(evidence, strict=False)
     registered = None if plan is None else Plan.load(plan)
-    folder = Path() if plan is None else plan.parent
+    folder = _folder(stored, evidence, data) if plan is None else plan.parent
     with Steps(quiet) as tell:
         found = perform_again(
             stored, plan=registered, folder=folder, data=data, table=table, tell=tell
         )
+    if found.differences:
+        say(_not_verified(found), style="bold red")
     for difference in found.differences[:MOST]:
-        say(str(difference), style="red")
+        say(f"  {difference}", style="red")
     if len(found.differences) > MOST:
-        say(f"… and {len(found.differences) - MOST:,} more differences.", style="red")
+        say(f"  … and {len(found.differences) - MOST:,} more differences.", style="red")
     if found.differences:
         raise Leave(Exit.VIOLATION)
     if not quiet:
         say(f"Verified: {found.compared:,} values came out the same.", style="green")
         for name in found.not_performed:
             say(f"Not performed again, since no plan asked for it: {name}", style="yellow")
+
+
+def _folder(stored: Evidence, evidence: Path, data: str | None) -> Path:
+    """Where the paths of the quoted plan start: here, or beside the evidence."""
+    source = str((stored.plan or {}).get("trail", {}).get("source", ""))
+    if data is not None or not source or "://" in source or source.startswith(("equipoise:", "$")):
+        return Path()
+    beside = [Path(), evidence.parent, evidence.parent.parent]
+    for folder in beside:
+        if (folder / source).exists() or any(folder.glob(source) if "*" in source else ()):
+            return folder
+    raise EquipoiseError(
+        f"The audit read {source}, which is neither here nor beside {evidence}. Say where it is: "
+        f"equipoise verify {evidence} --data PATH."
+    )
+
+
+def _not_verified(found: "Verification") -> str:
+    """What differs, in one line."""
+    number, places = len(found.differences), [one.where for one in found.differences]
+    values = "1 value differs" if number == 1 else f"{number:,} values differ"
+    said = f"Not verified: {values} of {found.compared:,} compared"
+    if any(place.endswith("provenance / fingerprint") for place in places):
+        return f"{said}. The rows are not those that were audited:"
+    return f"{said}. The rows are the same; the evidence or the plan was changed:"
 
 
 def report(

@@ -35,6 +35,7 @@ app.add_typer(planning.app, name="plan")
 app.add_typer(monitoring.app, name="monitor")
 for command in (
     auditing.demo,
+    auditing.example,
     auditing.audit,
     auditing.pack,
     auditing.run,

@@ -5,7 +5,7 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
@@ -15,9 +15,10 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from equipoise.findings.evidence import Entry, Evidence
-from equipoise.findings.finding import Finding, cell_text
-from equipoise.findings.words import Verdict
+from equipoise._validate import short
+from equipoise.findings.evidence import Entry, Evidence, headlines, warnings_of
+from equipoise.findings.finding import Finding, cell_text, head_text, unit_of, unit_text
+from equipoise.findings.words import Verdict, telling_order
 
 if TYPE_CHECKING:
     from equipoise.packs import PackResult
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 ROWS = 12
 #: Sentences that are printed: bounds say guarantee, verdict, and the furthest on either side.
 SENTENCES = 4
+#: Claims of which the first lines say who differs, and by how much.
+HEADLINES = 4
 
 _SIGNS = {
     Verdict.KEPT: ("✓ kept", "green"),
@@ -58,7 +61,8 @@ _WITH_OPTIONS = (("audit",), ("plan", "init"), ("pack",))
 #: What errors call a column's role in Python: ``Pass label=… to equipoise.read``.
 _ROLE = re.compile(
     r"(?:\b(?P<pass>[Pp]ass) )?\b(?P<role>label|prediction|score|low|high|weight|count|cluster"
-    r"|table|attributes|positive|encoding|missing)=(?P<value>…|\[…\])(?: to\s+equipoise\.read)?"
+    r"|table|attributes|positive|encoding|missing)=(?P<value>…|\[…\]|'[^']*')"
+    r"(?: to\s+equipoise\.read)?"
 )
 
 #: What packs call their further options in Python.
@@ -145,8 +149,13 @@ def show_evidence(evidence: Evidence) -> None:
     sign, style = _SIGNS[evidence.verdict]
     out.print(Text(printable(evidence.title), style="bold"))
     out.print(Text(sign, style=f"bold {style}"))
-    for sentence in evidence.sentences():
-        out.print(Padding(Text(sentence), (0, 0, 0, 2)))
+    found = [entry.finding for entry in evidence.entries]
+    verdict, *rest = evidence.sentences()
+    first = [short(said, 400) for said in headlines(found)[:HEADLINES]]
+    for sentence in (verdict, *first, *rest):
+        out.print(Padding(Text(printable(sentence)), (0, 0, 0, 2)))
+    for sentence in (*warnings_of(found), *evidence.notes):
+        out.print(Padding(Text(f"! {printable(sentence)}", style="yellow"), (0, 0, 0, 2)))
     for entry in evidence.entries:
         _show_entry(out, entry)
 
@@ -161,39 +170,45 @@ def _show_entry(out: Console, entry: Entry) -> None:
         out.print(Padding(Text(printable(sentence)), (0, 0, 0, 2)))
     rows = telling(finding)
     if rows:
-        out.print(Padding(table(rows, finding.terse or finding.columns), (0, 0, 0, 2)))
+        columns = finding.terse or finding.columns
+        units = {column: unit_of(finding, column) for column in columns}
+        out.print(Padding(table(rows, columns, units), (0, 0, 0, 2)))
     if len(rows) < len(finding):
         out.print(Padding(Text(f"{len(rows)} of {len(finding):,} rows", style="dim"), (0, 0, 0, 2)))
 
 
 def telling(finding: Finding) -> list[object]:
     """The rows that say most: violations first, then the largest disparities."""
-    return sorted(finding.rows, key=_weight)[:ROWS]
+    relative = bool(getattr(finding, "relative", False))
+    return sorted(finding.rows, key=lambda row: telling_order(row, relative))[:ROWS]
 
 
-def _weight(row: object) -> tuple[bool, float]:
-    violates = getattr(row, "flagged", False) or getattr(row, "alarm", False)
-    violates = violates or getattr(row, "verdict", None) is Verdict.EXCEEDED
-    # evidence over time says how telling a disparity is; elsewhere its size has to
-    told = getattr(row, "evidence", None)
-    return not violates, -abs((getattr(row, "disparity", None) if told is None else told) or 0.0)
-
-
-def table(rows: Sequence[object], columns: Iterable[str], *, folded: bool = False) -> Table:
+def table(
+    rows: Sequence[object],
+    columns: Iterable[str],
+    units: Mapping[str, str] | None = None,
+    *,
+    folded: bool = False,
+) -> Table:
     """Rows of a finding as a table that fits the terminal; ``folded`` breaks long heads."""
+    units = {} if units is None else units
     made = Table(box=None, pad_edge=False, header_style="dim")
     shown = [c for c in columns if any(getattr(row, c) not in (None, "") for row in rows)]
     for column in shown:
         numeric = all(isinstance(getattr(row, column), int | float | None) for row in rows)
         made.add_column(
-            _folded(rows, column) if folded else column.replace("_", " "),
+            # a unit on a line of its own leaves more room for names
+            _folded(rows, column)
+            if folded
+            else head_text(column, units.get(column, "")).replace(" (", "\n("),
             justify="right" if numeric else "left",
             no_wrap=numeric,
             overflow="ellipsis",
             max_width=None if numeric else 44,
         )
     for row in rows:
-        made.add_row(*(Text(printable(_one_line(getattr(row, column)))) for column in shown))
+        texts = (unit_text(getattr(row, column), units.get(column, "")) for column in shown)
+        made.add_row(*(Text(printable(_one_line(text))) for text in texts))
     return made
 
 
@@ -203,8 +218,8 @@ def _folded(rows: Sequence[object], column: str) -> str:
     return "\n".join(textwrap.wrap(column, max(map(len, [*column.split(), *cells]))))
 
 
-def _one_line(value: object) -> str:
-    text = " ".join(cell_text(value).split())
+def _one_line(text: str) -> str:
+    text = " ".join(text.split())
     return text if len(text) <= 80 else text[:79] + "…"
 
 

@@ -6,16 +6,26 @@
 """
 
 from importlib.resources import files
+from pathlib import Path
 
 import narwhals as nw
+import numpy as np
 
+from equipoise._files import write_atomically
 from equipoise._validate import known_keywords
 from equipoise.errors import OptionError
 from equipoise.trail import Roles, Trail
 from equipoise.trail.sources import open_source
 from equipoise.trail.trail import make_trail
 
-__all__ = ["adult_predictions", "berkeley", "compas", "compas_by_month"]
+__all__ = [
+    "adult_predictions",
+    "berkeley",
+    "compas",
+    "compas_by_month",
+    "mortgages",
+    "write_decisions",
+]
 
 
 @known_keywords
@@ -90,6 +100,39 @@ def berkeley() -> Trail:
     """
     roles = Roles(prediction="admitted", count="n")
     return _bundled("berkeley", roles, "the bundled Berkeley counts")
+
+
+@known_keywords
+def mortgages() -> Trail:
+    """Mortgage applications in Boston in 1990: counts by race, history and decision.
+
+    2,380 applications from the study of the Federal Reserve Bank of Boston (Munnell and others,
+    1996), as counts. The prediction is that the application was approved; ``payments`` is the
+    monthly payment on all debts as a share of income, ``bad_credit`` a public record of bad credit.
+
+    >>> mortgages().attributes
+    ('race', 'marital', 'payments', 'loan', 'bad_credit')
+    """
+    roles = Roles(prediction="approved", count="n")
+    return _bundled("mortgages", roles, "the bundled Boston mortgage counts")
+
+
+def write_decisions(path: str | Path) -> Path:
+    """Write the made-up table of the documentation: 400 people, an outcome, and two models.
+
+    >>> import tempfile
+    >>> made = write_decisions(Path(tempfile.mkdtemp()) / "decisions.csv")
+    >>> made.read_text().splitlines()[0]
+    'race,sex,age,outcome,old_says,new_says'
+    """
+    rng, n = np.random.default_rng(1), 400
+    outcome = rng.integers(0, 2, n)
+    old, new = (np.where(rng.random(n) < 0.8, outcome, 1 - outcome) for _ in range(2))
+    race, sex = rng.choice(["Green", "Blue", "Red"], n), rng.choice(["Female", "Male"], n)
+    columns = (race, sex, rng.integers(18, 80, n), outcome, old, new)
+    lines = ["race,sex,age,outcome,old_says,new_says"]
+    lines += [",".join(map(str, row)) for row in zip(*columns, strict=True)]
+    return write_atomically(path, "\n".join(lines) + "\n")
 
 
 def _bundled(name: str, roles: Roles, source: str) -> Trail:

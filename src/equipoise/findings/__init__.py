@@ -17,6 +17,7 @@ __all__ = [
     "ComparedSpread",
     "Comparison",
     "DescribedGroup",
+    "DescribedMetrics",
     "Description",
     "Entry",
     "Evidence",
@@ -50,7 +51,7 @@ __all__ = [
 if TYPE_CHECKING:
     from equipoise.findings.bounds import BoundedGroup, Bounds, CertifiedRange, RangeCertificates
     from equipoise.findings.calibration import CalibratedGroup, Calibration
-    from equipoise.findings.describe import DescribedGroup, Description
+    from equipoise.findings.describe import DescribedGroup, DescribedMetrics, Description
     from equipoise.findings.evidence import Entry, Evidence
     from equipoise.findings.finding import Finding, Provenance, from_dict, from_json
     from equipoise.findings.flags import CertificateList, CertifiedGroup, FlaggedGroup, Flags
@@ -78,7 +79,7 @@ else:
     _PLACES = {
         "bounds": "BoundedGroup Bounds CertifiedRange RangeCertificates",
         "calibration": "CalibratedGroup Calibration",
-        "describe": "DescribedGroup Description",
+        "describe": "DescribedGroup DescribedMetrics Description",
         "evidence": "Entry Evidence",
         "finding": "Finding Provenance from_dict from_json",
         "flags": "CertificateList CertifiedGroup FlaggedGroup Flags",

@@ -11,6 +11,7 @@ from equipoise._validate import confidence
 from equipoise.errors import ClaimError, EquipoiseError, OptionError
 from equipoise.findings.adjusted import AdjustedGroup, adjusted_sentences
 from equipoise.findings.charts.groups import Line, forest, forest_pair, reading, width_curve
+from equipoise.findings.charts.ranked import Dot, ranked
 from equipoise.findings.finding import (
     COMPARED,
     IF_ANY,
@@ -26,14 +27,18 @@ from equipoise.findings.words import (
     Ends,
     Side,
     Verdict,
+    amount,
+    apart,
     clamp,
     disparity_text,
+    distance,
     ends_text,
     furthest,
     judged,
     level_text,
     plural,
     says_something,
+    telling_order,
     together,
     tolerance_words,
     tolerated,
@@ -64,6 +69,10 @@ class BoundedGroup(ComparedGroup):
         said = ends_text(self.lower, self.upper, "{:+.3f}".format, self.note)
         estimate = "unknown" if self.disparity is None else f"{self.disparity:+.3f}"
         return f"{self.group}: {estimate}, {said} (n = {self.n:,})"
+
+
+def _or(value: float | None, otherwise: float) -> float:
+    return otherwise if value is None else value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -193,6 +202,80 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
         return adjusted_sentences(
             self.adjusted, self.given, relative=self.relative, share=self.share
         )
+
+    def drawn(self) -> str:
+        """The groups furthest from their target, as plain HTML and SVG."""
+        even = float(self.relative)
+        dots = [
+            Dot(
+                group=row.group,
+                n=row.n,
+                value=row.disparity,
+                lower=row.lower,
+                upper=row.upper,
+                order=telling_order(row, self.relative),
+                loud=row.verdict is Verdict.EXCEEDED,
+                settled=not _or(row.lower, -math.inf) <= even <= _or(row.upper, math.inf),
+            )
+            for row in self.rows
+            if row.disparity is not None and row.reach is not None
+        ]
+        return ranked(
+            dots,
+            even=even,
+            limits=[] if self.tolerance is None else self._plot_rules(),
+            relative=self.relative,
+            said=self._say,
+            words=("exceeds the limit", "told apart", f"not told apart from {self.against}"),
+            intervals=f"{level_text(self.level)} bounds",
+        )
+
+    def headline(self) -> str:
+        """The group that exceeds its limit most surely, or else the one furthest away."""
+        rows = [row for row in self.rows if row.disparity is not None and row.reach is not None]
+        if not rows:
+            return ""
+        over = [row for row in rows if row.verdict is Verdict.EXCEEDED]
+        if self.verdict is Verdict.KEPT and self.tolerance is not None:
+            claim = tolerance_words(self.tolerance, self.side, self.relative, self.share)
+            worst = max(rows, key=lambda row: distance(row.disparity, self.relative))
+            return (
+                f"The {self.metric} of every {self.noun} is shown to be {claim} of {self.against}; "
+                f"furthest is {self._told(worst)}."
+            )
+        # not the furthest of all, which is likely to be one of a few people
+        telling = min(rows, key=lambda row: telling_order(row, self.relative))
+        worst = max(over, key=self._sureness) if over else telling
+        return f"{self._told(worst)}; {self._surely(worst)}."
+
+    def _sureness(self, row: BoundedGroup) -> float:
+        return distance(self._nearer(row), self.relative)
+
+    def _nearer(self, row: BoundedGroup) -> float | None:
+        """The bound on the side of no disparity, if it excludes that."""
+        even = float(self.relative)
+        above = (row.disparity or 0.0) > even
+        end = row.lower if above else row.upper
+        return None if end is None or end == even or (end > even) != above else end
+
+    def _told(self, row: BoundedGroup) -> str:
+        far = apart(row.disparity or 0.0, self.relative, self.share)
+        value = amount(row.value, self.share)
+        given = f" given {self.given}" if self.given else ""
+        return f"{row.group}: {self.metric} {value}, {far} {self.against}{given} (n = {row.n:,})"
+
+    def _surely(self, row: BoundedGroup) -> str:
+        level = level_text(self.level)
+        scope = "" if self.method.get("family") == "pointwise" else f" for all {self.noun}s at once"
+        near = self._nearer(row)
+        if near is None and self.side != "both":
+            ends = ends_text(row.lower, row.upper, self._say, "no bound")
+            return f"{ends}, with {level} confidence{scope}"
+        if near is None:
+            return f"with {level} confidence{scope}, no difference at all is possible too"
+        sure = apart(near, self.relative, self.share)
+        end = "at most" if self.relative and near < 1 else "at least"
+        return f"{end} {sure}, with {level} confidence{scope}"
 
     def plot(self, most: int = 40, *, beside: "Bounds | None" = None) -> Chart:
         """A forest plot of the largest groups, all intervals holding at once.

@@ -1,12 +1,29 @@
 """What `describe` says: sizes, estimates and pointwise intervals."""
 
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
+from types import SimpleNamespace
+from typing import Any, Literal
 
+from equipoise._validate import known_name, whole
 from equipoise.findings.adjusted import AdjustedGroup, adjusted_sentences
 from equipoise.findings.charts.groups import Line, forest, reading
-from equipoise.findings.finding import IF_ANY, ByGroup, Chart, Group, MetricFinding
-from equipoise.findings.words import amount, disparity_text, level_text, plural
+from equipoise.findings.charts.ranked import Dot, ranked
+from equipoise.findings.finding import (
+    IF_ANY,
+    ByGroup,
+    Chart,
+    Group,
+    MetricFinding,
+    frame_of,
+    html_table,
+    text_table,
+)
+from equipoise.findings.words import amount, disparity_text, level_text, plural, telling_order
+
+Method = Literal["between_groups", "to_overall"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +82,31 @@ class Description(MetricFinding[DescribedGroup], ByGroup[DescribedGroup]):
             *self._small_groups(),
             *self._given(),
             source.left_out(),
+        )
+
+    def drawn(self) -> str:
+        """The groups furthest from everyone, as plain HTML and SVG."""
+        dots = [
+            Dot(
+                group=row.group,
+                n=row.n,
+                value=row.value,
+                lower=row.lower,
+                upper=row.upper,
+                order=telling_order(row, False),
+                settled=row.lower > self.overall or row.upper < self.overall,
+            )
+            for row in self.rows
+            if row.value is not None and row.lower is not None and row.upper is not None
+        ]
+        return ranked(
+            dots,
+            even=self.overall,
+            limits=[],
+            relative=False,
+            said=lambda value: amount(value, self.share),
+            words=("", "told apart from everyone", "not told apart"),
+            intervals=f"{level_text(self.level)} interval, each on its own",
         )
 
     def plot(self, most: int = 40) -> Chart:
@@ -138,3 +180,114 @@ class Description(MetricFinding[DescribedGroup], ByGroup[DescribedGroup]):
         # Said so that nobody reads the intervals as if they held together.
         expected = round((1 - self.level) * len(self))
         return f"about {expected}" if expected else "fewer than one"
+
+
+# --- Many metrics in one table, as people know it from elsewhere ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedMetrics:
+    """Several metrics by the same groups: a table, and each metric's description on its own.
+
+    The largest of many differences is partly chance: `certify`, `flag` and `summarize` say how much
+    of it is not.
+
+    >>> import equipoise as eq
+    >>> table = eq.describe(eq.datasets.compas(), metrics=["accuracy"], across="sex")
+    >>> table["accuracy"].ask(sex="Male").n
+    4997
+    """
+
+    parts: tuple[Description, ...]
+    """One description for each metric, all of the same groups."""
+
+    @property
+    def overall(self) -> dict[str, float]:
+        """Each metric over everyone."""
+        return {name: part.overall for name, part in self._named().items()}
+
+    def difference(self, method: Method = "between_groups", *, least: int = 1) -> dict[str, float]:
+        """For each metric the largest difference between two groups, or from everyone.
+
+        Groups of fewer than ``least`` rows are left aside.
+        """
+        return self._compared(method, least, lambda high, low: high - low)
+
+    def ratio(self, method: Method = "between_groups", *, least: int = 1) -> dict[str, float]:
+        """For each metric the smallest ratio of two groups, or of a group and everyone."""
+        return self._compared(method, least, lambda high, low: low / high if high else math.nan)
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """One row for each group: attributes, rows, and a column for each metric."""
+        named = self._named()
+        first = next(iter(named.values()))
+        size = {f"n {name}": [row.n for row in part.rows] for name, part in named.items()}
+        values = {name: [row.value for row in part.rows] for name, part in named.items()}
+        attributes = dict.fromkeys(name for row in first.rows for name in row.where)
+        where = {a: [_text(row.where.get(a)) for row in first.rows] for a in attributes}
+        groups = {"group": [row.group for row in first.rows]}
+        columns: dict[str, Sequence[object]] = {**groups, **where, **values, **size}
+        return frame_of(columns, backend)
+
+    def __getitem__(self, metric: str) -> Description:
+        return self._named()[known_name("Metric", metric, self._named())]
+
+    def __iter__(self) -> Iterator[Description]:
+        return iter(self.parts)
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def __repr__(self) -> str:
+        return f"<DescribedMetrics: {', '.join(self._named())}; {plural(self._groups, 'group')}>"
+
+    def __str__(self) -> str:
+        return text_table(self._lines(), self._heads())
+
+    def _repr_html_(self) -> str:
+        return html_table(self._lines(), self._heads())
+
+    @property
+    def _groups(self) -> int:
+        return len(self.parts[0])
+
+    def _named(self) -> dict[str, Description]:
+        return {part.metric.replace(" ", "_"): part for part in self.parts}
+
+    def _heads(self) -> tuple[str, ...]:
+        return ("group", "n", *self._named())
+
+    def _lines(self) -> list[SimpleNamespace]:
+        named = self._named()
+        return [
+            SimpleNamespace(
+                group=row.group,
+                # metrics count on different rows; the largest number is that of the group
+                n=max(part.rows[i].n for part in self.parts),
+                **{name: part.rows[i].value for name, part in named.items()},
+            )
+            for i, row in enumerate(self.parts[0].rows)
+        ]
+
+    def _compared(
+        self, method: Method, least: int, by: Callable[[float, float], float]
+    ) -> dict[str, float]:
+        known_name("method", method, ("between_groups", "to_overall"))
+        whole("least", least)
+        found = {}
+        for name, part in self._named().items():
+            values = [r.value for r in part.rows if r.value is not None and r.n >= least]
+            if not values:
+                found[name] = math.nan
+            elif method == "between_groups":
+                found[name] = by(max(values), min(values))
+            else:
+                pairs = [(max(v, part.overall), min(v, part.overall)) for v in values]
+                found[name] = max(
+                    (by(*pair) for pair in pairs), key=lambda x: abs(x - by(1.0, 1.0))
+                )
+        return found
+
+
+def _text(value: object) -> str | float | int | bool | None:
+    return value if isinstance(value, str | float | int | bool | None) else str(value)

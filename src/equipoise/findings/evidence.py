@@ -61,6 +61,8 @@ class Evidence:
     """Versions of the packages that computed the numbers."""
     created: str
     """When the evidence was made, in universal time."""
+    notes: tuple[str, ...] = ()
+    """What was decided in reading the table, such as which words were taken as missing."""
     stated: Mapping[str, str] = dataclasses.field(default_factory=dict, compare=False, repr=False)
     """What the file it was read from states of itself; empty if it was made here."""
 
@@ -150,6 +152,8 @@ class Evidence:
             "fingerprint": self.fingerprint,
             "versions": dict(self.versions),
             "plan": self.plan,
+            # files without any stay as they were
+            **({"notes": list(self.notes)} if self.notes else {}),
             "entries": [
                 {"name": e.name, "asked": e.asked, "finding": e.finding.to_dict()}
                 for e in self.entries
@@ -189,6 +193,7 @@ class Evidence:
             plan_hash=whole["plan_hash"],
             versions=whole["versions"],
             created=whole["created"],
+            notes=tuple(whole.get("notes", ())),
             stated={name: whole[name] for name in ("verdict", "fingerprint", "seal")},
         )
         for name, stated, given in made.contradictions() if strict else ():
@@ -204,6 +209,7 @@ def assemble(
     found: Iterable[tuple[str, Asked, Finding]],
     plan: Mapping[str, object] | None = None,
     plan_hash: str | None = None,
+    notes: tuple[str, ...] = (),
 ) -> Evidence:
     """Evidence made here and now, with the versions of this environment."""
     return Evidence(
@@ -213,6 +219,7 @@ def assemble(
         plan_hash=plan_hash,
         versions=_versions(),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        notes=notes,
     )
 
 
@@ -251,13 +258,16 @@ def _whole(data: object, called: str) -> Mapping[str, Any]:
             f"{called} follows {data['schema']!r}; this version of equipoise reads {SCHEMA!r}."
         )
     missing = [name for name in _FIELDS if name not in data]
-    strange = [name for name in data if name not in _FIELDS]
+    strange = [name for name in data if name not in _FIELDS and name != "notes"]
     if missing or strange:
         raise EquipoiseError(
             f"{called} is not whole: it lacks {listing(missing)}"
             f" and has the unknown fields {listing(strange)}."
         )
     wrong = [name for name, kind in _FIELDS.items() if not isinstance(data[name], kind)]
+    notes = data.get("notes", [])
+    if not isinstance(notes, list | tuple) or not all(isinstance(note, str) for note in notes):
+        wrong.append("notes")
     if wrong:
         raise EquipoiseError(f"{called} has fields of the wrong type: {listing(wrong)}.")
     return data
@@ -296,3 +306,41 @@ def _versions() -> dict[str, str]:
 
 def _no_constant(word: str) -> float:
     raise EquipoiseError(f"Evidence holds no {word}; this file was not written by equipoise.")
+
+
+# --- What the findings say together: who and how much, and what keeps them from speaking ---
+
+_RANK = {Verdict.EXCEEDED: 0, Verdict.UNDETERMINED: 2, Verdict.KEPT: 3, None: 4}
+
+
+def headlines(findings: Iterable[Finding]) -> list[str]:
+    """Who differs and by how much: one sentence for each claim, violations first.
+
+    >>> import equipoise as eq
+    >>> claim = eq.gap("false_positive_rate", across="race")
+    >>> flags = eq.flag(eq.datasets.compas(), claim, rng=7)
+    >>> headlines([flags])[0].split(":")[0]
+    'African-American'
+    """
+    best: dict[str, tuple[int, int, str]] = {}
+    for place, found in enumerate(findings):
+        said = found.headline()
+        # bounds say how much at least, so of two findings that violate they go first
+        rank = 2 * _RANK[found.conclusion] + (found.kind == "flags")
+        claim = json.dumps(found.claim, sort_keys=True, default=str)
+        if said and (claim not in best or (rank, place) < best[claim][:2]):
+            best[claim] = (rank, place, said)
+    return [said for _, _, said in sorted(best.values())]
+
+
+def warnings_of(findings: Iterable[Finding]) -> list[str]:
+    """What a reader must know before the numbers: that most groups are too small to speak."""
+    said: list[str] = []
+    for found in findings:
+        silent = sum(bool(getattr(row, "note", "")) for row in found.rows)
+        if found.kind in ("flags", "bounds") and len(found) > 4 and 2 * silent > len(found):
+            said.append(
+                f"{silent:,} of {plural(len(found), found.noun)} are too small to speak: combine "
+                "fewer attributes (depth), or cut them into fewer levels (bins)."
+            )
+    return list(dict.fromkeys(said))

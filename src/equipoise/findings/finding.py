@@ -88,6 +88,50 @@ def cell_text(value: object) -> str:
     return str(value)
 
 
+#: Kinds of findings whose tables are about shares, and may be read in per cent and points.
+_IN_POINTS = ("bounds", "flags", "description")
+_DISPARITIES = ("disparity", "lower", "upper", "unadjusted", "explained")
+
+
+def unit_of(finding: "Finding", column: str) -> str:
+    """What a column of numbers is counted in: "%", "points", "times", or nothing of the kind."""
+    share = bool(getattr(finding, "share", False))
+    if finding.kind not in _IN_POINTS:
+        return ""
+    ends_of_value = finding.kind == "description" and column in ("lower", "upper")
+    if column in ("value", "target") or ends_of_value:
+        return "%" if share else ""
+    if column not in _DISPARITIES:
+        return ""
+    if getattr(finding, "relative", False) or finding.claim.get("kind") == "ratio":
+        return "times"
+    return "points" if share else ""
+
+
+def head_text(column: str, unit: str) -> str:
+    """The head of a column, with its unit.
+
+    >>> head_text("p_adjusted", ""), head_text("disparity", "points")
+    ('p adjusted', 'disparity (points)')
+    """
+    return column.replace("_", " ") + (f" ({unit})" if unit else "")
+
+
+def unit_text(value: object, unit: str) -> str:
+    """One value of a table in its unit, which the head of the column names.
+
+    >>> unit_text(0.4471, "%"), unit_text(-0.256, "points"), unit_text(None, "points")
+    ('44.7', '-25.6', '–')
+    """
+    if not unit or not isinstance(value, float):
+        return cell_text(value)
+    if unit == "times":
+        return f"{value:.2f}"
+    # adding zero turns a rounded -0.0 into 0.0
+    rounded = round(100 * value, 1) + 0.0
+    return f"{rounded:+.1f}" if unit == "points" else f"{rounded:.1f}"
+
+
 def _line(cells: list[str], widths: list[int], numeric: list[bool]) -> str:
     pairs = zip(cells, widths, numeric, strict=True)
     return "  ".join(c.rjust(w) if right else c.ljust(w) for c, w, right in pairs).rstrip()
@@ -376,6 +420,14 @@ class Finding:
         """The finding as an Altair chart."""
         raise NotImplementedError
 
+    def drawn(self) -> str:
+        """The finding as a chart of plain HTML and SVG; empty if there is none of that kind."""
+        return ""
+
+    def headline(self) -> str:
+        """Who differs most, and by how much, in one sentence; empty if there is nothing to say."""
+        return ""
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, which `equipoise.findings.from_dict` reads back."""
         data: dict[str, Any] = {"kind": self.kind}
@@ -395,14 +447,7 @@ class Finding:
 
         Attributes become columns of their own, empty where a group leaves them free.
         """
-        import narwhals as nw
-
-        chosen = backend or _installed_backend()
-        if chosen not in _BACKENDS or not find_spec(chosen):
-            raise OptionError(
-                f"backend must be one of {', '.join(_BACKENDS)}, and installed; got {backend!r}."
-            )
-        return nw.from_dict(self._columns(), backend=chosen).to_native()  # type: ignore[arg-type]
+        return frame_of(self._columns(), backend)
 
     def __str__(self) -> str:
         table = text_table(self.rows[:40], self.columns)
@@ -411,7 +456,20 @@ class Finding:
 
     def _repr_html_(self) -> str:
         words = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences())
-        return f"<div>{words}{html_table(self.rows[:200], self.columns)}</div>"
+        return f"<div>{words}{self._picture()}{html_table(self.rows[:200], self.columns)}</div>"
+
+    def _picture(self) -> str:
+        """The chart as it can be shown without a network."""
+        made = self.drawn()
+        if made:
+            return made
+        from equipoise.findings.charts.style import svg_of
+
+        try:
+            return svg_of(self.plot())
+        except (EquipoiseError, NotImplementedError):
+            # a finding without anything to draw is still worth reading
+            return ""
 
     def _columns(self) -> dict[str, list[Scalar]]:
         names = [field.name for field in dataclasses.fields(self.row_type) if field.name != "where"]
@@ -518,6 +576,18 @@ def _no_constant(word: str) -> float:
 _BACKENDS = ("pandas", "polars", "pyarrow")
 
 
+def frame_of(columns: Mapping[str, Sequence[object]], backend: str | None) -> Any:
+    """Columns as a data frame of the kind asked for, or of one that is installed."""
+    import narwhals as nw
+
+    chosen = backend or _installed_backend()
+    if chosen not in _BACKENDS or not find_spec(chosen):
+        raise OptionError(
+            f"backend must be one of {', '.join(_BACKENDS)}, and installed; got {backend!r}."
+        )
+    return nw.from_dict(columns, backend=chosen).to_native()  # type: ignore[arg-type]
+
+
 def _installed_backend() -> str:
     for name in _BACKENDS:
         if find_spec(name):
@@ -619,6 +689,10 @@ def _by_label(rows: Sequence[Named], label: str) -> Named:
     for row in rows:
         if row.group == label:
             return row
+    # as levels read without their attributes, if only one group reads like that
+    bare = [row for row in rows if ", ".join(map(str, row.where.values())) == label]
+    if len(bare) == 1:
+        return bare[0]
     labels = [row.group for row in rows]
     raise ClaimError(
         f"There is no group {label!r} in this collection of {len(rows):,}."

@@ -5,7 +5,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from equipoise.findings.adjusted import AdjustedGroup, adjusted_sentences
-from equipoise.findings.charts.groups import Line, forest, lattice
+from equipoise.findings.charts.groups import (
+    ABOVE,
+    BELOW,
+    MOST_BOXES,
+    NEITHER,
+    Line,
+    forest,
+    lattice,
+)
+from equipoise.findings.charts.ranked import Dot, ranked
 from equipoise.findings.finding import (
     COMPARED,
     IF_ANY,
@@ -14,7 +23,7 @@ from equipoise.findings.finding import (
     ComparedFinding,
     ComparedGroup,
 )
-from equipoise.findings.words import Verdict, amount, be, difference, plural
+from equipoise.findings.words import Verdict, amount, apart, be, difference, plural, telling_order
 
 # --- What `flag` says: which groups differ, with control over false alarms ---
 
@@ -104,12 +113,74 @@ class Flags(ComparedFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
         )
 
     def plot(self) -> Chart:
-        """A lattice of the groups, flagged ones filled in."""
+        """A lattice of the groups, flagged ones filled in; of many, the furthest in a row."""
+        if len(self.rows) > MOST_BOXES:
+            return self._plot_ranked()
         return lattice(
             self.rows,
             said=self._say,
             title=f"{self.metric.capitalize()} {self.null} {self.against}",
             subtitle=self.guarantee,
+        )
+
+    def _plot_ranked(self) -> Chart:
+        even = float(self.relative)
+        lines = [
+            Line(
+                group=row.group,
+                n=row.n,
+                centre=row.disparity,
+                lower=row.disparity,
+                upper=row.disparity,
+                colour=(ABOVE if row.disparity > even else BELOW) if row.flagged else NEITHER,
+            )
+            for row in self.rows
+            if row.disparity is not None
+        ]
+        return forest(
+            lines,
+            title=f"{self.metric.capitalize()} {self.null} {self.against}",
+            subtitle=self.guarantee,
+            axis="ratio" if self.relative else "disparity",
+            reference=[even],
+            loud={row.group for row in self.flagged},
+        )
+
+    def drawn(self) -> str:
+        """The groups furthest from their target, flagged ones first, as plain HTML and SVG."""
+        dots = [
+            Dot(
+                group=row.group,
+                n=row.n,
+                value=row.disparity,
+                order=telling_order(row, self.relative),
+                loud=row.flagged,
+                settled=row.flagged,
+            )
+            for row in self.rows
+            if row.disparity is not None
+        ]
+        return ranked(
+            dots,
+            even=float(self.relative),
+            limits=[],
+            relative=self.relative,
+            said=self._say,
+            words=("flagged", "", "not flagged"),
+        )
+
+    def headline(self) -> str:
+        """The group flagged on the strongest evidence."""
+        found = self.flagged
+        if not found:
+            return ""
+        first = found[0]
+        far = apart(first.disparity or 0.0, self.relative, self.share)
+        more = len(found) - 1
+        others = f"; {plural(more, 'other')} {be(more)} flagged too" if more else ""
+        return (
+            f"{first.group}: {self.metric} {amount(first.value, self.share)}, {far} {self.against} "
+            f"(n = {first.n:,}); flagged, adjusted p = {first.p_adjusted:.2g}{others}."
         )
 
     def _say(self, value: float) -> str:

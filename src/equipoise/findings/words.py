@@ -1,6 +1,7 @@
 """How numbers, limits and verdicts read in sentences."""
 
 import math
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -94,6 +95,47 @@ def disparity_text(value: float, relative: bool, share: bool) -> str:
     return f"{value:.2f}" if relative else difference(value, share)
 
 
+def distance(value: float | None, relative: bool) -> float:
+    """How far a disparity is from none; half as much is as far as twice as much.
+
+    >>> distance(-0.2, relative=False), distance(0.5, relative=True) == distance(2.0, True)
+    (0.2, True)
+    """
+    if value is None:
+        return 0.0
+    return abs(value) if not relative else abs(math.log(max(value, 1e-12)))
+
+
+def telling_order(row: object, relative: bool) -> tuple[bool, float]:
+    """Where a row stands among those that say most: violations, then strength of evidence.
+
+    Not by size alone: the furthest of many small groups are those that chance moved furthest.
+    """
+    violates = getattr(row, "flagged", False) or getattr(row, "alarm", False)
+    violates = violates or getattr(row, "verdict", None) is Verdict.EXCEEDED
+    told, p = getattr(row, "evidence", None), getattr(row, "p", None)
+    far = distance(getattr(row, "disparity", None), relative)
+    if told is not None:
+        return not violates, -abs(told)
+    if p is not None:
+        return not violates, p - 1 - far / 1e6
+    low, high = getattr(row, "lower", None), getattr(row, "upper", None)
+    if low is None or high is None:
+        return not violates, 0.0 if hasattr(row, "p") or hasattr(row, "lower") else -far
+    return not violates, -far / max(high - low, 1e-12)
+
+
+def apart(value: float, relative: bool, share: bool) -> str:
+    """How far above or below something a disparity is, to be followed by its name.
+
+    >>> apart(-0.256, relative=False, share=True), apart(1.5, relative=True, share=True)
+    ('25.6 points below', '1.50 times')
+    """
+    if relative:
+        return f"{value:.2f} times"
+    return f"{unsigned(value, share)} {'below' if value < 0 else 'above'}"
+
+
 def ends_text(
     lower: float | None, upper: float | None, said: Callable[[float], str], otherwise: str
 ) -> str:
@@ -150,6 +192,41 @@ def left_out(excluded: Mapping[str, int], ineligible: int) -> str:
         return f"{first}."
     other = plural(ineligible, "other" if lost else "row")
     return f"{first}; the metric does not count on {other}."
+
+
+# --- Text that comes from tables: made fit to be shown, whatever it holds ---
+
+LONG = 120
+"""Names of more characters are shown in part."""
+
+# Marks that turn the direction of what follows could make a page read as it was not written.
+_TURNING = {chr(code) for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
+
+
+def tidy(text: str) -> str:
+    """One line without control characters, whatever the text held.
+
+    >>> tidy(f"a{chr(10)}b{chr(0)}c")
+    'a b�c'
+    """
+    flat = " ".join(text.split())
+    return "".join("\ufffd" if _is_control(sign) else sign for sign in flat)
+
+
+def clipped(text: str, most: int = LONG) -> str:
+    """A long text by its beginning and its end, so that similar names stay apart.
+
+    >>> clipped("abcdefghij", 8)
+    'abcd…hij'
+    """
+    if len(text) <= most:
+        return text
+    tail = most * 3 // 8
+    return f"{text[: most - tail - 1]}…{text[-tail:]}"
+
+
+def _is_control(sign: str) -> bool:
+    return unicodedata.category(sign) in ("Cc", "Cs") or sign in _TURNING
 
 
 # --- Bounds held against what is possible at all, and against a tolerance ---

@@ -8,21 +8,95 @@ from pathlib import Path
 
 import narwhals as nw
 
+from equipoise._validate import listing
 from equipoise.errors import PlanError
 from equipoise.trail import Trail, read
-from equipoise.trail.engine import number_of_levels, scrub
+from equipoise.trail.engine import engine_errors, fetch, number_of_levels, scrub
 from equipoise.trail.trail import is_text
 
 #: Attributes with more levels than this are not proposed for groups.
 MOST_LEVELS = 20
+#: Whole numbers with more different values than this are cut into ranges; others with more than 4.
+MOST_NUMBERS = 10
+#: Values of a table up to which they are looked at here; beyond, the engine counts.
+HELD = 2_000_000
+#: Ranges into which a number is cut.
+BINS = 4
 
 _USUAL = {
     "label": ("label", "y_true", "y", "outcome", "target", "actual", "truth", "observed"),
     "prediction": ("prediction", "y_pred", "pred", "predicted", "decision", "decided"),
     "score": ("score", "y_score", "probability", "prob", "y_prob", "risk", "proba"),
     "weight": ("weight", "sample_weight", "weights"),
-    "count": ("count", "n"),
+    "count": ("count", "n", "people", "applicants", "persons", "cases", "freq", "frequency"),
 }
+#: Beginnings of words that name decisions; a column of two values with one of them may be guessed.
+_DECISIONS = [
+    "approv",
+    "accept",
+    "admit",
+    "admis",
+    "award",
+    "hire",
+    "hiring",
+    "select",
+    "offer",
+    "grant",
+    "decision",
+    "decid",
+    "den",
+    "reject",
+    "predict",
+    "callback",
+    "shortlist",
+    "invit",
+]
+#: Beginnings of words that name what happened, or what a model said: never proposed as attributes.
+_OUTCOMES = (
+    *_DECISIONS,
+    *[
+        "label",
+        "target",
+        "outcome",
+        "result",
+        "default",
+        "recid",
+        "reoffend",
+        "rearrest",
+        "repa",
+        "paid",
+        "score",
+        "risk",
+        "prob",
+        "pred",
+        "decile",
+        "truth",
+        "actual",
+        "observed",
+        "charged_off",
+        "churn",
+        "fraud",
+        "y_",
+    ],
+)
+#: Beginnings of words that name attributes audits are mostly about, which come first.
+_PEOPLE = [
+    "sex",
+    "gender",
+    "race",
+    "ethnic",
+    "age",
+    "afam",
+    "black",
+    "relig",
+    "disab",
+    "nation",
+    "marit",
+    "single",
+    "veteran",
+    "language",
+]
+_YES = ("yes", "true", "1", "y", "t", "approved", "accepted", "admitted", "hired", "granted")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +111,66 @@ class Column:
     """How many different values it holds."""
     text: bool
     """Whether it holds text."""
+    number: bool = False
+    """Whether it holds numbers."""
+    whole: bool = False
+    """Whether these are whole."""
+
+    @property
+    def continuous(self) -> bool:
+        """Whether one group per value would be too many: such a number is cut into ranges."""
+        return self.number and self.levels > (MOST_NUMBERS if self.whole else BINS)
+
+    def attribute(self, bins: int | None = BINS) -> str | dict[str, object]:
+        """The column as groups are formed by it, in plan form."""
+        if bins is None or not self.continuous:
+            return self.name
+        return {"kind": "binned", "column": self.name, "quantiles": bins}
+
+
+def look(trail: Trail, names: Sequence[str] | None = None) -> list[Column]:
+    """What columns of a table look like, in one query where the engine can answer one.
+
+    >>> import equipoise as eq
+    >>> [column.attribute() for column in look(eq.datasets.compas(), ["sex", "risk"])]
+    ['sex', {'kind': 'binned', 'column': 'risk', 'quantiles': 4}]
+    """
+    schema = trail.schema
+    chosen = [name for name in schema if names is None or name in names]
+    plain = [name for name in chosen if not schema[name].is_nested()]
+    counts = _levels(trail, plain)
+    return [
+        Column(
+            name=name,
+            type=str(schema[name]),
+            levels=counts.get(name, 0),
+            text=is_text(schema[name]),
+            number=schema[name].is_numeric(),
+            whole=schema[name].is_integer(),
+        )
+        for name in chosen
+    ]
+
+
+def _levels(trail: Trail, names: Sequence[str]) -> dict[str, int]:
+    """How many different values each column has."""
+    if trail.frame.implementation.is_ibis():
+        # which cannot ask PostgreSQL for counts of distinct values
+        frame, source = trail.frame, trail.source
+        return {name: number_of_levels(frame, nw.col(name), source) for name in names}
+    if not names:
+        return {}
+    with engine_errors(trail.source):
+        size = fetch(trail.frame.select(nw.len().alias("rows")), trail.source)
+    if int(size["rows"][0]) * len(names) <= HELD:
+        # an engine sorts every column apart for this, which takes it longer than handing them over
+        held = fetch(trail.frame.select(*map(nw.col, names)), trail.source)
+        # what is not a number differs even from itself
+        return {n: len({v if v == v else None for v in held[n].tolist()}) for n in names}
+    with engine_errors(trail.source):
+        counts = [nw.col(name).n_unique().alias(f"n{i}") for i, name in enumerate(names)]
+        found = fetch(trail.frame.select(*counts), trail.source)
+    return {name: int(found[f"n{i}"][0]) for i, name in enumerate(names)}
 
 
 def draft(
@@ -59,30 +193,18 @@ def draft(
     True
     """
     trail = read(source, table=table, encoding=encoding, **roles)
-    columns = _columns(trail)
+    columns = look(trail)
+    if not columns:
+        raise PlanError(f"{trail.source} has no columns to plan an audit of.")
     played = {role: column for role, column in roles.items() if column is not None}
     guessed = _guess(columns, played)
+    found = {**played, **guessed}
+    _expect_question(found, columns, trail.source)
     # a password has no place in a file that is shared; the environment can hold it
     place = scrub(_relative(source, Path(out).parent))
     file = {"table": table, "encoding": encoding}
-    return _text(place, file, columns, played, guessed, trail.notes)
-
-
-def _columns(trail: Trail) -> list[Column]:
-    names = list(trail.schema)
-    if not names:
-        raise PlanError(f"{trail.source} has no columns to plan an audit of.")
-    plain = [name for name in names if not trail.schema[name].is_nested()]
-    counts = {name: number_of_levels(trail.frame, nw.col(name), trail.source) for name in plain}
-    return [
-        Column(
-            name=name,
-            type=str(trail.schema[name]),
-            levels=counts.get(name, 0),
-            text=is_text(trail.schema[name]),
-        )
-        for name in names
-    ]
+    positive = _positive(trail, found)
+    return _text(place, file, columns, played, guessed, positive, trail.notes)
 
 
 def _guess(columns: list[Column], played: Mapping[str, str]) -> dict[str, str]:
@@ -95,16 +217,63 @@ def _guess(columns: list[Column], played: Mapping[str, str]) -> dict[str, str]:
         if role not in played and fitting:
             found[role] = fitting[0]
             taken.add(fitting[0])
+    if not {"label", "prediction"} & {*played, *found}:
+        # without any question there is no plan, so here the beginning of a word is enough
+        likely = [c.name for c in columns if c.levels == 2 and _begins(c.name, _DECISIONS)]
+        if likely:
+            found["prediction"] = likely[0]
     return found
 
 
-def _attributes(columns: list[Column], taken: set[str]) -> list[str]:
-    """Columns by which people may be told apart: text, or few different values."""
-    free = [column for column in columns if column.name not in taken and column.levels > 1]
-    words = [column.name for column in free if column.text and column.levels <= MOST_LEVELS]
-    few = [column.name for column in free if not column.text and column.levels <= 10]
+def _begins(name: str, words: Sequence[str]) -> bool:
+    parts = name.lower().replace("-", "_").replace(" ", "_").split("_")
+    return any(part.startswith(word) for part in (*parts, name.lower()) for word in words)
+
+
+def _expect_question(roles: Mapping[str, str], columns: list[Column], source: str) -> None:
+    if "label" in roles or "prediction" in roles:
+        return
+    two = [column.name for column in columns if column.levels == 2]
+    raise PlanError(
+        f"No column of {source} is called like a decision or an outcome, so there is nothing to "
+        "ask. Pass --prediction COLUMN (what was decided) or --label COLUMN (what happened). "
+        f"Columns of two values: {listing(two, most=30) if two else 'none'}."
+    )
+
+
+def _attributes(columns: list[Column], taken: set[str]) -> list[Column]:
+    """Columns by which people may be told apart: text, few different values, or numbers cut."""
+    free = [
+        column
+        for column in columns
+        if column.name not in taken and column.levels > 1 and not _begins(column.name, _OUTCOMES)
+    ]
+    words = [column for column in free if column.text and column.levels <= MOST_LEVELS]
+    few = [column for column in free if not column.text and column.levels <= MOST_NUMBERS]
+    # a number with a value of its own in every row is likely to be a name
+    cut = [c for c in free if c.continuous and c not in few and _begins(c.name, _PEOPLE)]
+    people = [column for column in (*words, *few, *cut) if _begins(column.name, _PEOPLE)]
     # More attributes cut most tables into cells that are nearly empty.
-    return (words + few)[:3]
+    return list({column.name: column for column in (*people, *words, *few)}.values())[:3]
+
+
+def _positive(trail: Trail, roles: Mapping[str, str]) -> dict[str, str]:
+    """For label and prediction of two words: the one that seems to mean yes."""
+    found = {}
+    for role in ("label", "prediction"):
+        column = roles.get(role)
+        if column is None or not is_text(trail.schema[column]):
+            continue
+        frame = trail.frame.select(level=trail.key(column)).unique().head(4)
+        levels = sorted(str(v) for v in fetch(frame, trail.source)["level"] if v is not None)
+        if len(levels) != 2:
+            raise PlanError(
+                f"The {role} column {column!r} holds {listing(levels)}{' …' * (len(levels) > 3)}; "
+                "audits of decisions need two values. Name another column, or make one of two "
+                "values from it."
+            )
+        found[role] = next((v for v in levels if v.strip().lower() in _YES), levels[1])
+    return found
 
 
 def _text(
@@ -113,6 +282,7 @@ def _text(
     columns: list[Column],
     played: Mapping[str, str],
     guessed: Mapping[str, str],
+    positive: Mapping[str, str],
     notes: Sequence[str] = (),
 ) -> str:
     roles = {**played, **guessed}
@@ -124,6 +294,7 @@ def _text(
         "equipoise: 1",
         f"title: {_quoted(title)}",
         "seed: 7            # the same seed gives the same numbers",
+        "# model: {name: …, version: …, owner: …, purpose: …}   # for the report",
         "",
         "# The columns of the table:",
         *(f"#   {_in_quotes(c.name)}: {c.type}, {c.levels:,} different values" for c in columns),
@@ -133,7 +304,7 @@ def _text(
         *(f"  {name}: {_quoted(value)}" for name, value in file.items() if value),
         *(_role_line(role, roles, guessed) for role in ("label", "prediction", "score")),
         *(_role_line(role, roles, guessed) for role in ("weight", "count") if role in roles),
-        '  # positive: "yes"  # the value that counts as 1, if the columns hold words',
+        *_positive_lines(positive),
         "",
         "audits:",
         *_audits(roles, across),
@@ -148,13 +319,33 @@ def _role_line(role: str, roles: Mapping[str, str], guessed: Mapping[str, str]) 
     return f"  {role}: {_quoted(roles[role])}{note}"
 
 
-def _audits(roles: Mapping[str, str], across: list[str]) -> list[str]:
-    metric = (usual_metrics(roles) or ("selection_rate",))[0]
-    groups = f"[{', '.join(map(_quoted, across))}]" if across else "[ATTRIBUTE]"
+def _positive_lines(positive: Mapping[str, str]) -> list[str]:
+    if not positive:
+        return ['  # positive: "yes"  # the value that counts as 1, if the columns hold words']
+    if len(set(positive.values())) == 1:
+        (value,) = set(positive.values())
+        return [f"  positive: {_in_quotes(value)}  # a guess; it counts as 1"]
+    return [
+        "  positive:  # guesses; these count as 1",
+        *(f"    {role}: {_in_quotes(value)}" for role, value in positive.items()),
+    ]
+
+
+def _attribute_text(column: Column) -> str:
+    if not column.continuous:
+        return _quoted(column.name)
+    return f"{{kind: binned, column: {_quoted(column.name)}, quantiles: {BINS}}}"
+
+
+def _audits(roles: Mapping[str, str], across: list[Column]) -> list[str]:
+    metric = (usual_metrics(roles) or ("rate of the label",))[0]
+    # of a label alone one can ask how often it is 1
+    own = "{kind: metric, name: rate of the label, value: label, binary: [label]}"
+    groups = f"[{', '.join(map(_attribute_text, across))}]" if across else "[ATTRIBUTE]"
     claim = [
         "    claim:",
         "      kind: gap",
-        f"      metric: {metric}",
+        f"      metric: {metric if usual_metrics(roles) else own}",
         f"      across: {groups}      # every combination of these is a group",
         "      target: overall       # or complement, or {kind: reference, where: {sex: Male}}",
     ]
@@ -182,7 +373,9 @@ def usual_metrics(roles: Mapping[str, object]) -> tuple[str, ...]:
     ('selection_rate',)
     """
     if "label" in roles and "prediction" in roles:
-        return "false_positive_rate", "false_negative_rate", "selection_rate"
+        rates = ("false_positive_rate", "false_negative_rate", "selection_rate")
+        # whether the score promises some people more than comes true
+        return (*rates, "residual") if "score" in roles else rates
     if "label" in roles and "score" in roles:
         return "brier", "residual"
     return ("selection_rate",) if "prediction" in roles else ()

@@ -176,7 +176,7 @@ VERBS = (
 
 #: Arguments that the runner supplies, or that no file can hold.
 NOT_IN_A_PLAN = ("trail", "rng", "progress", "model")
-_UNWRITABLE = {("calibration", "models")}
+_UNWRITABLE = {("calibration", "models"), ("describe", "metrics"), ("describe", "across")}
 #: How options are read that stand for more than numbers, words and columns.
 _READERS: dict[str, Callable[[object], object]] = {
     "claim": from_plan,
@@ -202,7 +202,7 @@ class TrailPlan(_Strict):
     source: str = Field(
         description="Path of a CSV, Parquet or other file, folder or glob, relative to the plan; a "
         "database such as postgres://user@host/database, where ${NAME} stands for an environment "
-        "variable; or 'equipoise:compas' and 'equipoise:adult' for the bundled counts."
+        "variable; or equipoise:compas, equipoise:adult or equipoise:mortgages for bundled counts."
     )
     table: str | None = Field(None, description="Name of the table, where source holds several.")
     label: str | None = Field(None, description="Column with what really happened.")
@@ -221,6 +221,15 @@ class TrailPlan(_Strict):
     missing: tuple[str, ...] | None = Field(
         None, description="Words of a text file that mean a missing value, in every column."
     )
+
+
+class ModelPlan(_Strict):
+    """What is audited and who answers for it, for the report."""
+
+    name: str | None = Field(None, description="Name of the model.")
+    version: str | None = Field(None, description="Its version.")
+    owner: str | None = Field(None, description="Who answers for it.")
+    purpose: str | None = Field(None, description="What it decides, and about whom.")
 
 
 class AuditPlan(_Strict):
@@ -261,6 +270,7 @@ class Plan(_Strict):
 
     equipoise: Literal[1] = Field(description="Version of the plan format.")
     title: str = Field("Audit", description="What is audited, in words.")
+    model: ModelPlan | None = Field(None, description="What is audited and who answers for it.")
     trail: TrailPlan
     seed: int = Field(ge=0, description="Start of all randomness; the same seed, the same answer.")
     audits: tuple[AuditPlan, ...] = Field(min_length=1)
@@ -291,7 +301,7 @@ class Plan(_Strict):
         _check_verbs(marked)
         try:
             # JSON's strict reading takes lists for tuples but no text for numbers
-            made = _typed(cls).model_validate_json(json.dumps(marked.data), strict=True)
+            made = _typed(cls, marked).model_validate_json(json.dumps(marked.data), strict=True)
         except ValidationError as error:
             raise PlanError(_complaint(error, marked)) from error
         for i, audit in enumerate(made.audits):
@@ -325,29 +335,35 @@ def plan_schema() -> dict[str, Any]:
     """
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **_full().model_json_schema(),
+        **_full(VERBS).model_json_schema(),
     }
 
 
-def _typed(cls: type[Plan]) -> type[Plan]:
-    return _full() if cls is Plan else cls
+def _typed(cls: type[Plan], marked: Marked) -> type[Plan]:
+    if cls is not Plan:
+        return cls
+    asked = marked.data.get("audits")
+    named = {audit["audit"] for audit in asked} if isinstance(asked, list) else set()
+    return _full(tuple(verb for verb in VERBS if verb in named) or VERBS)
 
 
 @cache
-def _full() -> type[Plan]:
-    """The plan whose audits have the options of the verbs, read off their signatures."""
-    kinds: Any = Union[tuple(_models().values())]  # noqa: UP007 (not known before it runs)
-    listed: Any = tuple[Annotated[kinds, Field(discriminator="audit")], ...]
+def _full(verbs: tuple[str, ...]) -> type[Plan]:
+    """The plan whose audits have the options of the verbs, read off their signatures.
+
+    Only of those that it names: each brings in mathematics of its own.
+    """
+    kinds: Any = Union[tuple(map(_model, verbs))]  # noqa: UP007 (not known before it runs)
+    if len(verbs) > 1:
+        kinds = Annotated[kinds, Field(discriminator="audit")]
+    listed: Any = tuple[kinds, ...]
     described = Field(min_length=1, description="What is asked, in order.")
     return create_model("Plan", __base__=Plan, audits=(listed, described))
 
 
 @cache
-def _models() -> dict[str, type[AuditPlan]]:
-    return {name: _model(name, audits.verb(name)) for name in VERBS}
-
-
-def _model(verb: str, function: Callable[..., object]) -> type[AuditPlan]:
+def _model(verb: str) -> type[AuditPlan]:
+    function = audits.verb(verb)
     hints = typing.get_type_hints(inspect.unwrap(function))
     fields: dict[str, Any] = {"audit": (Literal[verb], ...)}
     for name, parameter in inspect.signature(function).parameters.items():
@@ -416,10 +432,11 @@ def _in_words(first: ErrorDetails, place: str, marked: Marked, path: Keys) -> st
 
 
 def _fields_at(path: Keys, marked: Marked) -> list[str]:
-    if path[:1] == ("trail",):
-        return list(TrailPlan.model_fields)
+    parts: dict[str | int, type[_Strict]] = {"trail": TrailPlan, "model": ModelPlan}
+    if len(path) == 1 and path[0] in parts:
+        return list(parts[path[0]].model_fields)
     if len(path) == 2 and path[0] == "audits":
-        return list(_models()[marked.data["audits"][path[1]]["audit"]].model_fields)
+        return list(_model(marked.data["audits"][path[1]]["audit"]).model_fields)
     return list(Plan.model_fields)
 
 

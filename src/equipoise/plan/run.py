@@ -17,6 +17,7 @@ from equipoise.claims import Claim, gap
 from equipoise.claims.claim import as_claim, parts_of
 from equipoise.claims.groups import Dimension
 from equipoise.errors import EquipoiseError, OptionError, PlanError
+from equipoise.findings.bounds import SELF_TARGET
 from equipoise.findings.evidence import Asked, Evidence, assemble
 from equipoise.findings.finding import Finding
 from equipoise.findings.words import Verdict
@@ -87,7 +88,11 @@ def _claims(audit: AuditPlan) -> tuple[Claim, ...]:
 
 # --- Performing a plan: each audit in order, all findings kept ---
 
-BUNDLED = {"equipoise:compas": datasets.compas, "equipoise:adult": datasets.adult_predictions}
+BUNDLED = {
+    "equipoise:compas": datasets.compas,
+    "equipoise:adult": datasets.adult_predictions,
+    "equipoise:mortgages": datasets.mortgages,
+}
 
 Tell = Callable[[str, int, int], None]
 
@@ -101,6 +106,7 @@ def run(
     asked: Asked = "confirmatory",
     tell: Tell | None = None,
     progress: bool | None = None,
+    trail: Trail | None = None,
 ) -> Evidence:
     """Perform every audit of a plan.
 
@@ -120,6 +126,8 @@ def run(
         Called with the name of each audit as it begins, its number, and how many there are.
     progress
         Whether audits show a bar; if not given, where someone is watching.
+    trail
+        The rows as the plan would open them, if they are open already.
 
     Examples
     --------
@@ -135,7 +143,8 @@ def run(
     >>> run(plan).entries[0].finding.flagged[0].group
     'African-American'
     """
-    trail = open_trail(plan.trail, folder=Path(folder), data=data, table=table)
+    if trail is None:
+        trail = open_trail(plan.trail, folder=Path(folder), data=data, table=table)
     counts = shared_counts(trail, plan.audits)
     found: list[tuple[str, Asked, Finding]] = []
     for i, (name, audit) in enumerate(zip(plan.names(), plan.audits, strict=True)):
@@ -143,7 +152,7 @@ def run(
             tell(name, i, len(plan.audits))
         rows = counts.get(i, trail)
         found.append((name, asked, perform(rows, audit, plan.seed, name, progress)))
-    return assemble(plan.title, found, plan=plan.to_plain(), plan_hash=plan.hash)
+    return assemble(plan.title, found, plan=plan.to_plain(), plan_hash=plan.hash, notes=trail.notes)
 
 
 def perform(
@@ -160,9 +169,16 @@ def perform(
     known = inspect.signature(verb).parameters
     options = audit.options() | {k: v for k, v in supplied.items() if k in known}
     try:
-        return verb(trail, **options)
+        found = verb(trail, **options)
     except EquipoiseError as error:
         raise type(error)(f"{name}: {error}") from error
+    if found.rows and all(getattr(row, "note", "") == SELF_TARGET for row in found.rows):
+        # a gate that asks nothing would never close, and never say so
+        raise PlanError(
+            f"{name}: every group is its own target, so nothing is compared. Name other groups in "
+            "`across:`, or another `target:`."
+        )
+    return found
 
 
 def open_trail(

@@ -9,8 +9,8 @@ from typing import Any
 from equipoise.errors import OptionError
 from equipoise.findings import Finding, Verdict
 from equipoise.findings.bounds import BoundedGroup, Bounds
-from equipoise.findings.words import level_text, plural, tolerance_words
-from equipoise.report.tables import clipped, number_text, places_of_strongest, tidy
+from equipoise.findings.words import clipped, level_text, plural, tidy, tolerance_words
+from equipoise.report.tables import number_text, places_of_strongest
 
 # --- Which ranges of a number may be published: no difference of two of them may be small ---
 

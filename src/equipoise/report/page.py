@@ -4,13 +4,16 @@ import base64
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 
 from equipoise._version import __version__
 from equipoise.findings import Evidence, Verdict
+from equipoise.findings.bounds import Bounds
+from equipoise.findings.evidence import headlines, warnings_of
+from equipoise.findings.flags import Flags
+from equipoise.findings.words import amount, clipped, tidy
 from equipoise.report.suppress import Kept
-from equipoise.report.tables import clipped, tidy
 from equipoise.report.view import CONCLUSIONS, left_out_words, section_of
 
 # --- The page: templates filled, styles, scripts and data embedded, everything else forbidden ---
@@ -21,15 +24,23 @@ _SCRIPTS = ("page.js", "tables.js", "charts.js", "ask.js")
 def render(evidence: Evidence, kept: Sequence[Kept], least: int | None) -> str:
     """The whole page as text."""
     sections = [
-        section_of(number, entry, one, least)
+        section_of(number, entry, one, least, kept)
         for number, (entry, one) in enumerate(zip(evidence.entries, kept, strict=True), start=1)
     ]
-    scripts = [*([_bundle()] if any(s.chart for s in sections) else []), _own_scripts()]
+    needed = any(section.chart and section.chart.spec for section in sections)
+    scripts = [*([_bundle()] if needed else []), _own_scripts()]
+    told = [one.finding for one in kept if one.told]
     page = _template()(
         title=tidy(evidence.title),
         verdict=CONCLUSIONS[evidence.verdict],
         tone=_TONES[evidence.verdict],
         sentences=[tidy(sentence) for sentence in evidence.sentences()],
+        headlines=[tidy(said) for said in headlines(told)][:MOST_HEADLINES],
+        warnings=[tidy(said) for said in warnings_of(told)],
+        model=_model(evidence),
+        questions=_questions(evidence, kept),
+        notes={section.note.kind: section.note for section in sections if section.note},
+        glossary=GLOSSARY,
         facts=_facts(evidence, sum(one.removed for one in kept), least),
         sections=sections,
         style=_static("report.css"),
@@ -40,6 +51,103 @@ def render(evidence: Evidence, kept: Sequence[Kept], least: int | None) -> str:
     # no table may smuggle in what UTF-8 cannot hold
     return page.encode("utf-8", "replace").decode("utf-8")
 
+
+def _model(evidence: Evidence) -> list[tuple[str, str]]:
+    """What the plan says about the model."""
+    said = (evidence.plan or {}).get("model") or {}
+    names = {"name": "Model", "version": "Version", "owner": "Owner", "purpose": "Purpose"}
+    return [(names[key], tidy(str(value))) for key, value in said.items() if key in names]
+
+
+def _questions(evidence: Evidence, kept: Sequence[Kept]) -> list[tuple[str, str]]:
+    """What the columns mean, everyone's own rates, who is in the table, and what is missing."""
+    trail = (evidence.plan or {}).get("trail") or {}
+    roles = ("label", "prediction", "score", "weight", "count", "cluster")
+    facts = [(_ROLE_WORDS[role], str(trail[role])) for role in roles if trail.get(role)]
+    if "positive" in trail:
+        positive = trail["positive"]
+        pairs = positive.items() if isinstance(positive, Mapping) else [("", positive)]
+        facts.append(("Counts as positive", ", ".join(f"{r} {v}".strip() for r, v in pairs)))
+    facts += _everyone(kept)
+    facts += _people(kept)
+    facts += [("Read like this", " ".join(evidence.notes))] if evidence.notes else []
+    return [(name, tidy(text)) for name, text in facts]
+
+
+def _everyone(kept: Sequence[Kept]) -> list[tuple[str, str]]:
+    """The value of each metric that groups are compared with, where it is everyone's."""
+    found: dict[str, str] = {}
+    for one in kept:
+        finding = one.finding
+        if isinstance(finding, Bounds | Flags) and finding.against == "everyone":
+            targets = {row.target for row in finding.rows if row.target is not None}
+            if len(targets) == 1:
+                found[finding.metric] = amount(targets.pop(), finding.share)
+    said = "; ".join(f"{metric} {value}" for metric, value in found.items())
+    return [("Everyone", said)] if said else []
+
+
+def _people(kept: Sequence[Kept]) -> list[tuple[str, str]]:
+    """Rows of each level of an attribute, from the finding whose metric counts on most rows."""
+    listed = [one.finding for one in kept if isinstance(one.finding, Bounds | Flags)]
+    if not listed:
+        return []
+    widest = max(listed, key=lambda finding: finding.provenance.counted)
+    levels: dict[str, list[str]] = {}
+    for row in widest.rows:
+        if len(row.where) == 1:
+            (name,) = row.where
+            levels.setdefault(name, []).append(f"{row.group} ({row.n:,})")
+    # an error rate counts on some rows only, and nobody should take these for all people
+    some = f", for the {widest.metric}" if widest.provenance.ineligible else ""
+    return [(f"Rows by {n}{some}", ", ".join(texts[:MOST_LEVELS])) for n, texts in levels.items()]
+
+
+#: Claims that the first lines of the page are about.
+MOST_HEADLINES = 4
+#: Levels of an attribute whose rows are listed.
+MOST_LEVELS = 30
+_ROLE_WORDS = {
+    "label": "Label (what happened)",
+    "prediction": "Prediction (what was decided)",
+    "score": "Score (the model's number)",
+    "weight": "Weight",
+    "count": "Count",
+    "cluster": "Cluster",
+}
+GLOSSARY = (
+    (
+        "Disparity",
+        "A group's rate less the rate it is compared with, in percentage points; as a "
+        "ratio, the one divided by the other.",
+    ),
+    (
+        "Bounds",
+        "A range in which the disparity lies, with the confidence stated. Where it says "
+        "\u201cat once\u201d, all ranges of the table are right together.",
+    ),
+    (
+        "Flag",
+        "A group whose disparity is larger than tolerated, by a test. Of many flags a stated "
+        "share may be false on average.",
+    ),
+    (
+        "Limit kept, exceeded, undetermined",
+        "The data show that the disparity is within what is "
+        "tolerated, show that it is not, or show neither. Undetermined is not fair.",
+    ),
+    (
+        "Adjusted p",
+        "The chance of such an outcome if there were no disparity beyond the limit, "
+        "raised for the number of groups looked at.",
+    ),
+    (
+        "Confirmatory, exploratory",
+        "Asked in a plan before anyone looked, or asked afterwards. Only "
+        "the first kind keeps its promise when one looks for something to report.",
+    ),
+    ("n", "Rows of the group on which the metric counts."),
+)
 
 _TONES = {Verdict.EXCEEDED: "alert", Verdict.KEPT: "calm", Verdict.UNDETERMINED: "unsure"}
 

@@ -1,45 +1,14 @@
 """Rows of a finding as the tables of the page."""
 
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from equipoise.findings import Finding
-from equipoise.findings.finding import cell_text
-from equipoise.findings.words import Verdict
+from equipoise.findings.finding import head_text, unit_of, unit_text
+from equipoise.findings.words import LONG, Verdict, clipped, telling_order, tidy
 
 T = TypeVar("T")
-
-# --- Text that comes from tables: made fit to be shown, whatever it holds ---
-
-LONG = 120
-"""Names of more characters are shown in part."""
-
-# Marks that turn the direction of what follows could make a page read as it was not written.
-_TURNING = {chr(code) for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
-
-
-def tidy(text: str) -> str:
-    """One line without control characters, whatever the text held.
-
-    >>> tidy(f"a{chr(10)}b{chr(0)}c")
-    'a b�c'
-    """
-    flat = " ".join(text.split())
-    return "".join("\ufffd" if _is_control(sign) else sign for sign in flat)
-
-
-def clipped(text: str, most: int = LONG) -> str:
-    """A long text by its beginning and its end, so that similar names stay apart.
-
-    >>> clipped("abcdefghij", 8)
-    'abcd…hij'
-    """
-    if len(text) <= most:
-        return text
-    tail = most * 3 // 8
-    return f"{text[: most - tail - 1]}…{text[-tail:]}"
 
 
 def number_text(value: float) -> str:
@@ -60,10 +29,6 @@ def tidied(value: object) -> object:
     if isinstance(value, dict):
         return {key: tidied(item) for key, item in value.items()}
     return value
-
-
-def _is_control(sign: str) -> bool:
-    return unicodedata.category(sign) in ("Cc", "Cs") or sign in _TURNING
 
 
 # --- Rows of a finding as the tables of the page ---
@@ -100,12 +65,12 @@ class Table:
 
 def tables_of(finding: Finding) -> tuple[Table, ...]:
     """The rows of a finding and, where it lists groups beside them, those."""
-    made = [_table(f"{finding.noun}s".capitalize(), finding.rows, finding.columns)]
+    made = [_table(f"{finding.noun}s".capitalize(), worst_first(finding), finding.columns, finding)]
     beside, columns = getattr(finding, "groups", None), getattr(finding, "group_columns", None)
     if beside and columns:
         made = [
-            _table("Measures", finding.rows, finding.columns),
-            _table("Groups", beside, columns),
+            _table("Measures", finding.rows, finding.columns, finding),
+            _table("Groups", beside, columns, finding),
         ]
     without = getattr(finding, "adjusted", ())
     if without:
@@ -113,18 +78,31 @@ def tables_of(finding: Finding) -> tuple[Table, ...]:
             "group", "n", "unadjusted", "explained", "strata", "shared", "apart", "same",
             "compared", "smallest", "hidden",
         )  # fmt: skip
-        made.append(_table(f"Without {finding.given}", without, columns))
+        made.append(_table(f"Without {finding.given}", without, columns, finding))
     return tuple(table for table in made if table.total)
 
 
-def _table(caption: str, rows: Sequence[object], columns: Sequence[str]) -> Table:
+def worst_first(finding: Finding) -> Sequence[object]:
+    """The rows, those that violate a limit first, then by how telling they are."""
+    rows: Sequence[object] = finding.rows
+    if finding.kind not in ("bounds", "flags", "description", "certificates"):
+        return rows
+    relative = bool(getattr(finding, "relative", False))
+    return sorted(rows, key=lambda row: telling_order(row, relative))
+
+
+def _table(caption: str, rows: Sequence[object], columns: Sequence[str], finding: Finding) -> Table:
     shown = strongest(rows, MOST_ROWS)
     used = [c for c in columns if any(getattr(row, c, None) not in (None, "") for row in shown)]
     numeric = {column: _is_numeric(shown, column) for column in used}
+    units = {column: unit_of(finding, column) for column in used}
     return Table(
         caption=caption,
-        heads=tuple((column.replace("_", " "), numeric[column]) for column in used),
-        rows=tuple(tuple(_cell(column, getattr(row, column)) for column in used) for row in shown),
+        heads=tuple((head_text(column, units[column]), numeric[column]) for column in used),
+        rows=tuple(
+            tuple(_cell(column, getattr(row, column), units[column]) for column in used)
+            for row in shown
+        ),
         total=len(rows),
     )
 
@@ -153,10 +131,10 @@ def _weakness(row: object) -> tuple[float, float]:
     return (-max(known), size) if known else (float("inf"), size)
 
 
-def _cell(column: str, value: object) -> Cell:
+def _cell(column: str, value: object, unit: str) -> Cell:
     if column == "verdict":
         value = _READINGS.get(str(value), value)
-    text = tidy(cell_text(value))
+    text = tidy(unit_text(value, unit))
     short = clipped(text)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return Cell(text=short, whole=text if len(text) > LONG else "")

@@ -1,16 +1,19 @@
 """What the page shows of each finding, in the order it shows it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from equipoise.errors import EquipoiseError
 from equipoise.findings import Entry, Finding, Verdict
+from equipoise.findings.bounds import Bounds
+from equipoise.findings.charts.ranked import MOST
+from equipoise.findings.flags import Flags
 from equipoise.findings.joint_test import Joint
-from equipoise.findings.words import NOTES, Note, be, plural
+from equipoise.findings.words import NOTES, Note, be, level_text, plural, tidy
 from equipoise.report.ask import Ask, ask_of
 from equipoise.report.suppress import Kept
-from equipoise.report.tables import Table, tables_of, tidied, tidy
+from equipoise.report.tables import Table, tables_of, tidied
 
 # --- Charts of findings as data for the page, with words for those who do not see them ---
 
@@ -23,12 +26,22 @@ class Chart:
     """What it shows."""
     subtitle: str
     """What is guaranteed, or left out."""
-    spec: dict[str, object]
+    spec: dict[str, object] | None
     """The Vega-Lite chart, without the title, which the page sets in its own type."""
+    drawn: str = ""
+    """The chart as a piece of the page, where it needs no library."""
 
 
 def chart_of(finding: Finding) -> Chart | None:
     """The chart of a finding; None if it has none."""
+    drawn = finding.drawn()
+    if drawn:
+        return Chart(
+            title=_capital(tidy(finding.question)),
+            subtitle=_drawn_words(finding),
+            spec=None,
+            drawn=drawn,
+        )
     try:
         spec: Any = tidied(finding.plot().to_dict())
     except (EquipoiseError, NotImplementedError):
@@ -41,6 +54,16 @@ def chart_of(finding: Finding) -> Chart | None:
         title=_line(title.get("text", "")) or finding.question.capitalize(),
         subtitle=_line(title.get("subtitle", "")),
         spec=spec,
+    )
+
+
+def _drawn_words(finding: Finding) -> str:
+    number = len(finding)
+    if number <= MOST:
+        return f"{plural(number, finding.noun)}, from the lowest to the highest."
+    return (
+        f"The {MOST} {finding.noun}s of {number:,} that say most: flagged ones, those beyond the "
+        "limit, then those with the strongest evidence; the table has more."
     )
 
 
@@ -98,6 +121,8 @@ class Section:
     conclusion: Badge
     asked: Badge
     sentences: tuple[str, ...]
+    apart: str
+    """Why a flag and a bound on the same group seem to disagree; empty if none do."""
     chart: Chart | None
     tables: tuple[Table, ...]
     ask: Ask | None
@@ -108,8 +133,10 @@ class Section:
     provenance: tuple[tuple[str, str], ...]
 
 
-def section_of(number: int, entry: Entry, kept: Kept, least: int | None) -> Section:
-    """Everything the page shows of one finding."""
+def section_of(
+    number: int, entry: Entry, kept: Kept, least: int | None, beside: Sequence[Kept] = ()
+) -> Section:
+    """Everything the page shows of one finding, some of which depends on those beside it."""
     finding, note = kept.finding, NOTES.get(kept.finding.kind)
     return Section(
         id=f"finding-{number}",
@@ -119,6 +146,7 @@ def section_of(number: int, entry: Entry, kept: Kept, least: int | None) -> Sect
         conclusion=CONCLUSIONS[kept.conclusion],
         asked=ASKED[entry.asked],
         sentences=_sentences(kept, least),
+        apart=tidy(_apart(finding, [other.finding for other in beside])) if kept.told else "",
         chart=chart_of(finding) if kept.told else None,
         tables=tables_of(finding),
         ask=ask_of(finding),
@@ -127,6 +155,25 @@ def section_of(number: int, entry: Entry, kept: Kept, least: int | None) -> Sect
         assumptions=tuple(map(tidy, finding.assumptions)),
         note=note,
         provenance=_provenance(finding),
+    )
+
+
+def _apart(finding: Finding, others: Sequence[Finding]) -> str:
+    """Why flags and bounds on the same claim differ, said where the bounds stand."""
+    if not isinstance(finding, Bounds) or finding.tolerance is None:
+        return ""
+    flags = [f for f in others if isinstance(f, Flags) and f.claim == finding.claim]
+    flagged = {row.group for found in flags for row in found.flagged}
+    exceeded = {row.group for row in finding.rows if row.verdict is Verdict.EXCEEDED}
+    only = [row.group for row in finding.rows if row.group in flagged - exceeded]
+    if not only:
+        return ""
+    rate = level_text(flags[0].rate)
+    return (
+        f"{plural(len(only), 'group')} flagged above {be(len(only))} not shown here to exceed the "
+        f"limit ({', '.join(only[:3])}{' …' if len(only) > 3 else ''}). That is no contradiction: "
+        f"of the flags {rate} may be false, while these bounds promise that not one of "
+        f"{plural(len(finding), 'group')} is wrong, and so must be wider."
     )
 
 

@@ -85,11 +85,11 @@ def test_what_is_audited_can_be_a_path_or_a_table(tmp_path: Path) -> None:
     for source in (table, str(tmp_path / "decisions.csv"), tmp_path / "decisions.csv"):
         assert eq.describe(source, claim, **roles).rows == read.rows
     with pytest.raises(eq.TrailError, match="cannot be read from int"):
-        eq.describe(3, claim)  # type: ignore[arg-type]
+        eq.describe(3, claim)  # type: ignore[call-overload]
     with pytest.raises(eq.OptionError, match="says already what its columns mean"):
         eq.describe(eq.read(table, **roles), claim, label="y")
     with pytest.raises(eq.OptionError, match=r"'labl' does not exist\. Did you mean 'label'"):
-        eq.describe(table, claim, labl="y")  # type: ignore[call-arg]
+        eq.describe(table, claim, labl="y")  # type: ignore[call-overload]
 
 
 def test_two_grids_of_one_attribute_are_kept_apart() -> None:

@@ -27,24 +27,24 @@ def labels(across: Any, **columns: Any) -> list[str]:
     return list(collection(across, **columns).labels())
 
 
-def test_levels_stand_alone() -> None:
+def test_levels_stand_alone_if_they_speak() -> None:
     found = labels(("race", "sex"), race=["African-American", "Other"], sex=["Female", None])
     assert found == [
         "African-American",
-        "Other",
+        "race: Other",
         "Female",
         "sex missing",
         "African-American, Female",
-        "Other, sex missing",
+        "race: Other, sex missing",
     ]
 
 
 def test_levels_that_two_attributes_share_are_told_apart() -> None:
     assert labels(("own", "rent"), own=["yes", "no"], rent=["no", "maybe"])[:4] == [
-        "own 'no'",
-        "yes",
+        "own: no",
+        "own: yes",
         "maybe",
-        "rent 'no'",
+        "rent: no",
     ]
 
 
@@ -84,6 +84,23 @@ def test_ranges() -> None:
         "pay 25,000",
     ]
     assert labels(eq.intersections(eq.binned("z", cuts=(0,))), z=[-1.0, 1.0])[0] == "z under 0"
+
+
+def test_quantiles_are_found_in_the_data_and_named() -> None:
+    def ranges(*values: float | None) -> list[str]:
+        return labels(eq.intersections(eq.binned("x", quantiles=4)), x=list(values))
+
+    quarters = [f"x {words}" for words in ("under 25", "25 to under 50", "50 to under 75")]
+    assert ranges(*range(100)) == [*quarters, "x 75 and over"]
+    # a value that many rows share makes fewer ranges; what is missing stays a level
+    assert ranges(*[0.0] * 9, 1.5, None) == ["x under 1", "x 1 and over", "x missing"]
+    assert ranges(5.0, 5.0) == ["x 5 and over"]
+    # cuts have as few digits as they need
+    assert ranges(3.1000000954, 3.2000000048, 3.9000000954, 4.5)[0] == "x under 3.2"
+    with pytest.raises(eq.ClaimError, match="needs cuts="):
+        eq.binned("x")
+    with pytest.raises(eq.ClaimError, match="not both"):
+        eq.binned("x", cuts=[1], quantiles=2)
 
 
 def test_masks_and_bins() -> None:

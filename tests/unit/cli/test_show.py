@@ -20,5 +20,5 @@ def test_bounds_name_the_furthest_group_on_either_side(
     bounds = eq.certify(eq.read(data, prediction="y"), claim, tolerance=0.1, rng=1)
     show_evidence(Evidence.of(bounds))
     out = " ".join(capsys.readouterr().out.split())
-    assert "Furthest above: high" in out
-    assert "Furthest below: low" in out
+    assert "Furthest above: town: high" in out
+    assert "Furthest below: town: low" in out

@@ -1,6 +1,6 @@
 """Charts of groups: forest plots, the lattice of flags, width against rows."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 # --- Forest plot: one line per group, its estimate and its interval ---
 
-_ABOVE, _BELOW, _NEITHER = "above the dashed line", "below the dashed line", "not told apart"
+ABOVE, BELOW, NEITHER = "above the dashed line", "below the dashed line", "not told apart"
 _COLOURS = {
     str(Verdict.KEPT): CALM,
     str(Verdict.EXCEEDED): ALERT,
     str(Verdict.UNDETERMINED): UNSURE,
-    _ABOVE: ALERT,
-    _BELOW: CALM,
-    _NEITHER: UNSURE,
+    ABOVE: ALERT,
+    BELOW: CALM,
+    NEITHER: UNSURE,
 }
 # what colour says, shape says too
 _SHAPES = {ALERT: "diamond", CALM: "circle", UNSURE: "square"}
@@ -63,11 +63,16 @@ def forest(
     axis: str,
     reference: Sequence[float],
     most: int = 40,
+    loud: Collection[str] = (),
 ) -> "ChartType":
-    """Groups down the page, intervals across, dashed rules at the values to compare with."""
+    """Groups down the page, intervals across, dashed rules at the values to compare with.
+
+    Of more than ``most`` groups those that exceed a limit, or are ``loud``, and the furthest from
+    the middle of the rules are drawn.
+    """
     import altair as alt
 
-    shown = _largest(something(lines), most)
+    shown = _furthest(something(lines), reference, most, loud)
     records = [
         {"group": f"{line.group} (n = {line.n:,})", **interval, "reading": line.colour}
         for line, interval in zip(shown, _intervals(shown, lines), strict=True)
@@ -98,7 +103,7 @@ def forest_pair(
     import altair as alt
 
     names = list(series)
-    order = [line.group for line in _largest(something(series[names[0]]), most)]
+    order = [line.group for line in _furthest(something(series[names[0]]), reference, most)]
     records = [
         {"group": line.group, "n": line.n, **interval, "method": name}
         for name, lines in series.items()
@@ -120,16 +125,24 @@ def forest_pair(
 def reading(lower: float | None, upper: float | None, even: float) -> str:
     """What an interval says about the value that everybody would have if all were alike."""
     if lower is not None and lower > even:
-        return _ABOVE
+        return ABOVE
     if upper is not None and upper < even:
-        return _BELOW
-    return _NEITHER
+        return BELOW
+    return NEITHER
 
 
-def _largest(lines: Sequence[Line], most: int) -> list[Line]:
-    """The largest groups, which have most to say, from the highest down; the table has them all."""
-    largest = sorted(lines, key=lambda line: -line.n)[:most]
-    return sorted(largest, key=lambda line: -line.centre)
+def _furthest(
+    lines: Sequence[Line], reference: Sequence[float], most: int, loud: Collection[str] = ()
+) -> list[Line]:
+    """What exceeds its limit and what lies furthest out, from the highest down."""
+    middle = sum(reference) / len(reference) if reference else 0.0
+
+    def order(line: Line) -> tuple[bool, float]:
+        exceeds = line.group in loud or line.colour == str(Verdict.EXCEEDED)
+        return not exceeds, -abs(line.centre - middle)
+
+    furthest = sorted(lines, key=order)[:most]
+    return sorted(furthest, key=lambda line: -line.centre)
 
 
 def _intervals(shown: Sequence[Line], lines: Sequence[Line]) -> list[dict[str, float]]:
@@ -157,7 +170,7 @@ def _layers(
 
 
 def _cut(number: int, shown: int) -> str:
-    return "" if number <= shown else f"; the {shown} largest of {number:,} groups"
+    return "" if number <= shown else f"; the {shown} furthest of {number:,} groups"
 
 
 # --- Lattice: groups by how many attributes they combine, flagged ones filled in ---
@@ -165,8 +178,8 @@ def _cut(number: int, shown: int) -> str:
 _BOX_WIDTH, _BOX_HEIGHT, _BETWEEN, _GAP = 190, 38, 12, 60
 #: Boxes side by side; a printed page is no wider.
 _ACROSS = 4
-#: Boxes that fit into a picture; the table has the others.
-_MOST = 60
+#: Groups up to which a picture of boxes can be read.
+MOST_BOXES = 20
 
 
 def lattice(
@@ -178,7 +191,7 @@ def lattice(
     """
     import altair as alt
 
-    chosen = _relevant(something(rows))[:_MOST]
+    chosen = something(rows)
     boxes = _place(chosen, said)
     lines = _links(chosen, boxes)
     width = max(box["right"] for box in boxes) + _BETWEEN / 2
@@ -202,17 +215,6 @@ def lattice(
     values = base.mark_text(fontSize=10, dy=8).encode(x=x, y=y, text="text:N", color=ink)
     chart = (links + rects + names + values).properties(width=width, height=height)
     return styled(chart, title, subtitle)
-
-
-def _relevant(rows: "Sequence[FlaggedGroup]") -> "list[FlaggedGroup]":
-    """All groups if there are few; otherwise the flagged ones and the groups they refine."""
-    # More boxes than this cannot be read. Broader groups stay with the flagged ones that refine
-    # them, since they tell whether a flag is news or follows from them.
-    if len(rows) <= 30:
-        return list(rows)
-    flagged = [row for row in rows if row.flagged]
-    kept = [row for row in rows if row.flagged or any(_refines(f, row) for f in flagged)]
-    return kept or [row for row in rows if len(row.where) == 1]
 
 
 def _refines(fine: "FlaggedGroup", broad: "FlaggedGroup") -> bool:

@@ -1,5 +1,6 @@
 """Colours and sizes shared by all charts, chosen to keep their contrast in print."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -38,7 +39,25 @@ def styled(chart: "ChartType", title: str, subtitle: str | list[str]) -> "ChartT
         .configure_axis(labelLimit=320, gridColor="#e6e6e6", labelFontSize=10, titleFontSize=11)
         .configure_legend(orient="bottom", title=None)
     )
+    # Altair's own way to show a chart in a notebook fetches libraries from the network.
+    object.__setattr__(made, "_repr_mimebundle_", functools.partial(_shown, made))
     return made
+
+
+def svg_of(chart: "ChartType") -> str:
+    """The chart as a picture, made here."""
+    import vl_convert
+
+    return str(vl_convert.vegalite_to_svg(chart.to_json()))
+
+
+def _shown(chart: "ChartType", *_: object, **options: object) -> object:
+    """A chart in a notebook: a picture, unless another way to show charts was chosen in Altair."""
+    import altair as alt
+
+    if alt.renderers.active != "default":
+        return type(chart)._repr_mimebundle_(chart, **options)
+    return {"image/svg+xml": svg_of(chart)}
 
 
 def rules(channel: Literal["x", "y"], values: Sequence[float]) -> "ChartType":

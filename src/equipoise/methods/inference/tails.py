@@ -35,11 +35,23 @@ def linear_tails(
 ) -> Tails:
     """P(T ≥ seen) and P(T ≤ seen); arrays ``(parts, G)``, ``seen`` and variance ``noise`` ``(G,)``.
 
+    Small groups are often alike, as are the cases tried for one; each is worked out once.
+
     >>> n, p, one = np.array([[5.0]]), np.array([[0.5]]), np.ones((1, 1))
     >>> up, down = linear_tails(n, p, one, np.array([0.8]), np.zeros(1))
     >>> float(up[0]), float(down[0])
     (0.1875, 0.96875)
     """
+    stacked = np.vstack([rows, rates, a, seen, noise])
+    _, first, again = np.unique(stacked, axis=1, return_index=True, return_inverse=True)
+    # columns as they came, since zeros of either sign count as one
+    up, down = _distinct_tails(*(x[..., first] for x in (rows, rates, a, seen, noise)))
+    return up[again.ravel()], down[again.ravel()]
+
+
+def _distinct_tails(
+    rows: FloatArray, rates: FloatArray, a: FloatArray, seen: FloatArray, noise: FloatArray
+) -> Tails:
     n = np.maximum(rows, 1e-9)
     count = n * rates * (1 - rates)
     share = (a / n) ** 2 * count
@@ -165,11 +177,25 @@ def _log_mgf(rates: FloatArray, s: FloatArray) -> FloatArray:
     return np.log1p(rates * np.expm1(s))
 
 
+_FAR = 10.0
+"""Standard deviations beyond which a score goes no further."""
+
+
+def _normal_tails(z: FloatArray, possible: BoolArray) -> Tails:
+    """Both tails of a normal; most outcomes lie far out or are padding: nothing to work out."""
+    near = (np.abs(z) < _FAR) & possible
+    middle = z[near]
+    above = np.where(z < 0, 1.0, ndtr(-_FAR))
+    below = np.where(z > 0, 1.0, ndtr(-_FAR))
+    above[near], below[near] = ndtr(-middle), ndtr(middle)
+    return above, below
+
+
 def _score(x: FloatArray, skew: FloatArray) -> FloatArray:
     """The normal score of a standardised value whose distribution has some skewness."""
     g = np.clip(skew, -0.4, 0.4)
     # Cornish and Fisher, inverted: x − g (x² − 1)/6 + g² (4x³ − 7x)/36, held to where it rises
-    end = 2 / np.maximum(np.abs(g), 0.2)
+    end = 2 / np.maximum(np.abs(g), 2 / _FAR)
     x = np.minimum(np.maximum(x, -end), end)
     return np.asarray(((g * g / 9 * x - g / 6) * x + (1 - 7 * g * g / 36)) * x + g / 6)
 
@@ -316,7 +342,8 @@ def _block(
         left = left - (n * c * rates)[written + 1 :].sum(axis=0)[:, None]
         above, below = _binomial_close(n[written], rates[written], c[written], left, hair)
     else:
-        above, below = _normal_close(n[written:], rates[written:], c[written:], left, hair, noise)
+        rest = (n[written:], rates[written:], c[written:])
+        above, below = _normal_close(*rest, left, hair, noise, chance > 0)
     return (chance * above).sum(axis=1), (chance * below).sum(axis=1)
 
 
@@ -340,16 +367,21 @@ def _normal_close(
     left: FloatArray,
     hair: FloatArray,
     noise: FloatArray,
+    possible: BoolArray,
 ) -> Tails:
-    """The same of all that is left, by a normal with its skewness."""
+    """The same of all that is left, by a normal with its skewness; where that is possible."""
     count = n * rates * (1 - rates)
     mean = (n * c * rates).sum(axis=0)[:, None]
     var = ((c**2 * count).sum(axis=0) + noise)[:, None]
     sd = np.sqrt(np.where(var > 0, var, 1.0))
     skew = (c**3 * count * (1 - 2 * rates)).sum(axis=0)[:, None] / sd**3
     half = _half_step(c, count, noise)[:, None]
-    above = ndtr(-_score((left - (half + mean)) / sd, skew))
-    below = ndtr(_score((left + (half - mean)) / sd, skew))
+    if not bool(skew.any()) and not bool(half.any()):
+        # what varies like a normal alone, as the noise of shares does
+        above, below = _normal_tails((left - mean) / sd, possible)
+    else:
+        above = ndtr(-_score((left - (half + mean)) / sd, skew))
+        below = ndtr(_score((left + (half - mean)) / sd, skew))
     still = (var <= 0)[:, 0]
     if bool(still.any()):
         above[still] = mean[still] >= (left - hair)[still]

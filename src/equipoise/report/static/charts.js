@@ -78,6 +78,7 @@ async function draw(holder, spec, mode) {
 }
 
 document.addEventListener("DOMContentLoaded", () => {
+  // charts of groups are part of the page, and need none of this
   const charts = [...document.querySelectorAll("script[data-chart]")].map((script) => ({
     holder: document.getElementById(script.dataset.chart),
     spec: dataOf(script),

@@ -61,8 +61,30 @@ function rowText(row) {
   return parts.join(" ").toLocaleLowerCase();
 }
 
+// A word that a spreadsheet would take for a formula is made text.
+function csvCell(cell) {
+  const whole = cell.querySelector?.("[title]")?.title ?? cell.textContent.trim();
+  const text = cell.dataset?.order ?? whole.replace(/ ↕$/, "");
+  const safe = cell.dataset?.order === undefined && /^[=+\-@\t]/.test(text) ? `'${text}` : text;
+  return /[",\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+function downloadable(box) {
+  const table = box.querySelector("table");
+  box.querySelector(".download").addEventListener("click", () => {
+    const lines = [...table.rows].map((row) => [...row.cells].map(csvCell).join(","));
+    const blob = new Blob(["\ufeff", lines.join("\r\n"), "\r\n"], { type: "text/csv" });
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = `${table.id}.csv`;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  });
+}
+
 document.addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll("[data-table]").forEach((box) => {
+    downloadable(box);
     sortable(box.querySelector("table"));
     filterable(box);
   });

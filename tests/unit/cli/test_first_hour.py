@@ -1,0 +1,221 @@
+"""The first hour: from a table of one's own to a page, a plan and a verified file."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import equipoise as eq
+from equipoise.cli.main import execute
+from equipoise.plan import Plan
+
+Run = Callable[..., tuple[int, str, str]]
+ROWS = 600
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    monkeypatch.chdir(tmp_path)
+
+    def inside(*arguments: str) -> tuple[int, str, str]:
+        code = execute(list(arguments))
+        out, error = capsys.readouterr()
+        return code, " ".join(out.split()), error
+
+    return inside
+
+
+def loans() -> pl.DataFrame:
+    """Applications with a number of many values, words for decisions, and an outcome."""
+    return pl.DataFrame(
+        {
+            "afam": ["yes" if i % 4 == 0 else "no" for i in range(ROWS)],
+            "income": [1000.5 + 7 * i % 997 for i in range(ROWS)],
+            "approved": ["yes" if i % 4 and i % 9 else "no" for i in range(ROWS)],
+            "defaulted": [int(i % 7 == 0) for i in range(ROWS)],
+            "p": [(i % 50) / 50 for i in range(ROWS)],
+        }
+    )
+
+
+AUDIT = ("audit", "loans.csv", "--prediction", "approved", "--positive", "yes")
+
+
+def claims() -> list[dict[str, object]]:
+    evidence = json.loads(Path("out/evidence.json").read_text(encoding="utf-8"))
+    return [audit["claim"] for audit in evidence["plan"]["audits"]]
+
+
+def test_the_example_and_what_it_says_to_try(run: Run) -> None:
+    code, out, _ = run("example")
+    assert code == 0
+    for words in ("audit decisions.csv --label outcome", "plan init", "check", "verify"):
+        assert f"equipoise {words}" in out
+    assert run("example")[0] == 3
+    tried = ["--label", "outcome", "--prediction", "new_says"]
+    assert run("audit", "decisions.csv", *tried, "--across", "race,sex")[0] == 0
+    assert run("plan", "init", "decisions.csv", *tried)[0] == 0
+    assert run("check", "audit.yaml")[0] in (0, 1, 2)
+
+
+def test_numbers_are_cut_and_the_page_says_who_and_how_much(run: Run) -> None:
+    loans().write_csv("loans.csv")
+    options = ("--across", "afam,income", "--model", "Ranker 3", "--owner", "Credit risk")
+    code, out, _ = run(*AUDIT, *options, "--depth", "1")
+    assert code == 0
+    # the first lines name who, how much, and how surely
+    assert "afam: yes: selection rate 0.0 %, 66.7 points below everyone (n = 150); at least" in out
+    assert "income under" in out
+    (groups, *_) = (claim["across"] for claim in claims())
+    binned = {"kind": "binned", "column": "income", "quantiles": 4}
+    assert groups == {"kind": "intersections", "attributes": ["afam", binned], "depth": 1}
+    page = Path("out/report.html").read_text(encoding="utf-8")
+    for words in (
+        "Ranker 3",
+        "Credit risk",
+        "Save as CSV",
+        "Words used here",
+        "disparity (points)",
+    ):
+        assert words in page
+    # charts of groups need no library, so the page is small and draws without scripts
+    assert len(page) < 200_000
+    assert '<div class="chart drawn"' in page
+
+
+def test_reference_ratio_harm_and_metrics(run: Run) -> None:
+    loans().write_csv("loans.csv")
+    options = ("--across", "afam", "--ratio", "--harm", "low", "--reference", "afam=no")
+    assert run(*AUDIT, *options)[0] == 0
+    plan = json.loads(Path("out/evidence.json").read_text(encoding="utf-8"))["plan"]["audits"]
+    assert plan[0]["below"] == plan[1]["tolerance"] == 0.8
+    assert plan[1]["side"] == "lower"
+    assert plan[0]["claim"]["target"] == {"kind": "reference", "where": {"afam": "no"}}
+    score = ("--label", "defaulted", "--score", "p")
+    table = loans().with_columns(approved=(pl.col("approved") == "yes").cast(int))
+    table.write_csv("loans.csv")
+    assert run(*AUDIT[:4], *score, "--across", "afam")[0] == 0
+    assert "residual" in [claim["metric"] for claim in claims()]
+    assert run(*AUDIT[:4], *score, "--across", "afam", "--metric", "accuracy,brier")[0] == 0
+    assert [claim["metric"] for claim in claims()][::2] == ["accuracy", "brier"]
+
+
+def test_amounts_have_no_limit_that_nobody_named(run: Run) -> None:
+    loans().with_columns(said=pl.col("income") * 0.9).write_csv("wages.csv")
+    words = ("audit", "wages.csv", "--label", "income", "--score", "said", "--across", "afam")
+    assert run(*words)[0] == 0
+    assert [claim["metric"] for claim in claims()][::2] == ["residual", "absolute_error"]
+    assert eq.Evidence.load("out/evidence.json").entries[1].finding.conclusion is None
+    assert run(*words, "--tolerance", "500")[0] == 0
+    assert eq.Evidence.load("out/evidence.json").entries[1].finding.conclusion == "kept"
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--positive", "Yes", "--across", "afam"), "--positive 'Yes' does not occur"),
+        (("--across", "afam"), "Pass --positive … to say which of its two values counts as 1"),
+        (("--positive", "yes", "--across", "afam", "--reference", "afam"), "--reference names a"),
+        (("--positive", "yes", "--across", "afam", "--ratio", "--tolerance", "2"), "--tolerance"),
+    ],
+)
+def test_errors_speak_the_language_of_the_command_line(
+    run: Run, options: tuple[str, ...], says: str
+) -> None:
+    loans().write_csv("loans.csv")
+    code, _, error = run(*AUDIT[:4], *options)
+    assert code == 3
+    assert says in " ".join(error.split())
+    assert "equipoise.read" not in error
+
+
+def test_most_groups_too_small_to_speak_is_said(run: Run) -> None:
+    people = {"name": [f"person {i}" for i in range(40)] * 2, "d": [0, 1] * 40}
+    pl.DataFrame(people).write_csv("t.csv")
+    code, out, _ = run("audit", "t.csv", "--prediction", "d", "--across", "name")
+    assert code == 0
+    assert "! 40 of 40 groups are too small to speak" in out
+    assert "too small to speak" in Path("out/report.html").read_text(encoding="utf-8")
+
+
+def test_a_draft_runs_and_proposes_no_outcome_as_attribute(run: Run) -> None:
+    loans().write_csv("loans.csv")
+    assert run("plan", "init", "loans.csv", "--out", "p.yaml")[0] == 0
+    plan = Plan.load("p.yaml")
+    assert (plan.trail.prediction, plan.trail.positive) == ("approved", "yes")
+    across = [dimension.name for dimension in plan.audits[0].options()["claim"].dimensions()]
+    assert across == ["afam"]
+    assert run("check", "p.yaml")[0] == 1
+    loans().select("afam", "income").write_csv("none.csv")
+    code, _, error = run("plan", "init", "none.csv", "--out", "q.yaml")
+    assert code == 3
+    assert "--prediction COLUMN" in error
+    assert "'afam'" in error
+
+
+def test_verify_finds_the_data_beside_the_evidence(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loans().write_csv("loans.csv")
+    assert run(*AUDIT, "--across", "afam")[0] == 0
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert run("verify", "../out/evidence.json")[0] == 0
+    loans()[1:].write_csv("../loans.csv")
+    code, out, _ = run("verify", "../out/evidence.json")
+    assert code == 1
+    assert out.startswith("Not verified: ")
+    assert "The rows are not those that were audited" in out
+    assert "more differences" in out
+    (tmp_path / "loans.csv").rename(tmp_path / "elsewhere" / "moved.csv")
+    code, _, error = run("verify", "../out/evidence.json")
+    assert code == 3
+    assert "--data PATH" in error
+    assert run("verify", "../out/evidence.json", "--data", "moved.csv")[0] == 1
+
+
+def test_words_for_missing_values_are_on_the_page(run: Run) -> None:
+    table = loans().with_columns(income=pl.col("income").cast(str))
+    table = table.with_columns(
+        income=pl.when(pl.int_range(pl.len()) < 5).then(pl.lit("n/a")).otherwise("income")
+    )
+    table.write_csv("loans.csv")
+    code, out, _ = run(*AUDIT, "--across", "afam,income")
+    assert code == 0
+    assert "'n/a'" in out
+    evidence = eq.Evidence.load("out/evidence.json")
+    assert "n/a" in evidence.notes[0]
+    assert "Read like this" in Path("out/report.html").read_text(encoding="utf-8")
+
+
+def test_many_metrics_in_one_table() -> None:
+    trail = eq.read(
+        loans(), label="defaulted", prediction="approved", positive={"prediction": "yes"}
+    )
+    table = eq.describe(trail, metrics=["selection_rate", "accuracy"], across="afam")
+    assert table.overall["selection_rate"] == pytest.approx(400 / 600)
+    assert table.difference()["selection_rate"] == pytest.approx(400 / 450)
+    assert table.ratio() == {
+        "selection_rate": 0.0,
+        "accuracy": pytest.approx(table.ratio()["accuracy"]),
+    }
+    assert table.difference("to_overall")["selection_rate"] == pytest.approx(400 / 600)
+    assert table.to_frame("polars").columns[:4] == ["group", "afam", "selection_rate", "accuracy"]
+    assert [part.metric for part in table] == ["selection rate", "accuracy"]
+    assert "afam: yes" in str(table)
+    # as levels read without their attribute, too
+    assert table["accuracy"].ask("yes").n == 150
+    with pytest.raises(eq.OptionError, match="takes a claim"):
+        eq.describe(trail)  # type: ignore[call-overload]
+
+
+def test_findings_show_their_chart_in_a_notebook_without_a_network() -> None:
+    bounds = eq.certify(eq.datasets.compas(), eq.gap("accuracy", across="race"), rng=1)
+    assert '<div class="dots">' in bounds._repr_html_()
+    shown = bounds.plot()._repr_mimebundle_()
+    assert isinstance(shown, dict)
+    assert list(shown) == ["image/svg+xml"]
+    summary = eq.summarize(eq.datasets.compas(), "accuracy", across="race", rng=1)
+    assert "<svg" in summary._repr_html_()
