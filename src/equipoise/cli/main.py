@@ -8,6 +8,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from equipoise._files import WRITTEN
 from equipoise._validate import short
 from equipoise._version import __version__
 from equipoise.cli import auditing, monitoring
@@ -39,6 +40,8 @@ for command in (
     auditing.run,
     auditing.check,
     keeping.verify,
+    keeping.sign,
+    keeping.keygen,
     keeping.report,
     keeping.explain,
 ):
@@ -114,7 +117,9 @@ def _execute(arguments: list[str], debug: bool) -> int:
         _show_traceback(debug)
         return ERROR
     except KeyboardInterrupt:
-        complain("Interrupted.")
+        kept = ", ".join(str(path) for path in WRITTEN)
+        said = f"{kept} had been written and is kept" if kept else "nothing was written"
+        complain(f"Interrupted: {said}; what was there before is as it was.")
         return 130
     except BrokenPipeError:
         return ERROR

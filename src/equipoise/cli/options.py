@@ -43,6 +43,16 @@ Encoding = Annotated[
     str | None, typer.Option(help="What a CSV file is written in, such as cp1252.")
 ]
 Hash = Annotated[str | None, typer.Option(help="Refuse to run unless the plan has this hash.")]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A source outside its folder that the plan may open, as the plan writes it, or a "
+        "folder; may be given several times.",
+        envvar="EQUIPOISE_ALLOW",
+        show_envvar=True,
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that hold something else.")]
 Out = Annotated[Path, typer.Option(help="Folder for evidence.json and report.html.")]
 
 

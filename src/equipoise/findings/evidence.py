@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from equipoise._files import read_text, write_atomically
-from equipoise._validate import known_name, listing
+from equipoise._validate import known_name, listing, short
 from equipoise._version import __version__
 from equipoise.errors import EquipoiseError
 from equipoise.findings.finding import Finding, from_dict
@@ -61,6 +61,8 @@ class Evidence:
     """Versions of the packages that computed the numbers."""
     created: str
     """When the evidence was made, in universal time."""
+    input: Mapping[str, str] | None = None
+    """Name and SHA-256 digest of the file the rows came from; None if they came from no file."""
     stated: Mapping[str, str] = dataclasses.field(default_factory=dict, compare=False, repr=False)
     """What the file it was read from states of itself; empty if it was made here."""
 
@@ -84,7 +86,11 @@ class Evidence:
 
     @property
     def seal(self) -> str:
-        """Digest of everything in the evidence, which shows any later change."""
+        """Digest of everything in the evidence: it shows a slip, not a forgery.
+
+        There is no key in it, so whoever changes the content can work it out anew. `equipoise
+        verify` performs the audit again, and only a signature says who answers for the file.
+        """
         # Sorted keys: the same content has one text only, in whatever order a file lists it.
         plain = json.dumps(self._content(), sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(plain.encode()).hexdigest()
@@ -148,6 +154,7 @@ class Evidence:
             "created": self.created,
             "plan_hash": self.plan_hash,
             "fingerprint": self.fingerprint,
+            **({} if self.input is None else {"input": dict(self.input)}),
             "versions": dict(self.versions),
             "plan": self.plan,
             "entries": [
@@ -173,8 +180,9 @@ class Evidence:
     def from_json(cls, text: str, *, called: str = "this text", strict: bool = True) -> "Evidence":
         """The evidence that `to_json` wrote."""
         try:
-            data = json.loads(text, parse_constant=_no_constant)
-        except (json.JSONDecodeError, RecursionError) as error:
+            data = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_once)
+        # besides bad JSON: numbers of more digits than Python reads, and nesting without end
+        except (ValueError, RecursionError) as error:
             raise EquipoiseError(f"{called} is not evidence: it is no JSON ({error}).") from error
         return cls.from_dict(data, called=called, strict=strict)
 
@@ -182,13 +190,16 @@ class Evidence:
     def from_dict(cls, data: object, *, called: str = "this", strict: bool = True) -> "Evidence":
         """The evidence that `to_dict` wrote; it must not contradict itself if ``strict``."""
         whole = _whole(data, called)
+        entries = tuple(_entry(item, called) for item in whole["entries"])
+        _refuse_doubles([entry.name for entry in entries], called)
         made = cls(
             title=whole["title"],
-            entries=tuple(_entry(item, called) for item in whole["entries"]),
+            entries=entries,
             plan=whole["plan"],
             plan_hash=whole["plan_hash"],
             versions=whole["versions"],
             created=whole["created"],
+            input=_input(whole.get("input"), called),
             stated={name: whole[name] for name in ("verdict", "fingerprint", "seal")},
         )
         for name, stated, given in made.contradictions() if strict else ():
@@ -204,6 +215,7 @@ def assemble(
     found: Iterable[tuple[str, Asked, Finding]],
     plan: Mapping[str, object] | None = None,
     plan_hash: str | None = None,
+    input: Mapping[str, str] | None = None,
 ) -> Evidence:
     """Evidence made here and now, with the versions of this environment."""
     return Evidence(
@@ -213,6 +225,7 @@ def assemble(
         plan_hash=plan_hash,
         versions=_versions(),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        input=input,
     )
 
 
@@ -251,13 +264,15 @@ def _whole(data: object, called: str) -> Mapping[str, Any]:
             f"{called} follows {data['schema']!r}; this version of equipoise reads {SCHEMA!r}."
         )
     missing = [name for name in _FIELDS if name not in data]
-    strange = [name for name in data if name not in _FIELDS]
+    strange = [name for name in data if name not in _FIELDS and name != "input"]
     if missing or strange:
         raise EquipoiseError(
             f"{called} is not whole: it lacks {listing(missing)}"
             f" and has the unknown fields {listing(strange)}."
         )
     wrong = [name for name, kind in _FIELDS.items() if not isinstance(data[name], kind)]
+    if not wrong and not all(isinstance(number, str) for number in data["versions"].values()):
+        wrong = ["versions"]
     if wrong:
         raise EquipoiseError(f"{called} has fields of the wrong type: {listing(wrong)}.")
     return data
@@ -266,12 +281,48 @@ def _whole(data: object, called: str) -> Mapping[str, Any]:
 def _entry(item: object, called: str) -> Entry:
     if not isinstance(item, Mapping) or set(item) != {"name", "asked", "finding"}:
         raise EquipoiseError(f"An entry of {called} needs name, asked and finding.")
-    known_name("asked", item["asked"], ("confirmatory", "exploratory"), EquipoiseError)
+    name, asked = item["name"], item["asked"]
+    if not isinstance(name, str):
+        raise EquipoiseError(f"The name of a finding in {called} must be text.")
+    if asked != "confirmatory" and asked != "exploratory":
+        raise EquipoiseError(
+            f"In {called}, asked must be confirmatory or exploratory; got {short(repr(asked))}."
+        )
     try:
         found = from_dict(item["finding"])
     except EquipoiseError as error:
-        raise EquipoiseError(f"In {called}, finding {item['name']!r}: {error}") from error
-    return Entry(name=str(item["name"]), asked=item["asked"], finding=found)
+        raise EquipoiseError(f"In {called}, finding {short(name)!r}: {error}") from error
+    return Entry(name=name, asked=asked, finding=found)
+
+
+def _refuse_doubles(names: list[str], called: str) -> None:
+    # A second entry under a name could say anything while the first one is looked at.
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise EquipoiseError(
+                f"{called} has two findings named {short(name)!r}; evidence has one of each name, "
+                "so this file was not written by equipoise."
+            )
+
+
+def _input(data: object, called: str) -> Mapping[str, str] | None:
+    if data is None:
+        return None
+    if not isinstance(data, Mapping) or set(data) != {"name", "sha256"}:
+        raise EquipoiseError(f"input of {called} needs name and sha256; got {short(repr(data))}.")
+    if not all(isinstance(text, str) for text in data.values()):
+        raise EquipoiseError(f"input of {called} must hold text; got {short(repr(data))}.")
+    return data
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object of a JSON text, in which no name may stand twice: readers would differ on it."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise EquipoiseError(f"{short(twice)!r} is given a second time in one object of the file.")
+    return made
 
 
 def _names(findings: Iterable[Finding]) -> list[str]:

@@ -52,7 +52,10 @@ class Report:
 
 @known_keywords
 def report(
-    *findings: Finding | Evidence, title: str | None = None, suppress: int | None = None
+    *findings: Finding | Evidence,
+    title: str | None = None,
+    suppress: int | None = None,
+    signer: str | None = None,
 ) -> Report:
     """Findings, or the evidence of an audit, as one HTML file that needs no network.
 
@@ -64,6 +67,8 @@ def report(
         What was audited, in words; the title of the evidence if not given.
     suppress
         Leave out groups of fewer rows than this, and as many others as would give them away.
+    signer
+        Who signed the evidence, in words to be quoted on the page.
 
     Examples
     --------
@@ -83,7 +88,7 @@ def report(
     kept = suppressed([entry.finding for entry in evidence.entries], suppress)
     return Report(
         title=evidence.title,
-        html=render(evidence, kept, suppress),
+        html=render(evidence, kept, suppress, signer),
         suppressed=sum(one.removed for one in kept),
     )
 

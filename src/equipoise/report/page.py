@@ -18,7 +18,9 @@ from equipoise.report.view import CONCLUSIONS, left_out_words, section_of
 _SCRIPTS = ("page.js", "tables.js", "charts.js", "ask.js")
 
 
-def render(evidence: Evidence, kept: Sequence[Kept], least: int | None) -> str:
+def render(
+    evidence: Evidence, kept: Sequence[Kept], least: int | None, signer: str | None = None
+) -> str:
     """The whole page as text."""
     sections = [
         section_of(number, entry, one, least)
@@ -30,7 +32,7 @@ def render(evidence: Evidence, kept: Sequence[Kept], least: int | None) -> str:
         verdict=CONCLUSIONS[evidence.verdict],
         tone=_TONES[evidence.verdict],
         sentences=[tidy(sentence) for sentence in evidence.sentences()],
-        facts=_facts(evidence, sum(one.removed for one in kept), least),
+        facts=_facts(evidence, sum(one.removed for one in kept), least, signer),
         sections=sections,
         style=_static("report.css"),
         scripts=scripts,
@@ -44,7 +46,9 @@ def render(evidence: Evidence, kept: Sequence[Kept], least: int | None) -> str:
 _TONES = {Verdict.EXCEEDED: "alert", Verdict.KEPT: "calm", Verdict.UNDETERMINED: "unsure"}
 
 
-def _facts(evidence: Evidence, removed: int, least: int | None) -> list[tuple[str, str]]:
+def _facts(
+    evidence: Evidence, removed: int, least: int | None, signer: str | None
+) -> list[tuple[str, str]]:
     """What was audited, as names and values."""
     sources = [entry.finding.provenance for entry in evidence.entries]
     several = dict.fromkeys(
@@ -56,6 +60,8 @@ def _facts(evidence: Evidence, removed: int, least: int | None) -> list[tuple[st
         ("Rows", "; ".join(several) or "none"),
         ("Plan", evidence.plan_hash or "none: nothing was fixed beforehand"),
         ("Data fingerprint", evidence.fingerprint),
+        ("Seal", f"{evidence.seal}, a digest without a key: it shows slips, not forgeries"),
+        ("Signed", signer or "not signed, as far as this page knows"),
         ("Made", evidence.created),
         ("With", ", ".join(f"{name} {number}" for name, number in evidence.versions.items())),
     ]

@@ -335,6 +335,11 @@ def _duckdb(address: str, table: str | None) -> tuple[Frame, str]:
         ).fetchall()
         chosen = chosen_table(table, known, path.name, "main")
         connection.execute("SET TimeZone = 'UTC'")
+        # A view in a database from elsewhere may name any file, or an extension that opens others;
+        # from here on only the attached file itself can be read, and nothing can be set again.
+        connection.execute("SET allow_community_extensions = false")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
         relation = connection.table(".".join(quoted(part) for part in chosen))
     return nw.from_native(relation), f"table {table or chosen[1]!r} of {path.name}"
 
@@ -425,6 +430,56 @@ def spark_times(frame: "SparkFrame") -> "SparkFrame":
             clock = f"TIMESTAMP_NTZ'1970-01-01 00:00:00' + make_dt_interval(0, 0, 0, {seconds})"
             frame = frame.withColumn(name, expression(clock))
     return frame
+
+
+@contextmanager
+def one_moment(frame: Frame, source: str) -> Iterator[None]:
+    """All queries inside see the same rows, or there is an error that says they did not.
+
+    PostgreSQL gives a snapshot. What the rows were is looked at before and after all the same: a
+    query that fails ends the snapshot, and Spark has none. (Of files, digests are compared.)
+    """
+    if frame.implementation.is_duckdb():
+        yield
+        return
+    native = frame.to_native()
+    postgres = frame.implementation.is_ibis() and native.get_backend().name == "postgres"
+    connection = native.get_backend().con if postgres else None
+    with engine_errors(source):
+        if connection is not None:
+            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        before = _row_marks(frame)
+    try:
+        yield
+        with engine_errors(source):
+            after = _row_marks(frame)
+    finally:
+        if connection is not None:
+            with suppress(Exception):
+                connection.rollback()
+    if before != after:
+        raise TrailError(changed_words(source))
+
+
+def changed_words(source: str) -> str:
+    """What is said of rows that did not stay the same during an audit."""
+    return (
+        f"{source} changed while it was audited, so that audits saw different rows. Run again when "
+        "nothing writes to it, or audit a copy."
+    )
+
+
+def _row_marks(frame: Frame) -> object:
+    """How many rows there are, and a sum over digests of all of them, in whatever order."""
+    native = frame.to_native()
+    if frame.implementation.is_spark_like():
+        marks = "sum(CAST(xxhash64(*) AS DECIMAL(38, 0)))"
+        return [tuple(row) for row in native.selectExpr("count(*)", marks).collect()]
+    if frame.implementation.is_ibis() and native.get_backend().name == "postgres":
+        rows = f"SELECT count(*), sum(hashtextextended(t::text, 0)) FROM ({native.compile()}) t"
+        with native.get_backend().raw_sql(rows) as cursor:
+            return cursor.fetchall()
+    return None
 
 
 def _reach(address: str) -> None:
