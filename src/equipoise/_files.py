@@ -25,7 +25,7 @@ def read_text(path: str | Path, what: str) -> str:
 _BEGINNINGS = {
     "page": (b"<!doctype html>", b'name="generator" content="equipoise'),
     "signature": (b"{", b'"application/vnd.in-toto+json"'),
-    "evidence": (b"{", b'"equipoise-evidence/'),
+    "evidence": (b"{", b'"schema": "equipoise-'),
 }
 
 
@@ -150,7 +150,7 @@ def _refuse_target(target: Path, kind: str, force: bool) -> None:
         raise EquipoiseError(f"{str(target)!r} cannot be written: {error}.") from error
     if not (stat.S_ISREG(found.st_mode) or (force and stat.S_ISLNK(found.st_mode))):
         what = "a link" if stat.S_ISLNK(found.st_mode) else "a folder, a device or a pipe"
-        raise EquipoiseError(f"{str(target)!r} is {what}, and is not replaced. Pass another name.")
+        raise EquipoiseError(f"{str(target)!r} cannot be written: it is {what}. Pass another name.")
     if force or found.st_size == 0 or not kind:
         return
     with open(target, "rb") as stream:

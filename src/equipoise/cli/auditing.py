@@ -17,6 +17,7 @@ from equipoise.cli.options import Leave
 from equipoise.cli.show import Steps, say, show_evidence, show_files
 from equipoise.errors import OptionError
 from equipoise.findings.evidence import Asked, Evidence
+from equipoise.report import Report
 from equipoise.report import report as make_report
 from equipoise.trail.engine import scrub
 
@@ -41,7 +42,7 @@ def demo(
     plan = Plan.parse(bundled.read_text(encoding="utf-8"), bundled.name)
     # the bundled counts are well known: nothing about them was fixed before looking
     evidence = _perform(plan, asked="exploratory", quiet=quiet)
-    written = _write(evidence, out, None, force)
+    written, _ = _write(evidence, out, None, force)
     if not quiet:
         show_evidence(evidence)
         show_files(written)
@@ -70,6 +71,7 @@ def audit(
     title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
     out: options.Out = Path("out"),
     suppress: options.Suppress = None,
+    full_evidence: options.FullEvidence = None,
     force: options.Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -109,8 +111,7 @@ def audit(
         "this command",
     )
     evidence = _perform(plan, asked="exploratory", quiet=quiet or json)
-    written = _write(evidence, out, suppress, force)
-    _tell(evidence, written, json, quiet)
+    show_and_write(evidence, out, suppress, json, quiet, force, full_evidence)
 
 
 def run(
@@ -120,14 +121,14 @@ def run(
     hash: options.Hash = None,
     out: options.Out = Path("out"),
     suppress: options.Suppress = None,
+    full_evidence: options.FullEvidence = None,
     force: options.Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Run a plan and write evidence.json and report.html."""
     evidence = _perform_file(plan, hash, data, table, quiet or json)
-    written = _write(evidence, out, suppress, force)
-    _tell(evidence, written, json, quiet)
+    show_and_write(evidence, out, suppress, json, quiet, force, full_evidence)
 
 
 def check(
@@ -144,6 +145,7 @@ def check(
         Path | None, typer.Option(help="Folder for evidence and report; none if not given.")
     ] = None,
     suppress: options.Suppress = None,
+    full_evidence: options.FullEvidence = None,
     force: options.Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -158,7 +160,7 @@ def check(
 
     evidence = _perform_file(plan, hash, data, table, quiet or json, allow=allow or ())
     judged = gate(evidence, None if undetermined is None else undetermined.value)
-    show_and_write(evidence, out, suppress, json, quiet, force)
+    show_and_write(evidence, out, suppress, json, quiet, force, full_evidence)
     if not (json or quiet):
         say(f"exit {int(judged.code)}: {judged.words}", style="bold")
     raise Leave(judged.code)
@@ -210,14 +212,24 @@ def _perform(
         )
 
 
-def _write(evidence: Evidence, out: Path, suppress: int | None, force: bool = False) -> list[Path]:
+def _write(
+    evidence: Evidence,
+    out: Path,
+    suppress: int | None,
+    force: bool = False,
+    full: Path | None = None,
+) -> tuple[list[Path], Report]:
     target = out / "evidence.json"
     if not force:
         _refuse_other(out, target, evidence)
     # made before anything is written, so that a failure leaves no half of the two
     page = make_report(evidence, suppress=suppress)
-    texts = {target: f"{evidence.to_json()}\n", out / "report.html": page.html}
-    return write_together(texts, force=force, kinds=["evidence", "page"])
+    whole = f"{evidence.to_json()}\n"
+    texts = {target: page.published or whole, out / "report.html": page.html}
+    kinds = ["evidence", "page"]
+    if full is not None:
+        texts, kinds = {**texts, full: whole}, [*kinds, "evidence"]
+    return write_together(texts, force=force, kinds=kinds), page
 
 
 def _refuse_other(out: Path, target: Path, evidence: Evidence) -> None:
@@ -242,18 +254,22 @@ def show_and_write(
     json: bool,
     quiet: bool,
     force: bool = False,
+    full: Path | None = None,
 ) -> None:
     """Write evidence and page if asked to, and show what was found."""
-    written = [] if out is None else _write(evidence, out, suppress, force)
-    _tell(evidence, written, json, quiet)
-
-
-def _tell(evidence: Evidence, written: list[Path], json: bool, quiet: bool) -> None:
+    if full is not None and suppress is None:
+        raise OptionError("--full-evidence is for --suppress; without it the evidence is full.")
+    written: list[Path] = []
+    told = None if suppress is None else make_report(evidence, suppress=suppress)
+    if out is not None:
+        written, _ = _write(evidence, out, suppress, force, full)
     if json:
-        typer.echo(evidence.to_json())
+        typer.echo(evidence.to_json() if told is None else told.published)
     elif not quiet:
-        show_evidence(evidence)
+        show_evidence(evidence, None if told is None else told.told)
         show_files(Path(os.path.relpath(path)) for path in written)
+    if full is not None:
+        say(f"{full} holds the small groups: keep it where the rows are kept.", style="yellow")
 
 
 def _usual_audits(

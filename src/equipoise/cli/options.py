@@ -35,7 +35,13 @@ Json = Annotated[bool, typer.Option("--json", help="Print the evidence as JSON."
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Suppress = Annotated[
     int | None,
-    typer.Option(min=2, help="Leave groups with fewer rows than this out of the report."),
+    typer.Option(min=2, help="Leave groups with fewer rows than this out of report and evidence."),
+]
+FullEvidence = Annotated[
+    Path | None,
+    typer.Option(
+        help="With --suppress: also write the full evidence, small groups included, here."
+    ),
 ]
 Data = Annotated[str | None, typer.Option(help="The rows, if they are not where the plan says.")]
 Table = Annotated[str | None, typer.Option(help="Name of the table, if the data holds several.")]

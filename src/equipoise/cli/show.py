@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from rich.console import Console
 from rich.padding import Padding
@@ -17,6 +17,9 @@ from rich.text import Text
 from equipoise.findings.evidence import Entry, Evidence
 from equipoise.findings.finding import Finding, cell_text
 from equipoise.findings.words import Verdict
+
+if TYPE_CHECKING:
+    from equipoise.report.suppress import Kept
 
 #: Rows of a finding that are printed; the report has all of them.
 ROWS = 12
@@ -129,25 +132,25 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else "�" for c in text)
 
 
-def show_evidence(evidence: Evidence) -> None:
-    """The verdict, then every finding in short."""
+def show_evidence(evidence: Evidence, told: "Sequence[Kept] | None" = None) -> None:
+    """The verdict, then every finding in short; only what is ``told``, if that is given."""
     out = console()
     sign, style = _SIGNS[evidence.verdict]
     out.print(Text(printable(evidence.title), style="bold"))
     out.print(Text(sign, style=f"bold {style}"))
     for sentence in evidence.sentences():
         out.print(Padding(Text(sentence), (0, 0, 0, 2)))
-    for entry in evidence.entries:
-        _show_entry(out, entry)
+    for place, entry in enumerate(evidence.entries):
+        _show_entry(out, entry, None if told is None else told[place])
 
 
-def _show_entry(out: Console, entry: Entry) -> None:
-    finding = entry.finding
-    sign, style = _SIGNS[finding.conclusion]
+def _show_entry(out: Console, entry: Entry, kept: "Kept | None") -> None:
+    finding = entry.finding if kept is None else kept.finding
+    sign, style = _SIGNS[entry.finding.conclusion]
     out.print()
     heading = Text(printable(entry.name), style="bold") + Text(f"  {sign}", style=style)
     out.print(heading + Text(f"  ({entry.asked})", style="dim"))
-    for sentence in finding.sentences()[:SENTENCES]:
+    for sentence in finding.sentences()[:SENTENCES] if kept is None or kept.told else ():
         out.print(Padding(Text(printable(sentence)), (0, 0, 0, 2)))
     rows = telling(finding)
     if rows:

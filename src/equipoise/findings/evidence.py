@@ -93,7 +93,8 @@ class Evidence:
         """
         # Sorted keys: the same content has one text only, in whatever order a file lists it.
         plain = json.dumps(self._content(), sort_keys=True, ensure_ascii=False)
-        return hashlib.sha256(plain.encode()).hexdigest()
+        # half a pair of surrogates, which a table may hold, has no place in UTF-8
+        return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()
 
     def contradictions(self) -> tuple[tuple[str, str, str], ...]:
         """What the file states of itself but its content does not give: name, stated, given."""
@@ -259,6 +260,11 @@ def _whole(data: object, called: str) -> Mapping[str, Any]:
     """The fields of a file, every one of them there and of its type."""
     if not isinstance(data, Mapping) or "schema" not in data:
         raise EquipoiseError(f"{called} is not evidence: it does not name its schema.")
+    if str(data["schema"]).startswith("equipoise-published/"):
+        raise EquipoiseError(
+            f"{called} is what was published with small groups left out, from which nothing can be "
+            "verified or reported again. Ask whoever ran the audit for the full evidence."
+        )
     if data["schema"] != SCHEMA:
         raise EquipoiseError(
             f"{called} follows {data['schema']!r}; this version of equipoise reads {SCHEMA!r}."
@@ -285,9 +291,8 @@ def _entry(item: object, called: str) -> Entry:
     if not isinstance(name, str):
         raise EquipoiseError(f"The name of a finding in {called} must be text.")
     if asked != "confirmatory" and asked != "exploratory":
-        raise EquipoiseError(
-            f"In {called}, asked must be confirmatory or exploratory; got {short(repr(asked))}."
-        )
+        known_name("asked", short(str(asked)), ("confirmatory", "exploratory"), EquipoiseError)
+        raise EquipoiseError(f"asked must be text; got {short(repr(asked))}.")
     try:
         found = from_dict(item["finding"])
     except EquipoiseError as error:

@@ -313,16 +313,17 @@ def too_late(evidence: Evidence, signature: Signature) -> Iterator[tuple[str, ob
         yield "signature of the plan", signature.predicate.get("stage"), "plan"
     if signature.subjects.get(PLAN) != evidence.plan_hash:
         yield "signed plan", evidence.plan_hash, signature.subjects.get(PLAN)
-    if not _later(evidence.created, signature.moment):
+    if _later(signature.moment, evidence.created):
         yield "created", evidence.created, f"the plan was signed later, on {signature.moment}"
 
 
 def _later(one: str, other: str) -> bool:
+    """Whether one moment lies after another; what is no moment lies after everything."""
     try:
         first, second = (datetime.datetime.fromisoformat(text) for text in (one, other))
         return first > second
     except (ValueError, TypeError):
-        return False
+        return True
 
 
 # --- Time-stamps: a response of RFC 3161, read and checked ---

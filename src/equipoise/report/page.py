@@ -54,13 +54,21 @@ def _facts(
     several = dict.fromkeys(
         f"{source.source}: {source.scanned:,} rows looked at; "
         f"left out: {left_out_words(source.excluded)}"
+        if least is None
+        else source.source
         for source in sources
     )
+    kept_back = "left out with the small groups: guesses could be tried against it"
     facts = [
         ("Rows", "; ".join(several) or "none"),
         ("Plan", evidence.plan_hash or "none: nothing was fixed beforehand"),
-        ("Data fingerprint", evidence.fingerprint),
-        ("Seal", f"{evidence.seal}, a digest without a key: it shows slips, not forgeries"),
+        ("Data fingerprint", evidence.fingerprint if least is None else kept_back),
+        (
+            "Seal",
+            f"{evidence.seal}, a digest without a key: it shows slips, not forgeries"
+            if least is None
+            else kept_back,
+        ),
         ("Signed", signer or "not signed, as far as this page knows"),
         ("Made", evidence.created),
         ("With", ", ".join(f"{name} {number}" for name, number in evidence.versions.items())),
@@ -69,8 +77,8 @@ def _facts(
         facts.append(
             (
                 "Suppression",
-                f"groups of fewer than {least} rows, and those that would give them away, are left "
-                f"out: {removed:,} over all findings",
+                f"groups of fewer than {least} rows, and those that would give them away to within "
+                f"{least} rows, are left out: {removed:,} over all findings",
             )
         )
     return [(name, tidy(text)) for name, text in facts]
