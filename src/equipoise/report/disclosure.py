@@ -65,8 +65,13 @@ Table = Mapping[Count, Told]
 """Everything about one table of rows that a page would tell; everybody is the group ``{}``."""
 
 
-def hidden(table: Table, least: int, already: Iterable[Count] = ()) -> set[Count]:
+def hidden(
+    table: Table, least: int, already: Iterable[Count] = (), *, gaps: bool = False
+) -> set[Count]:
     """The counts that must not be told; ``already`` are hidden for other reasons.
+
+    ``gaps`` says that labels or predictions are missing in some rows. Where nothing is missing the
+    reader is taken to know that, which makes him stronger.
 
     >>> sizes = {'{"a": "x"}': 100, '{"a": "y"}': 50, '{"a": "z"}': 4, "{}": 154}
     >>> table = {("accuracy", key): Told(n=n) for key, n in sizes.items()}
@@ -74,34 +79,15 @@ def hidden(table: Table, least: int, already: Iterable[Count] = ()) -> set[Count
     ['{"a": "y"}', '{"a": "z"}']
     """
     gone = {c for c, told in table.items() if c[1] != ALL and told.n < least} | set(already)
-    if not gone and not _close(table, least):
-        return gone
-    space = _Space.of(table)
+    space = _Space.of(table, gaps)
     if space is None:
         # too many cells to look at: what several attributes form together is not told at all
         gone |= {count for count in table if len(json.loads(count[1])) > 1}
         table = {count: told for count, told in table.items() if len(json.loads(count[1])) < 2}
-        space = _Space.of(table)
+        space = _Space.of(table, gaps)
         if space is None:
             return gone | set(table)
     return gone | _cheapest(space, table, gone, least)
-
-
-def bounds_of(
-    table: Table, shown: Iterable[Count], asked: Sequence[Count]
-) -> list[tuple[float, float]]:
-    """The smallest and largest number of rows a reader of ``shown`` must allow for each count."""
-    space, seen = _Space.of(table), set(shown)
-    if space is None:
-        return [(0.0, math.inf) for _ in asked]
-    reader = _Reader(space, table, [space.rows[count] for count in asked])
-    return [
-        (reader.end(one, seen, up=False), reader.end(one, seen, up=True)) for one in reader.asked
-    ]
-
-
-def _close(table: Table, least: int) -> bool:
-    return any(0 < secret.n < least for secret in _secrets(table, least))
 
 
 # --- Cells: all attributes of the page, times label and prediction ---
@@ -118,12 +104,13 @@ class _Space:
     """Sums that are the same however people are cut: each is zero."""
 
     @classmethod
-    def of(cls, table: Table) -> "_Space | None":
+    def of(cls, table: Table, gaps: bool) -> "_Space | None":
         wheres = {key: json.loads(key) for _, key in table}
         metrics = list(dict.fromkeys(metric for metric, _ in table))
-        types = _types(table, metrics)
+        types = _types(metrics, gaps)
+        loose = _loose(table)
         blocks = _blocks(wheres.values())
-        pieces = {name: _pieces(name, wheres.values()) for block in blocks for name in block}
+        pieces = {n: _pieces(n, wheres.values(), n in loose) for block in blocks for n in block}
         shapes = [[len(pieces[name]) for name in block] for block in blocks]
         sizes = [math.prod(shape) * len(types) for shape in shapes]
         if sum(sizes) > MOST_CELLS:
@@ -149,11 +136,13 @@ class _Space:
         return made
 
 
-def _types(table: Table, metrics: Sequence[str]) -> list[list[tuple[bool, bool]]]:
+def _types(metrics: Sequence[str], gaps: bool) -> list[list[tuple[bool, bool]]]:
     """Kinds of people that the metrics tell apart: for each metric, counted and adding one."""
     own = [metric for metric in metrics if metric not in _RATES]
     found = []
     for y, p in _TYPES:
+        if not gaps and None in (y, p):
+            continue
         known = {}
         for metric, (counted, adds) in _RATES.items():
             on = bool(eval(counted, {"y": y, "p": p}))
@@ -180,16 +169,37 @@ def _blocks(wheres: Iterable[Mapping[str, object]]) -> list[list[str]]:
 Piece = tuple[str, Any]
 
 
-def _pieces(name: str, wheres: Iterable[Mapping[str, object]]) -> list[Piece]:
+def _loose(table: Table) -> set[str]:
+    """Attributes whose groups leave somebody over, such as those with a missing value."""
+    found = {
+        json.dumps(sorted(set(json.loads(kids[0][1])) - set(json.loads(parent[1]))))
+        for parent, kids in _families(table)
+        if table[parent].n != sum(table[kid].n for kid in kids)
+    }
+    loose = {name for names in found for name in json.loads(names)}
+    widest: dict[Count, int] = defaultdict(int)
+    for (metric, key), told in table.items():
+        where = json.loads(key)
+        if len(where) == 1 and isinstance(next(iter(where.values())), Mapping):
+            name = next(iter(where))
+            widest[metric, name] = max(widest[metric, name], told.n)
+    for (metric, name), most in widest.items():
+        if (metric, ALL) in table and most < table[metric, ALL].n:
+            loose.add(name)
+    return loose
+
+
+def _pieces(name: str, wheres: Iterable[Mapping[str, object]], loose: bool) -> list[Piece]:
     """The smallest parts into which the groups cut an attribute, and a part for all others."""
+    others: list[Piece] = [("other", None)] if loose else []
     values = [where[name] for where in wheres if name in where]
     if any(isinstance(value, Mapping) for value in values):
         cuts = sorted({cut for value in values for cut in _ends(value)})
         inner = [("range", pair) for pair in itertools.pairwise(cuts)]
         words = {json.dumps(v) for v in values if not isinstance(v, Mapping) and not _number(v)}
-        return [*inner, *(("level", word) for word in sorted(words)), ("other", None)]
+        return [*inner, *(("level", word) for word in sorted(words)), *others]
     levels = sorted({json.dumps(value, sort_keys=True, default=str) for value in values})
-    return [*(("level", level) for level in levels), ("other", None)]
+    return [*(("level", level) for level in levels), *others]
 
 
 def _ends(value: object) -> list[tuple[float, int]]:
@@ -242,20 +252,18 @@ def _covers(value: object, piece: Piece) -> bool:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Secret:
     n: int
-    mask: Mask | None = None
+    mask: Mask
 
 
-def _secrets(table: Table, least: int, space: _Space | None = None) -> list[_Secret]:
+def _secrets(table: Table, least: int, space: _Space) -> list[_Secret]:
     """Counts that are small: of groups, of what groups leave over, and between two metrics."""
     found: list[_Secret] = []
 
     def add(n: int, plus: Count, less: Sequence[Count]) -> None:
         if 0 < n < least or (n == 0 and not less):
-            mask = None
-            if space is not None:
-                mask = space.rows[plus].copy()
-                for one in less:
-                    mask &= ~space.rows[one]
+            mask = space.rows[plus].copy()
+            for one in less:
+                mask &= ~space.rows[one]
             found.append(_Secret(n=n, mask=mask))
 
     for count, told in table.items():
@@ -304,101 +312,131 @@ def _families(table: Table) -> list[tuple[Count, list[Count]]]:
 # --- The reader's two linear programmes, and the cheapest set that spoils them ---
 
 
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wish:
+    """So many people, as the most or as the least, must be possible in some cells."""
+
+    cells: Vector
+    goal: float
+    up: bool
+
+
 class _Reader:
-    """What a reader knows of cells, those that nothing tells apart taken together."""
+    """What a reader knows: sums over cells, those that no sum tells apart taken together."""
 
-    def __init__(self, space: _Space, table: Table, masks: Sequence[Mask] = ()) -> None:
-        listed, known, self.owners = [], [], []
-        for count, told in table.items():
-            for mask, number in ((space.rows[count], told.n), (space.hits[count], told.hits)):
-                if number is not None:
-                    listed.append(mask.astype(float))
-                    known.append(float(number))
+    def __init__(self, space: _Space, table: Table, shown: Iterable[Count]) -> None:
+        listed: list[Mask] = []
+        known, self.owners = [], []
+        for count in shown:
+            told = table[count]
+            for mask, n in ((space.rows[count], told.n), (space.hits[count], told.hits)):
+                if n is not None:
+                    listed.append(mask)
+                    known.append(float(n))
                     self.owners.append(count)
-        self.known = np.array(known)
-        every = np.array([*listed, *space.links, *(mask.astype(float) for mask in masks)])
-        columns, of_cell = np.unique(every.reshape(-1, space.cells), axis=1, return_inverse=True)
-        self.matrix = columns[: len(listed)]
-        self.links = columns[len(listed) : len(listed) + len(space.links)]
-        self.asked = columns[len(listed) + len(space.links) :]
-        self.cells = np.bincount(of_cell.ravel())
+        every = np.array([*listed, *space.links], dtype=float).reshape(-1, space.cells)
+        columns, of_cell = np.unique(every, axis=1, return_inverse=True)
+        self.matrix, self.of_cell = columns, of_cell.ravel()
+        self.known = np.array([*known, *(0.0 for _ in space.links)])
+        self.cells = np.bincount(self.of_cell)
 
-    def end(self, asked: npt.NDArray[np.float64], shown: set[Count], *, up: bool) -> float:
+    def within(self, mask: Mask, *, up: bool) -> Vector:
+        """What a sum of cells can be at most, or must be at least, in cells taken together."""
+        inside = np.bincount(self.of_cell, weights=mask, minlength=len(self.cells))
+        # of cells that nothing tells apart any share may lie in the sum
+        return (inside > 0 if up else inside == self.cells).astype(float)
+
+    def end(self, cells: Vector, shown: set[Count], *, up: bool) -> float:
         """The largest (or smallest) a sum of cells can be for a reader of some counts."""
         from scipy.optimize import linprog
 
-        rows = [i for i, owner in enumerate(self.owners) if owner in shown]
-        equal = np.vstack([self.matrix[rows], self.links])
-        known = np.concatenate([self.known[rows], np.zeros(len(self.links))])
-        sign = -1.0 if up else 1.0
-        found: Any = linprog(sign * asked, A_eq=equal, b_eq=known, bounds=(0, None), method="highs")
-        if found.status == 3:
-            return math.inf
-        return sign * float(found.fun) if found.status == 0 else math.nan
-
-    def allows(
-        self, asked: npt.NDArray[np.float64], goal: float, up: bool, shown: set[Count]
-    ) -> bool:
-        """Whether a reader of some counts must allow for so many people, or so few."""
-        end = self.end(asked, shown, up=up)
-        return end >= goal - _ROOM if up else end <= goal + _ROOM
-
-    def freed(
-        self,
-        asked: npt.NDArray[np.float64],
-        goal: float,
-        gone: set[Count],
-        cost: Mapping[Count, float],
-        *,
-        up: bool,
-    ) -> set[Count]:
-        """Counts to be hidden, at little cost, so that a sum of cells could be at ``goal``."""
-        from scipy.optimize import linprog
-
-        rows = [i for i, owner in enumerate(self.owners) if owner not in gone]
-        m, c = len(rows), self.matrix.shape[1]
-        # every count may move up or down, at its price for each row it moves by
-        prices = [cost[self.owners[i]] for i in rows]
-        known = np.concatenate([self.known[rows], np.zeros(len(self.links))])
-        moves = np.vstack([np.eye(m), np.zeros((len(self.links), m))])
-        equal = np.hstack([np.vstack([self.matrix[rows], self.links]), -moves, moves])
+        if not cells.any():
+            return 0.0
+        rows = self._rows(shown)
         sign = -1.0 if up else 1.0
         found: Any = linprog(
+            sign * cells,
+            A_eq=self.matrix[rows],
+            b_eq=self.known[rows],
+            bounds=(0, None),
+            method="highs",
+        )
+        if found.status == 3:
+            return math.inf
+        # numbers that fit no table allow for nothing
+        return sign * float(found.fun) if found.status == 0 else -sign * math.inf
+
+    def _rows(self, shown: set[Count]) -> list[int]:
+        links = range(len(self.owners), len(self.known))
+        return [*(i for i, owner in enumerate(self.owners) if owner in shown), *links]
+
+    def allows(self, wish: _Wish, shown: set[Count]) -> bool:
+        """Whether a reader of some counts must allow for what is wished."""
+        end = self.end(wish.cells, shown, up=wish.up)
+        return end >= wish.goal - _ROOM if wish.up else end <= wish.goal + _ROOM
+
+    def freed(self, wish: _Wish, shown: set[Count], cost: Mapping[Count, float]) -> set[Count]:
+        """Shown counts to be hidden, at little cost, so that the wish comes true."""
+        from scipy.optimize import linprog
+        from scipy.sparse import csr_array, eye_array, hstack
+
+        rows = self._rows(shown)
+        owners = [self.owners[i] for i in rows if i < len(self.owners)]
+        c, m = self.matrix.shape[1], len(owners)
+        # every count may move up or down, at its price for each row it moves by
+        prices = [cost[owner] for owner in owners]
+        moves = csr_array(eye_array(len(rows), m))
+        sign = -1.0 if wish.up else 1.0
+        solve: Any = linprog  # its published types know no sparse matrices
+        found = solve(
             np.concatenate([np.zeros(c), prices, prices]),
-            A_ub=np.concatenate([sign * asked, np.zeros(2 * m)])[None, :],
-            b_ub=[sign * goal],
-            A_eq=equal,
-            b_eq=known,
+            A_ub=csr_array(np.concatenate([sign * wish.cells, np.zeros(2 * m)])[None, :]),
+            b_ub=[sign * wish.goal],
+            A_eq=hstack([csr_array(self.matrix[rows]), -moves, moves]),
+            b_eq=self.known[rows],
             bounds=(0, None),
             method="highs",
         )
         if found.status != 0:
-            return {self.owners[i] for i in rows}
+            return set(owners)
         moved = found.x[c : c + m] + found.x[c + m :]
-        return {self.owners[i] for i, by in zip(rows, moved, strict=True) if by > _ROOM}
-
-
-Asked = tuple[npt.NDArray[np.float64], float, bool]
-"""Cells, how many people must be possible in them, and whether as the most or the least."""
+        return {owner for owner, by in zip(owners, moved, strict=True) if by > _ROOM}
 
 
 def _cheapest(space: _Space, table: Table, gone: set[Count], least: int) -> set[Count]:
     """More counts to hide, so that no secret is known closely."""
-    secrets = sorted(_secrets(table, least, space), key=lambda one: one.n)
-    reader = _Reader(space, table, [one.mask for one in secrets if one.mask is not None])
-    wanted: list[Asked] = []
-    for secret, asked in zip(secrets, reader.asked, strict=True):
-        wanted += [(asked, secret.n + least, True), (asked, max(secret.n - least, 0), False)]
+    shown = [count for count in table if count not in gone]
+    reader = _Reader(space, table, shown)
+    wishes = _wishes(reader, _secrets(table, least, space), least)
     cost, more = {count: _cost(count, table) for count in table}, set[Count]()
-    for asked, goal, up in wanted:
-        more |= reader.freed(asked, float(goal), gone | more, cost, up=up)
+    for wish in wishes:
+        if not reader.allows(wish, set(shown) - more):
+            more |= reader.freed(wish, set(shown) - more, cost)
     # what was hidden for one may have become needless through what was hidden for another
-    if len(more) * len(wanted) <= MOST_LOOKS:
+    if len(more) * len(wishes) <= MOST_LOOKS:
         for count in sorted(more, key=lambda one: (-cost[one], one)):
-            shown = set(table) - gone - more | {count}
-            if all(reader.allows(*one, shown) for one in wanted):
+            seen = set(shown) - more | {count}
+            if all(reader.allows(wish, seen) for wish in wishes):
                 more.discard(count)
     return more
+
+
+def _wishes(reader: _Reader, secrets: Iterable[_Secret], least: int) -> list[_Wish]:
+    """For every secret that it could be larger and smaller; of several about the same, the most."""
+    found: dict[tuple[bytes, bool], _Wish] = {}
+    for secret in sorted(secrets, key=lambda one: one.n):
+        ends = ((True, float(secret.n + least)), (False, float(max(secret.n - least, 0))))
+        for up, goal in ends:
+            cells = reader.within(secret.mask, up=up)
+            place = cells.tobytes(), up
+            known = found.get(place)
+            if known is not None:
+                goal = max(goal, known.goal) if up else min(goal, known.goal)
+            found[place] = _Wish(cells=cells, goal=goal, up=up)
+    return list(found.values())
 
 
 def _cost(count: Count, table: Table) -> float:

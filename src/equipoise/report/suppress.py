@@ -61,6 +61,7 @@ def _gone(findings: Sequence[Finding], least: int) -> Pools:
     """What must go, by table: findings about the same rows are looked at together."""
     tables: dict[str, dict[Count, Told]] = defaultdict(dict)
     alone: Pools = defaultdict(set)
+    incomplete = {_pool(one) for one in _flattened(findings) if one.provenance.excluded}
     for finding in _flattened(findings):
         pool, metric = _pool(finding), _metric(finding)
         rows = [row for row in _sized(finding) if not _is_modelled(row)]
@@ -74,7 +75,8 @@ def _gone(findings: Sequence[Finding], least: int) -> Pools:
             total = finding.provenance.counted
             tables[pool][metric, ALL] = Told(n=total, hits=_all_hits(finding, total))
     return {
-        pool: own | hidden(tables[pool], least, _ranges(tables[pool], least))
+        pool: own
+        | hidden(tables[pool], least, _ranges(tables[pool], least), gaps=pool in incomplete)
         for pool, own in alone.items()
     }
 
