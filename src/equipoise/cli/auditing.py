@@ -19,7 +19,7 @@ from equipoise.errors import OptionError
 from equipoise.findings.evidence import Asked, Evidence
 from equipoise.report import Report
 from equipoise.report import report as make_report
-from equipoise.trail.engine import scrub
+from equipoise.trail.engine import scrub, without_password
 
 if TYPE_CHECKING:
     from equipoise.plan import Plan
@@ -103,7 +103,7 @@ def audit(
     plan = Plan.from_plain(
         {
             "equipoise": 1,
-            "title": title or f"Audit of {table or Path(scrub(data)).name}",
+            "title": title or f"Audit of {table or Path(without_password(data)).name}",
             "seed": seed,
             "trail": {"source": data, **options.given(table=table, encoding=encoding), **roles},
             "audits": audits,

@@ -1,5 +1,7 @@
 """The entry point: commands in, exit codes out, no tracebacks."""
 
+import contextlib
+import ctypes
 import os
 import sys
 import traceback
@@ -17,7 +19,7 @@ from equipoise.cli import evidence_commands as planning
 from equipoise.cli.options import DONE, ERROR, Leave
 from equipoise.cli.show import complain, in_words_of, outlet
 from equipoise.errors import EquipoiseError
-from equipoise.trail.engine import scrub
+from equipoise.trail.engine import parted, remember_url, scrub
 
 #: The option that shows tracebacks.
 DEBUG = "--debug"
@@ -84,6 +86,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def execute(arguments: list[str]) -> int:
     """Run a command; the exit code says how it went."""
+    for word in arguments:
+        if "://" in word and "@" in word:
+            # typed for everybody to see; at least no message and no list of processes shows it
+            _hide_argument(word)
     # taken from anywhere, since it is added to the end of a command that failed
     debug, arguments = DEBUG in arguments, [word for word in arguments if word != DEBUG]
     try:
@@ -97,6 +103,23 @@ def execute(arguments: list[str]) -> int:
         )
         _show_traceback(debug)
         return ERROR
+
+
+def _hide_argument(word: str) -> None:
+    """Keep a password that was typed out of messages and, on Linux, of the list of processes."""
+    with contextlib.suppress(Exception):
+        remember_url(word)
+        _, password, _ = parted(word)
+        if not password or "${" in password or not os.path.exists("/proc/self/stat"):
+            return
+        with open("/proc/self/stat", "rb") as stream:
+            fields = stream.read().rpartition(b")")[2].split()
+        # the 48th and 49th field say where the arguments stand in memory
+        begin, end = int(fields[45]), int(fields[46])
+        text = ctypes.string_at(begin, end - begin)
+        secret = os.fsencode(password)
+        if secret in text:
+            ctypes.memmove(begin, text.replace(secret, b"*" * len(secret)), end - begin)
 
 
 def _show_traceback(debug: bool) -> None:

@@ -10,7 +10,7 @@ import narwhals as nw
 
 from equipoise.errors import PlanError
 from equipoise.trail import Trail, read
-from equipoise.trail.engine import number_of_levels, scrub
+from equipoise.trail.engine import number_of_levels, without_password
 from equipoise.trail.trail import is_text
 
 #: Attributes with more levels than this are not proposed for groups.
@@ -63,7 +63,7 @@ def draft(
     played = {role: column for role, column in roles.items() if column is not None}
     guessed = _guess(columns, played)
     # a password has no place in a file that is shared; the environment can hold it
-    place = scrub(_relative(source, Path(out).parent))
+    place = without_password(_relative(source, Path(out).parent))
     file = {"table": table, "encoding": encoding}
     return _text(place, file, columns, played, guessed, trail.notes)
 

@@ -3,6 +3,7 @@
 import atexit
 import functools
 import importlib
+import json
 import os
 import re
 import socket
@@ -13,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
 import narwhals as nw
 import numpy as np
@@ -35,8 +36,17 @@ HIDDEN = "***"
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 # user:password@ of a URL; the password may hold any sign but a blank
 _IN_URL = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s:/?#@]*:)([^\s'\"]*)@", re.IGNORECASE)
+_NAMES = r"[\w-]*(?:password|passwd|pwd|token|secret|api[-_]?key|authorization|credential)[\w-]*"
+# name=value, name: value and "name": "value", quoted or not
 _PARAMETER = re.compile(
-    r"(\b[\w-]*(?:password|passwd|token|secret|api_?key)[\w-]*=)([^\s&;'\"]+)", re.IGNORECASE
+    rf"(\b{_NAMES}['\"]?\s*(?:=|:(?!//))\s*(?:(?:basic|bearer)\s+)?)"
+    r"(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[^\s&;,'\"]+)",
+    re.IGNORECASE,
+)
+# what follows the @ of a URL: a host, perhaps a port, a path without @, and options
+_AFTER_USER = re.compile(
+    r"(?:\[[^\]@]*\]|[^\s@:/?#\[\]]*|\$\{\w+\})?(?::[\w${}]+)?(?:/[^@?#]*)?(?:\?[^=@]+=.*)?",
+    re.DOTALL,
 )
 
 # Engines quote what they were given in errors of their own, so what must not be shown is kept here.
@@ -55,7 +65,7 @@ def expand(source: str) -> str:
         name = found.group(1)
         if name not in os.environ:
             raise TrailError(
-                f"The source {scrub(source)!r} needs the environment variable {name}, which is not "
+                f"The source {without_password(source)!r} needs the environment variable {name}, which is not "
                 "set."
             )
         return os.environ[name]
@@ -64,17 +74,45 @@ def expand(source: str) -> str:
 
 
 def remember(secret: str | None) -> None:
-    """Keep a password out of every message from now on."""
+    """Keep a password out of every message from now on, in whatever form it is quoted."""
     if secret and secret != HIDDEN:
-        _KNOWN.update({secret, quote(secret, safe=""), unquote(secret)})
+        plain = {secret, unquote(secret)}
+        written = {quote(one, safe="") for one in plain} | {quote_plus(one) for one in plain}
+        escaped = {form(one)[1:-1] for one in plain for form in (repr, json.dumps)}
+        _KNOWN.update(plain | written | escaped)
+
+
+def parted(address: str) -> tuple[str, str | None, str]:
+    """A connection string as what stands before its password, the password, and the rest.
+
+    The password may hold any sign: it ends at the first @ after which a host follows.
+
+    >>> parted("postgres://auditor:p/w#@1@db/decisions")
+    ('postgres://auditor:', 'p/w#@1', '@db/decisions')
+    """
+    begin = address.find("://") + 3
+    colon, at = address.find(":", begin), address.find("@", begin)
+    if begin < 3 or not begin <= colon < at or "/" in address[begin:colon]:
+        return address, None, ""
+    while at >= 0:
+        if _AFTER_USER.fullmatch(address, at + 1):
+            return address[: colon + 1], address[colon + 1 : at], address[at:]
+        at = address.find("@", at + 1)
+    return address, None, ""
+
+
+def without_password(source: str) -> str:
+    """A source as it may be written down: with ``***`` for a password that stands in it."""
+    before, password, rest = parted(source)
+    return scrub(before + ("" if password is None else _hidden(password)) + rest)
 
 
 def remember_url(url: str) -> None:
     """Keep the password of a connection string, if it has one, out of every message."""
-    try:
-        remember(urlsplit(url).password)
-    except ValueError:
-        return
+    _, password, _ = parted(url)
+    if password is not None:
+        remember(expand(password))
+        remember(password)
 
 
 def scrub(text: str) -> str:
@@ -94,7 +132,11 @@ def scrub(text: str) -> str:
 
 def _hidden(secret: str) -> str:
     # the name of an environment variable tells nothing, and whoever repeats the audit needs it
-    return secret if not secret or _VARIABLE.fullmatch(secret) else HIDDEN
+    bare = secret.strip("'\"")
+    if not bare or bare == HIDDEN or _VARIABLE.fullmatch(bare):
+        return secret
+    quoting = secret[0] if len(secret) > 1 and secret[0] in "'\"" else ""
+    return f"{quoting}{HIDDEN}{quoting}"
 
 
 # --- Talking to an engine: fetch a small table as arrays, and turn its errors into ours ---
@@ -311,11 +353,11 @@ def database_file(source: str) -> tuple[Path, bool] | None:
 
 def open_connection(source: str, table: str | None) -> tuple[Frame, str]:
     """A lazy frame over a table of a database, and words that name it without the password."""
-    address = expand(source)
-    remember_url(address)
-    scheme = address.split("://", 1)[0].lower() if "://" in address else "duckdb"
+    remember_url(source)
+    scheme = source.split("://", 1)[0].lower() if "://" in source else "duckdb"
     opener = _OPENERS[known_name("Kind of source", scheme, _OPENERS, TrailError)]
-    return opener(address, table)
+    # where a password is wanted apart, what a variable holds is taken as it is
+    return opener(source if opener is _postgres else expand(source), table)
 
 
 def _duckdb(address: str, table: str | None) -> tuple[Frame, str]:
@@ -346,7 +388,7 @@ def _duckdb(address: str, table: str | None) -> tuple[Frame, str]:
 
 def _postgres(address: str, table: str | None) -> tuple[Frame, str]:
     ibis = needed("ibis", "postgres", "PostgreSQL")
-    words = scrub(address)
+    words = without_password(expand("".join(p or "" for p in _hidden_parts(address))))
     with engine_errors(words):
         connection = ibis.postgres.connect(**_postgres_options(address))
         # the server is told when the trail is gone
@@ -360,23 +402,39 @@ def _postgres(address: str, table: str | None) -> tuple[Frame, str]:
     return nw.from_native(found), f"table {table or name!r} of {words}"
 
 
+def _hidden_parts(address: str) -> tuple[str, str | None, str]:
+    before, password, rest = parted(address)
+    return before, None if password is None else HIDDEN, rest
+
+
 def _postgres_options(address: str) -> dict[str, str | int | None]:
-    parts = urlsplit(address)
+    _, password, _ = parted(address)
+    # the password is taken out before the rest is read as a URL, in which it could not stand
+    parts = urlsplit(expand("".join(part or "" for part in _hidden_parts(address))))
     further = {key: unquote(value) for key, value in parse_qsl(parts.query)}
     for name, value in further.items():
         if "password" in name.lower():
             remember(value)
-    password = unquote(parts.password) if parts.password else None
+    try:
+        port = parts.port
+    except ValueError as error:
+        raise TrailError(f"The port of {without_password(address)!r} is no number.") from error
     options: dict[str, str | int | None] = {
         "host": parts.hostname,
-        "port": parts.port,
+        "port": port,
         "user": unquote(parts.username) if parts.username else None,
         # a plan quoted in evidence has lost its password; the environment may hold it
-        "password": None if password == HIDDEN else password,
+        "password": None if password in (None, HIDDEN) else _in_the_clear(str(password)),
         "database": unquote(parts.path.lstrip("/")) or None,
         "connect_timeout": PATIENCE,
     }
     return {name: value for name, value in {**options, **further}.items() if value is not None}
+
+
+def _in_the_clear(password: str) -> str:
+    """A password as it is: what stands in a URL is decoded, what a variable holds is not."""
+    pieces = re.split(r"(\$\{\w+\})", password)
+    return "".join(expand(p) if _VARIABLE.fullmatch(p) else unquote(p) for p in pieces)
 
 
 def _spark(address: str, table: str | None) -> tuple[Frame, str]:

@@ -41,8 +41,8 @@ from equipoise.trail.engine import (
     new_duckdb,
     open_connection,
     quoted,
-    scrub,
     spark_times,
+    without_password,
 )
 from equipoise.trail.fields import WORDS, Reading, any_kind, decide, typed
 
@@ -378,7 +378,7 @@ def refuse_unsafe(source: str, folder: Path, allow: Sequence[str]) -> None:
     """
     if source in allow:
         return
-    why = f"The plan's source {scrub(source)!r}"
+    why = f"The plan's source {without_password(source)!r}"
     how = (
         "A plan or evidence from elsewhere is not trusted with that. If it is meant, pass --allow "
         "with the source as the plan writes it (or a folder), or the rows themselves with --data."

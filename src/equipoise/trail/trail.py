@@ -222,6 +222,11 @@ class Trail:
             )
         if is_text(dtype) and not isinstance(dtype, nw.String):
             return nw.col(column).cast(nw.String)
+        if isinstance(dtype, nw.Duration) or "INTERVAL" in str(dtype).upper():
+            raise TrailError(
+                f"Column {column!r} holds durations, which engines write in different ways. Make "
+                "a number of them, such as whole days, and group by that."
+            )
         # Ibis hands over points in time with their zone, and cannot be asked for another
         if isinstance(dtype, nw.Datetime) and not self.frame.implementation.is_ibis():
             return _in_utc(nw.col(column), dtype.time_zone)
@@ -282,6 +287,8 @@ def make_trail(
     with engine_errors(source):
         schema = dict(frame.collect_schema())
     _check_names(schema)
+    if frame.implementation.is_spark_like():
+        _check_dots(schema)
     check_roles(roles, schema)
     for name in attributes or ():
         require_column(name, schema, f"attribute {name!r}")
@@ -354,6 +361,22 @@ def _check_names(schema: Schema) -> None:
         if name.lower().startswith(RESERVED):
             raise TrailError(
                 f"Column {name!r} starts with {RESERVED!r}, which is reserved. Rename the column."
+            )
+        # to some engines these mean other columns, or all of them
+        if name == "*" or (name.startswith("^") and name.endswith("$")):
+            raise TrailError(
+                f"A column is called {name!r}, which engines take for a pattern of names: another "
+                "column could be audited in its place. Rename the column."
+            )
+
+
+def _check_dots(schema: Schema) -> None:
+    """Refuse a name with a dot that Spark would read as a field of another column."""
+    for name in schema:
+        if "." in name and name.split(".")[0] in schema:
+            raise TrailError(
+                f"Spark reads the column {name!r} as a field of the column "
+                f"{name.split('.')[0]!r}. Rename one of them."
             )
 
 
