@@ -267,7 +267,8 @@ def _whole(data: object, called: str) -> Mapping[str, Any]:
         )
     if data["schema"] != SCHEMA:
         raise EquipoiseError(
-            f"{called} follows {data['schema']!r}; this version of equipoise reads {SCHEMA!r}."
+            f"{called} follows {short(repr(data['schema']))}; "
+            f"this version of equipoise reads {SCHEMA!r}."
         )
     missing = [name for name in _FIELDS if name not in data]
     strange = [name for name in data if name not in _FIELDS and name != "input"]

@@ -363,7 +363,7 @@ def time_of_stamp(response: bytes, data: bytes, authority: str | Path | None = N
             raise EquipoiseError("The time-stamp is of another file than this signature.")
         _check_signer(_parts(_parts(signed[-1][1])[0][1]), info, authority)
         return _time(fields[4][1].decode("ascii"))
-    except (IndexError, ValueError, KeyError, TypeError) as error:
+    except (IndexError, ValueError, KeyError, TypeError, StopIteration) as error:
         raise EquipoiseError(
             "The time-stamp is no response of RFC 3161 that can be read; expected is the file that "
             "`openssl ts -query … | curl …` gives."

@@ -65,8 +65,8 @@ def expand(source: str) -> str:
         name = found.group(1)
         if name not in os.environ:
             raise TrailError(
-                f"The source {without_password(source)!r} needs the environment variable {name}, which is not "
-                "set."
+                f"The source {without_password(source)!r} needs the environment variable {name}, "
+                "which is not set."
             )
         return os.environ[name]
 
