@@ -55,7 +55,7 @@ def write_together(
     """
     targets = [Path(path) for path in texts]
     for target, kind in zip(targets, kinds or [""] * len(targets), strict=True):
-        _refuse_target(target, kind, force)
+        refuse_target(target, kind, force)
     beside: list[Path] = []
     try:
         for target, text in zip(targets, texts.values(), strict=True):
@@ -110,8 +110,7 @@ def _take_names(made: Sequence[Path], targets: Sequence[Path]) -> None:
         # All but the first go out of sight, so that none of them is ever seen beside a new first.
         for target in targets[1:]:
             if os.path.lexists(target):
-                aside.append((_beside(target), target))
-                os.replace(target, aside[-1][0])
+                aside.append((_out_of_sight(target), target))
         if len(targets) > 1 and os.path.lexists(targets[0]):
             aside.append((_second_name(targets[0]), targets[0]))
         for new, target in zip(made, targets, strict=True):
@@ -123,10 +122,23 @@ def _take_names(made: Sequence[Path], targets: Sequence[Path]) -> None:
                 target.unlink()
         for spare, target in aside:
             os.replace(spare, target)
+            # two names of one file stay two when one is to replace the other
+            with contextlib.suppress(OSError):
+                spare.unlink()
         raise
     for spare, _ in aside:
         with contextlib.suppress(OSError):
             spare.unlink()
+
+
+def _out_of_sight(target: Path) -> Path:
+    spare = _beside(target)
+    try:
+        os.replace(target, spare)
+    except BaseException:
+        spare.unlink()
+        raise
+    return spare
 
 
 def _second_name(target: Path) -> Path:
@@ -135,12 +147,12 @@ def _second_name(target: Path) -> Path:
     spare.unlink()
     try:
         os.link(target, spare, follow_symlinks=False)
-    except (OSError, NotImplementedError):  # a disk without links: out of sight for a moment
-        os.replace(target, spare)
+    except (OSError, NotImplementedError):  # a disk without links
+        return _out_of_sight(target)
     return spare
 
 
-def _refuse_target(target: Path, kind: str, force: bool) -> None:
+def refuse_target(target: Path, kind: str, force: bool) -> None:
     """Refuse to replace what nobody can mean to, and without ``force`` anything of other kind."""
     try:
         found = target.lstat()

@@ -111,7 +111,7 @@ def other_plan(data: Data) -> None:
     data["plan_hash"] = Plan.from_plain(data["plan"]).hash
 
 
-FORGERIES: dict[str, Callable[[Data], None]] = {
+FORGERIES: dict[str, Callable[[Data], object]] = {
     "second entry of the same name": second_entry,
     "invented finding": invented,
     "invented confirmatory finding": lambda d: d["entries"].append(
@@ -177,7 +177,7 @@ FORGERIES: dict[str, Callable[[Data], None]] = {
     "what a flag speaks against": in_finding("null", to="is fine", name=1),
 }
 #: What only a signature can show; it is listed by its stated value.
-LISTED: dict[str, tuple[Callable[[Data], None], str]] = {
+LISTED: dict[str, tuple[Callable[[Data], object], str]] = {
     "made on another day": (put("created", to="2020-01-01T00:00:00+00:00"), "2020-01-01"),
     "all exploratory made confirmatory": (
         lambda d: [e.update(asked="confirmatory") for e in d["entries"]],

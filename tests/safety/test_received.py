@@ -1,7 +1,6 @@
 """Plans, evidence and databases from elsewhere reach nothing that they were not allowed to."""
 
 import json
-import os
 import socket
 import sqlite3
 import sys
@@ -195,8 +194,6 @@ def test_a_database_of_sqlite_reads_no_other_file(place: Path) -> None:
 def test_rows_that_change_meanwhile_are_noticed(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from equipoise.plan import run as _run_name  # noqa: F401 (the module is fetched below)
-
     module = sys.modules["equipoise.plan.run"]
     performed = module.perform
 
@@ -228,4 +225,3 @@ def test_the_recipe_for_pull_requests_runs_in_a_folder_of_its_own() -> None:
     assert "pull_request_target" not in recipe
     assert "permissions:" in recipe
     assert "secrets." not in recipe
-    assert os.linesep

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from equipoise._files import write_atomically
+from equipoise._files import refuse_target, write_atomically
 from equipoise.cli import options
 from equipoise.cli.options import Leave
 from equipoise.cli.show import Steps, say, show_files
@@ -215,6 +215,8 @@ def report(
     """Make the report of an evidence file: one HTML page that needs no network."""
     from equipoise.plan.signing import quoted_signature
 
+    # before the page is made, which takes a while
+    refuse_target(out, "page", force)
     signer = None if signature is None else quoted_signature(signature, evidence)
     page = make_report(Evidence.load(evidence), suppress=suppress, signer=signer)
     written = write_atomically(out, page.html, force=force, kind="page")

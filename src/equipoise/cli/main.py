@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -74,6 +75,7 @@ def equipoise(
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and leave with its exit code."""
     sys.stdout, sys.stderr = outlet(sys.stdout), outlet(sys.stderr)
+    signal.signal(signal.SIGINT, _interrupt)
     code = execute(sys.argv[1:] if arguments is None else list(arguments))
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -82,6 +84,14 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             code = code or ERROR
     # At a normal exit DuckDB's bindings complain about objects of their own on standard error.
     os._exit(code)
+
+
+class Interrupted(BaseException):
+    """Somebody pressed Ctrl-C; by another name than Python's, of which Typer makes an error."""
+
+
+def _interrupt(*_: object) -> NoReturn:
+    raise Interrupted
 
 
 def execute(arguments: list[str]) -> int:
@@ -139,7 +149,7 @@ def _execute(arguments: list[str], debug: bool) -> int:
         complain(scrub(in_words_of(arguments, str(error))))
         _show_traceback(debug)
         return ERROR
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Interrupted):
         kept = ", ".join(str(path) for path in WRITTEN)
         said = f"{kept} had been written and is kept" if kept else "nothing was written"
         complain(f"Interrupted: {said}; what was there before is as it was.")

@@ -104,7 +104,9 @@ def parted(address: str) -> tuple[str, str | None, str]:
 def without_password(source: str) -> str:
     """A source as it may be written down: with ``***`` for a password that stands in it."""
     before, password, rest = parted(source)
-    return scrub(before + ("" if password is None else _hidden(password)) + rest)
+    told = password is None or password == "" or _VARIABLE.fullmatch(password)
+    # by its form alone: what this process has seen before must not change how a plan reads
+    return _by_form(before + (password or "" if told else HIDDEN) + rest)
 
 
 def remember_url(url: str) -> None:
@@ -126,6 +128,10 @@ def scrub(text: str) -> str:
         # a short one would tear up ordinary words; the patterns below still catch it in a URL
         if len(secret) >= 4:
             text = text.replace(secret, HIDDEN)
+    return _by_form(text)
+
+
+def _by_form(text: str) -> str:
     text = _IN_URL.sub(lambda found: f"{found.group(1)}{_hidden(found.group(2))}@", text)
     return _PARAMETER.sub(lambda found: f"{found.group(1)}{_hidden(found.group(2))}", text)
 
