@@ -62,7 +62,8 @@ def column(rng: np.random.Generator, rows: int) -> Any:
             if form == 2:
                 return pd.Series(held)
             if form == 3:
-                return pd.array(held, dtype=DTYPES[int(rng.integers(len(DTYPES)))])
+                kinds: Any = DTYPES
+                return pd.array(held, dtype=kinds[int(rng.integers(len(DTYPES)))])
             # Polars ends its own way on a decimal that is no number
             if form == 4 and not isinstance(kind[0], decimal.Decimal):
                 return pl.Series(held, strict=False)
@@ -111,7 +112,7 @@ def test_no_column_is_taken_for_another(name: str, tmp_path: Any) -> None:
     frame = pl.DataFrame(cols)
     frame.write_csv(tmp_path / "d.csv")
     frame.write_parquet(tmp_path / "d.parquet")
-    answers = set()
+    answers: set[Any] = set()
     for table in (
         pd.DataFrame(cols),
         frame,
