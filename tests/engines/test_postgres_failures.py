@@ -162,7 +162,7 @@ def test_commands_take_connection_strings(
     assert "table: failing" in to.read_text()
     elsewhere = write_plan(tmp_path, "decisions.csv", "unused")
     command = ["run", str(elsewhere), "--data", url, "--table", "failing", "--out", out]
-    assert execute([*command, "-q"]) == 0
+    assert execute([*command, "-q", "--force"]) == 0
     assert execute([*command[:-2], "--out", out, "--table", "nothing"]) == 3
     shown = "".join(capfd.readouterr()) + "".join(p.read_text() for p in Path(out).iterdir())
     assert SECRET not in shown
