@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test pytest lint format docs pictures bench validate validate-full fuzz \
-	house datasets requirements clean
+	house datasets requirements dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,9 +56,9 @@ validate: $(VENV)/.test ## published tables beside ours, the quick part
 validate-full: $(VENV)/.test ## published tables beside ours, every replicate
 	@$(call run_script,validation/run.py,--full $(ARGS))
 
-fuzz: $(VENV)/.test ## the property tests of tests/fuzz with many more examples
+fuzz: $(VENV)/.test ## the property tests and attacks of tests/fuzz and tests/safety, many more cases
 	@test -d tests/fuzz || { echo "make fuzz: tests/fuzz does not exist yet" >&2; exit 1; }
-	EQUIPOISE_FUZZ_EXAMPLES=$${EQUIPOISE_FUZZ_EXAMPLES:-5000} $(RUN) -m pytest -n $(WORKERS) tests/fuzz $(ARGS)
+	EQUIPOISE_FUZZ_EXAMPLES=$${EQUIPOISE_FUZZ_EXAMPLES:-5000} $(RUN) -m pytest -n $(WORKERS) tests/fuzz tests/safety $(ARGS)
 
 house: $(VENV)/.test ## sizes, comments, types beside the aims (ARGS=--write for CONTRIBUTING.md)
 	@$(RUN) tools/house.py $(ARGS)
@@ -66,6 +66,10 @@ house: $(VENV)/.test ## sizes, comments, types beside the aims (ARGS=--write for
 datasets: $(VENV)/.core ## rebuild the bundled counts (RAW=folder of the raw tables)
 	@test -n "$(RAW)" || { echo "make datasets: say RAW=<folder of the raw tables>" >&2; exit 2; }
 	$(RUN) tools/build_datasets.py "$(RAW)"
+
+dist: $(VENV)/.core ## build wheel and source archive, with a list of all components (CycloneDX)
+	$(RUN) -m hatchling build -d dist
+	$(RUN) tools/sbom.py dist
 
 clean: ## remove .venv and everything built
 	rm -rf $(VENV) site out dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

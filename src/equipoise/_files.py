@@ -2,8 +2,9 @@
 
 import contextlib
 import os
+import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -20,34 +21,158 @@ def read_text(path: str | Path, what: str) -> str:
         raise EquipoiseError(f"The {what} {str(path)!r} cannot be read: {error}.") from error
 
 
-def write_atomically(path: str | Path, text: str) -> Path:
+#: How a file begins that may be replaced by another of its kind.
+_BEGINNINGS = {
+    "page": (b"<!doctype html>", b'name="generator" content="equipoise'),
+    "signature": (b"{", b'"application/vnd.in-toto+json"'),
+    "evidence": (b"{", b'"schema": "equipoise-'),
+}
+
+
+def write_atomically(
+    path: str | Path, text: str, *, force: bool = True, kind: str = "", mode: int = 0o644
+) -> Path:
     """Write a file so that a reader finds the old one or the new one, never a part.
 
-    The text goes to a file beside it, reaches the disk, and then takes the name.
+    The text goes to a file beside it, reaches the disk, and then takes the name. Without ``force``
+    nothing is replaced but a file of the same ``kind``.
     """
-    target = Path(path)
+    return write_together({Path(path): text}, force=force, kinds=[kind], mode=mode)[0]
+
+
+def write_together(
+    texts: Mapping[Path, str],
+    *,
+    force: bool = True,
+    kinds: Sequence[str] = (),
+    mode: int = 0o644,
+) -> list[Path]:
+    """Write files that belong together: all of them, or none.
+
+    A process that is killed in between leaves the old files, the new ones, or some of them missing,
+    but never an old one beside a new one: the old ones are set aside before the first new one
+    takes its name, and put back if anything fails.
+    """
+    targets = [Path(path) for path in texts]
+    for target, kind in zip(targets, kinds or [""] * len(targets), strict=True):
+        refuse_target(target, kind, force)
+    beside: list[Path] = []
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # In the same folder, since a file can only take a name on its own disk at one stroke;
-        # and cut short, since file systems limit a name to 255 bytes.
-        handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:80]}.")
+        for target, text in zip(targets, texts.values(), strict=True):
+            beside.append(_beside(target))
+            _fill(beside[-1], text, _mode_of(target, mode))
+        _take_names(beside, targets)
     except OSError as error:
-        raise EquipoiseError(f"{str(target)!r} cannot be written: {error}.") from error
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as out:
-            out.write(text)
-            out.flush()
-            os.fsync(out.fileno())
-        # Temporary files are for their owner alone; a report is for whoever may read the folder.
-        os.chmod(beside, 0o644 & ~_mask())
-        os.replace(beside, target)
-    except OSError as error:
-        raise EquipoiseError(f"{str(target)!r} cannot be written: {error}.") from error
+        raise EquipoiseError(f"{str(targets[-1])!r} cannot be written: {error}.") from error
     finally:
-        # after a success the name is gone, after a failure nothing may stay behind
+        # after a success the names are gone, after a failure nothing may stay behind
+        for made in beside:
+            with contextlib.suppress(OSError):
+                made.unlink()
+    WRITTEN.extend(targets)
+    return targets
+
+
+#: What this process has written, for whoever interrupts it and asks.
+WRITTEN: list[Path] = []
+
+
+def _beside(target: Path) -> Path:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # In the same folder, since a file can only take a name on its own disk at one stroke;
+    # and cut short, since file systems limit a name to 255 bytes.
+    handle, made = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:80]}.")
+    os.close(handle)
+    return Path(made)
+
+
+def _fill(made: Path, text: str, mode: int) -> None:
+    with open(made, "w", encoding="utf-8") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+    # Temporary files are for their owner alone; a report is for whoever may read the folder.
+    os.chmod(made, mode)
+
+
+def _mode_of(target: Path, mode: int) -> int:
+    with contextlib.suppress(OSError):
+        found = target.lstat()
+        if stat.S_ISREG(found.st_mode):
+            return stat.S_IMODE(found.st_mode)
+    return mode & ~_mask()
+
+
+def _take_names(made: Sequence[Path], targets: Sequence[Path]) -> None:
+    aside: list[tuple[Path, Path]] = []
+    placed: list[Path] = []
+    try:
+        # All but the first go out of sight, so that none of them is ever seen beside a new first.
+        for target in targets[1:]:
+            if os.path.lexists(target):
+                aside.append((_out_of_sight(target), target))
+        if len(targets) > 1 and os.path.lexists(targets[0]):
+            aside.append((_second_name(targets[0]), targets[0]))
+        for new, target in zip(made, targets, strict=True):
+            os.replace(new, target)
+            placed.append(target)
+    except BaseException:
+        for target in placed:
+            with contextlib.suppress(OSError):
+                target.unlink()
+        for spare, target in aside:
+            os.replace(spare, target)
+            # two names of one file stay two when one is to replace the other
+            with contextlib.suppress(OSError):
+                spare.unlink()
+        raise
+    for spare, _ in aside:
         with contextlib.suppress(OSError):
-            os.unlink(beside)
-    return target
+            spare.unlink()
+
+
+def _out_of_sight(target: Path) -> Path:
+    spare = _beside(target)
+    try:
+        os.replace(target, spare)
+    except BaseException:
+        spare.unlink()
+        raise
+    return spare
+
+
+def _second_name(target: Path) -> Path:
+    """Another name for a file, which keeps it when its own name is taken."""
+    spare = _beside(target)
+    spare.unlink()
+    try:
+        os.link(target, spare, follow_symlinks=False)
+    except (OSError, NotImplementedError):  # a disk without links
+        return _out_of_sight(target)
+    return spare
+
+
+def refuse_target(target: Path, kind: str, force: bool) -> None:
+    """Refuse to replace what nobody can mean to, and without ``force`` anything of other kind."""
+    try:
+        found = target.lstat()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise EquipoiseError(f"{str(target)!r} cannot be written: {error}.") from error
+    if not (stat.S_ISREG(found.st_mode) or (force and stat.S_ISLNK(found.st_mode))):
+        what = "a link" if stat.S_ISLNK(found.st_mode) else "a folder, a device or a pipe"
+        raise EquipoiseError(f"{str(target)!r} cannot be written: it is {what}. Pass another name.")
+    if force or found.st_size == 0 or not kind:
+        return
+    with open(target, "rb") as stream:
+        beginning = stream.read(4096).lower().lstrip()
+    first, inside = _BEGINNINGS[kind]
+    if not (beginning.startswith(first) and inside in beginning):
+        raise EquipoiseError(
+            f"{str(target)!r} exists and is no {kind} of equipoise. Pass another name, or --force "
+            "to replace it."
+        )
 
 
 def _mask() -> int:

@@ -165,12 +165,17 @@ def _provenance(tested: Provenance, looked_at: Cells, rows: RowTable) -> Provena
 def _split(rows: RowTable, share: float, seed: np.random.SeedSequence) -> IntArray:
     """How many of the rows each row stands for are used to find groups."""
     # Sorted first, so that the order of the rows in the table does not matter.
-    order = np.lexsort((rows.value, *rows.matrix.T))
+    order = _in_order(rows)
     drawn = np.empty_like(rows.counts)
     drawn[order] = np.random.default_rng(seed).binomial(rows.counts[order], share)
     if not 0 < drawn.sum() < rows.counts.sum():
         raise ClaimError(f"{int(rows.counts.sum()):,} rows are too few to split into two parts.")
     return drawn
+
+
+def _in_order(rows: RowTable) -> IntArray:
+    """The rows in an order of their own; those that are alike may change places."""
+    return np.lexsort((rows.counts, rows.weights, rows.value, *rows.matrix.T))
 
 
 def _grow(
@@ -179,7 +184,7 @@ def _grow(
     """The leaves of a tree as conditions, and the leaf of each row."""
     from sklearn.tree import DecisionTreeRegressor
 
-    order = np.lexsort((rows.value, *rows.matrix.T))
+    order = _in_order(rows)
     # Repeating rows makes the smallest leaf count people, not lines of an aggregated table.
     chosen = np.repeat(order, used[order])
     tree = DecisionTreeRegressor(
@@ -201,9 +206,12 @@ def _cells(trail: Trail, claim: Gap, rows: RowTable, kept: IntArray, leaf: IntAr
     """The second part of the rows as cells, one for each leaf."""
     size = len(claim.dimensions())
     weighted = trail.roles.weight is not None
+    # sums of weights depend in their last digits on the order in which they are added up
+    order = _in_order(rows)
 
     def total(values: FloatArray) -> FloatArray:
-        return np.bincount(leaf, weights=kept * values, minlength=size).astype(np.float64)
+        summed = np.bincount(leaf[order], weights=(kept * values)[order], minlength=size)
+        return summed.astype(np.float64)
 
     w, x = rows.weights, rows.value
     return Cells(

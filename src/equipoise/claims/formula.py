@@ -154,6 +154,10 @@ _REFERENCES = ("column", "role")
 _LONGEST = 10_000
 # Engines evaluate expressions by recursion, and some end the process when it goes too deep.
 _DEEPEST = 150
+# Guards against zero and negative numbers repeat what they guard, so nested ones multiply: how
+# often an engine computes the operands of each, and how many operations it may come to.
+_REPEATED: dict[object, int] = {"log": 7, "sqrt": 4, ast.Div: 2, ast.Mod: 4, ast.Pow: 4}
+_LARGEST = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +213,10 @@ def _parse(text: str) -> Formula:
     formula = Formula(text.strip(), _tree(text), ())
     if _depth(formula.tree) > _DEEPEST:
         raise _unusable(text, f"it is nested more than {_DEEPEST} deep")
+    if _work(formula.tree) > _LARGEST:
+        raise _unusable(
+            text, "its logarithms, roots, quotients and powers are nested too deeply to compute"
+        )
     formula.evaluate(note, lambda _: _Anything())
     return Formula(formula.text, formula.tree, tuple(dict.fromkeys(found)))
 
@@ -242,6 +250,17 @@ def _depth(tree: ast.AST) -> int:
         level = [child for node in level for child in ast.iter_child_nodes(node)]
         depth += 1
     return depth
+
+
+def _work(node: ast.AST) -> int:
+    """How many operations a formula comes to in an engine, operands that are repeated included."""
+    inner = 1 + sum(_work(child) for child in ast.iter_child_nodes(node))
+    match node:
+        case ast.Call(func=ast.Name(id=name)):
+            return inner * _REPEATED.get(name, 1)
+        case ast.BinOp(op=op):
+            return inner * _REPEATED.get(type(op), 1)
+    return inner
 
 
 class _Anything:

@@ -1,6 +1,7 @@
 """Commands that audit: demo, audit, run, check."""
 
 import enum
+import json as json_format
 import os
 import shlex
 from collections.abc import Sequence
@@ -11,13 +12,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from equipoise._files import write_together
+from equipoise._validate import short
 from equipoise.cli import options
 from equipoise.cli.options import Leave
 from equipoise.cli.show import Steps, say, show_evidence, show_files, show_pack
 from equipoise.errors import OptionError
 from equipoise.findings.evidence import Asked, Evidence
+from equipoise.report import Report
 from equipoise.report import report as make_report
-from equipoise.trail.engine import scrub
+from equipoise.trail.engine import scrub, without_password
 
 if TYPE_CHECKING:
     from equipoise.plan import Plan
@@ -39,7 +43,9 @@ class Undetermined(enum.StrEnum):
     FAIL = "fail"
 
 
-def demo(out: options.Out = Path("out"), quiet: options.Quiet = False) -> None:
+def demo(
+    out: options.Out = Path("out"), force: options.Force = False, quiet: options.Quiet = False
+) -> None:
     """Audit the bundled COMPAS counts and write a report: a first look in half a minute."""
     from equipoise.plan import Plan
 
@@ -47,7 +53,7 @@ def demo(out: options.Out = Path("out"), quiet: options.Quiet = False) -> None:
     plan = Plan.parse(bundled.read_text(encoding="utf-8"), bundled.name)
     # the bundled counts are well known: nothing about them was fixed before looking
     evidence = _perform(plan, asked="exploratory", quiet=quiet)
-    written = _write(evidence, out, None)
+    written, _ = _write(evidence, out, None, force)
     if not quiet:
         show_evidence(evidence)
         show_files(written)
@@ -128,6 +134,8 @@ def audit(
     owner: Annotated[str | None, typer.Option(help="Who answers for it, for the report.")] = None,
     out: options.Out = Path("out"),
     suppress: options.Suppress = None,
+    full_evidence: options.FullEvidence = None,
+    force: options.Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -172,7 +180,7 @@ def audit(
     plan = Plan.from_plain(
         {
             "equipoise": 1,
-            "title": title or f"Audit of {table or Path(scrub(data)).name}",
+            "title": title or f"Audit of {table or Path(without_password(data)).name}",
             "seed": seed,
             **options.given(model=options.given(name=model, owner=owner) or None),
             "trail": place,
@@ -181,8 +189,7 @@ def audit(
         "this command",
     )
     evidence = _perform(plan, asked="exploratory", quiet=quiet or json, trail=trail)
-    written = _write(evidence, out, suppress)
-    _tell(evidence, written, json, quiet)
+    show_and_write(evidence, out, suppress, json, quiet, force, full_evidence)
 
 
 def pack(
@@ -261,13 +268,14 @@ def run(
     hash: options.Hash = None,
     out: options.Out = Path("out"),
     suppress: options.Suppress = None,
+    full_evidence: options.FullEvidence = None,
+    force: options.Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Run a plan and write evidence.json and report.html."""
     evidence = _perform_file(plan, hash, data, table, quiet or json)
-    written = _write(evidence, out, suppress)
-    _tell(evidence, written, json, quiet)
+    show_and_write(evidence, out, suppress, json, quiet, force, full_evidence)
 
 
 def check(
@@ -275,6 +283,7 @@ def check(
     data: options.Data = None,
     table: options.Table = None,
     hash: options.Hash = None,
+    allow: options.Allow = None,
     undetermined: Annotated[
         Undetermined | None,
         typer.Option(help="What undetermined means: pass (exit 0) or fail (exit 1)."),
@@ -283,25 +292,34 @@ def check(
         Path | None, typer.Option(help="Folder for evidence and report; none if not given.")
     ] = None,
     suppress: options.Suppress = None,
+    full_evidence: options.FullEvidence = None,
+    force: options.Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Gate a release: run a plan and leave with an exit code.
 
     0: all limits are shown to be kept. 1: a violation is shown. 2: undetermined. 3: error.
+    The plan is not trusted: without --allow it reads no file outside its folder, opens no
+    connection and sees no environment variable.
     """
     from equipoise.plan import gate
 
-    evidence = _perform_file(plan, hash, data, table, quiet or json)
+    evidence = _perform_file(plan, hash, data, table, quiet or json, allow=allow or ())
     judged = gate(evidence, None if undetermined is None else undetermined.value)
-    show_and_write(evidence, out, suppress, json, quiet)
+    show_and_write(evidence, out, suppress, json, quiet, force, full_evidence)
     if not (json or quiet):
         say(f"exit {int(judged.code)}: {judged.words}", style="bold")
     raise Leave(judged.code)
 
 
 def _perform_file(
-    plan: Path, hash: str | None, data: str | None, table: str | None, quiet: bool
+    plan: Path,
+    hash: str | None,
+    data: str | None,
+    table: str | None,
+    quiet: bool,
+    allow: Sequence[str] | None = None,
 ) -> Evidence:
     """Run the plan in a file, if it is the one that was registered."""
     from equipoise.plan import Plan
@@ -313,7 +331,7 @@ def _perform_file(
             f"The plan {plan.name} has the hash {read.hash}, not {hash}: it is not the one that "
             "was registered. (At least 8 characters are compared.)"
         )
-    return _perform(read, folder=plan.parent, data=data, table=table, quiet=quiet)
+    return _perform(read, folder=plan.parent, data=data, table=table, allow=allow, quiet=quiet)
 
 
 def _perform(
@@ -323,6 +341,7 @@ def _perform(
     data: str | None = None,
     table: str | None = None,
     asked: Asked = "confirmatory",
+    allow: Sequence[str] | None = None,
     quiet: bool = False,
     trail: "Trail | None" = None,
 ) -> Evidence:
@@ -335,32 +354,71 @@ def _perform(
             data=data,
             table=table,
             asked=asked,
+            allow=allow,
             tell=tell,
             progress=False if quiet else None,
             trail=trail,
         )
 
 
-def _write(evidence: Evidence, out: Path, suppress: int | None) -> list[Path]:
+def _write(
+    evidence: Evidence,
+    out: Path,
+    suppress: int | None,
+    force: bool = False,
+    full: Path | None = None,
+) -> tuple[list[Path], Report]:
+    target = out / "evidence.json"
+    if not force:
+        _refuse_other(out, target, evidence)
     # made before anything is written, so that a failure leaves no half of the two
     page = make_report(evidence, suppress=suppress)
-    return [evidence.save(out / "evidence.json"), page.save(out / "report.html")]
+    whole = f"{evidence.to_json()}\n"
+    texts = {target: page.published or whole, out / "report.html": page.html}
+    kinds = ["evidence", "page"]
+    if full is not None:
+        texts, kinds = {**texts, full: whole}, [*kinds, "evidence"]
+    return write_together(texts, force=force, kinds=kinds), page
+
+
+def _refuse_other(out: Path, target: Path, evidence: Evidence) -> None:
+    """Refuse to replace the evidence of another audit, or to write where a link leads."""
+    how = "Pass another --out, or --force."
+    if out.is_symlink():
+        raise OptionError(f"{out} is a link to {os.readlink(out)}. {how}")
+    try:
+        stored = json_format.loads(target.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        # nothing there, or nothing of ours, which is looked at when it is written
+        return
+    if isinstance(stored, dict) and stored.get("plan_hash") != evidence.plan_hash:
+        title = short(scrub(str(stored.get("title"))))
+        raise OptionError(f"{target} is the evidence of another plan ({title!r}). {how}")
 
 
 def show_and_write(
-    evidence: Evidence, out: Path | None, suppress: int | None, json: bool, quiet: bool
+    evidence: Evidence,
+    out: Path | None,
+    suppress: int | None,
+    json: bool,
+    quiet: bool,
+    force: bool = False,
+    full: Path | None = None,
 ) -> None:
     """Write evidence and page if asked to, and show what was found."""
-    written = [] if out is None else _write(evidence, out, suppress)
-    _tell(evidence, written, json, quiet)
-
-
-def _tell(evidence: Evidence, written: list[Path], json: bool, quiet: bool) -> None:
+    if full is not None and suppress is None:
+        raise OptionError("--full-evidence is for --suppress; without it the evidence is full.")
+    written: list[Path] = []
+    told = None if suppress is None else make_report(evidence, suppress=suppress)
+    if out is not None:
+        written, _ = _write(evidence, out, suppress, force, full)
     if json:
-        typer.echo(evidence.to_json())
+        typer.echo(evidence.to_json() if told is None else told.published)
     elif not quiet:
-        show_evidence(evidence)
+        show_evidence(evidence, None if told is None else told.told)
         show_files(Path(os.path.relpath(path)) for path in written)
+    if full is not None:
+        say(f"{full} holds the small groups: keep it where the rows are kept.", style="yellow")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,14 @@
-"""Commands on plans and evidence that exist: hash, init, verify, report, explain."""
+"""Commands on plans and evidence that exist: init, hash, verify, sign, report, explain."""
 
 import json as json_format
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from equipoise._files import write_atomically
+from equipoise._files import refuse_target, write_atomically
 from equipoise.cli import options
 from equipoise.cli.options import Leave
 from equipoise.cli.show import Steps, say, show_files
@@ -16,7 +18,7 @@ from equipoise.findings.words import NOTES, note_of
 from equipoise.report import report as make_report
 
 if TYPE_CHECKING:
-    from equipoise.plan import Verification
+    from equipoise.plan import Difference, Verification
 
 # --- Commands on evidence that exists: verify, report, explain ---
 
@@ -28,6 +30,11 @@ EvidenceFile = Annotated[
 MOST = 5
 
 
+Signer = Annotated[
+    Path | None, typer.Option(help="Public key of whoever must have signed the evidence.")
+]
+
+
 def verify(
     evidence: EvidenceFile,
     plan: Annotated[
@@ -35,12 +42,29 @@ def verify(
     ] = None,
     data: options.Data = None,
     table: options.Table = None,
+    allow: options.Allow = None,
+    allow_extra: Annotated[
+        bool,
+        typer.Option("--allow-extra", help="Accept what cannot be performed again; it is listed."),
+    ] = False,
+    signer: Signer = None,
+    signature: Annotated[
+        Path | None, typer.Option(help="The signature; EVIDENCE.sig if not given.")
+    ] = None,
+    plan_signature: Annotated[
+        Path | None, typer.Option(help="A signature of the plan, made before the run.")
+    ] = None,
+    authority: Annotated[
+        Path | None, typer.Option(help="Certificate of the authority that gave time-stamps.")
+    ] = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Perform an audit again from its plan and data, and compare every number.
+    """Perform an audit again from its plan and data, and compare everything it states.
 
-    Exit 0: everything came out the same. Exit 1: something differs, and what. Relative paths in the
-    plan start at the plan's folder, or else at the current folder, or at those of the evidence.
+    Exit 0: everything came out the same. Exit 1: something differs, is not signed as it should be,
+    or cannot be performed again. Relative paths in the plan start at the plan's folder, or else at
+    the current folder, or at that of the evidence. The evidence is not trusted: without --allow
+    nothing outside that folder is opened.
     """
     from equipoise.plan import Exit, Plan
     from equipoise.plan import verify as perform_again
@@ -49,22 +73,136 @@ def verify(
     stored = Evidence.load(evidence, strict=False)
     registered = None if plan is None else Plan.load(plan)
     folder = _folder(stored, evidence, data) if plan is None else plan.parent
+    shown = _signatures(stored, evidence, signer, signature, plan_signature, authority)
     with Steps(quiet) as tell:
         found = perform_again(
-            stored, plan=registered, folder=folder, data=data, table=table, tell=tell
+            stored,
+            plan=registered,
+            folder=folder,
+            data=data,
+            table=table,
+            allow=allow or (),
+            tell=tell,
         )
+    found = replace(
+        found,
+        differences=(*shown.differences, *found.differences),
+        # a signature answers for the time; a signed plan, for having been there first
+        stated=tuple(one for one in found.stated if not one.startswith(shown.covered)),
+    )
+    show_verification(found, allow_extra, quiet, shown.words)
+    if found.differences or (found.not_performed and not allow_extra):
+        raise Leave(Exit.VIOLATION)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What signatures show of evidence."""
+
+    differences: tuple["Difference", ...] = ()
+    covered: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+
+def _signatures(
+    stored: Evidence,
+    evidence: Path,
+    signer: Path | None,
+    signature: Path | None,
+    plan_signature: Path | None,
+    authority: Path | None,
+) -> Shown:
+    if signer is None:
+        if signature is not None or plan_signature is not None:
+            raise EquipoiseError("A signature shows nothing without a key: pass --signer KEY.pub.")
+        return Shown()
+    from equipoise.plan import signing
+    from equipoise.plan.run import Difference
+
+    key = signing.public_key(signer)
+    own = signing.read_signature(signature or f"{evidence}.sig", key, authority=authority)
+    problems = [*signing.unsigned(evidence, stored, own)]
+    covered, words = ["made "], [f"Signed by {own.words()}."]
+    if plan_signature is not None:
+        first = signing.read_signature(plan_signature, key, authority=authority)
+        problems += signing.too_late(stored, first)
+        covered.append("")
+        words.append(f"The plan was signed by {first.words()}.")
+    wrong = tuple(Difference(where=w, stated=said, again=again) for w, said, again in problems)
+    return Shown(differences=wrong, covered=tuple(covered), words=tuple(words))
+
+
+def show_verification(
+    found: "Verification", allow_extra: bool, quiet: bool, signed: Sequence[str] = ()
+) -> None:
+    """Say what differs, what was not performed, and what no comparison can show."""
     if found.differences:
         say(_not_verified(found), style="bold red")
     for difference in found.differences[:MOST]:
         say(f"  {difference}", style="red")
     if len(found.differences) > MOST:
         say(f"  … and {len(found.differences) - MOST:,} more differences.", style="red")
-    if found.differences:
-        raise Leave(Exit.VIOLATION)
-    if not quiet:
-        say(f"Verified: {found.compared:,} values came out the same.", style="green")
+    extra = "yellow" if allow_extra else "red"
+    if not quiet or not allow_extra:
         for name in found.not_performed:
-            say(f"Not performed again, since no plan asked for it: {name}", style="yellow")
+            say(f"Not performed again: {name}", style=extra)
+    if found.not_performed and not allow_extra:
+        say("What cannot be performed again may be invented; --allow-extra accepts it.", extra)
+    if found.differences or (found.not_performed and not allow_extra) or quiet:
+        return
+    say(f"Verified: {found.compared:,} values came out the same.", style="green")
+    for words in signed:
+        say(words, style="green")
+    if found.stated:
+        say(f"Stated, and shown by nothing but a signature: {'; '.join(found.stated)}.")
+
+
+def sign(
+    file: Annotated[
+        Path, typer.Argument(help="Evidence, or a plan that is yet to be run.", metavar="FILE")
+    ],
+    key: Annotated[Path, typer.Option(help="Your private key (Ed25519).")],
+    page: Annotated[
+        Path | None, typer.Option(help="A page of that evidence, to be signed with it.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The signature to write; FILE.sig if not given.")
+    ] = None,
+    force: options.Force = False,
+) -> None:
+    """Sign evidence, or a plan before it is run, with an Ed25519 key.
+
+    The signature covers the digests of evidence, plan, data file and page. To show when it was
+    made, have the signature file time-stamped (RFC 3161) and keep the answer as FILE.sig.tsr.
+    """
+    from equipoise.plan import signing
+
+    private = signing.private_key(key)
+    if file.suffix.lower() == ".json":
+        made = signing.sign_evidence(file, private, page=page)
+    elif page is not None:
+        raise EquipoiseError("A page belongs to evidence; a plan is signed alone.")
+    else:
+        made = signing.sign_plan(file, private)
+    target = out or file.with_name(f"{file.name}.sig")
+    write_atomically(target, made, force=force, kind="signature")
+    say(f"wrote {target}, signed by key {signing.key_id(private.public_key())[:16]}…")
+
+
+def keygen(
+    out: Annotated[Path, typer.Argument(help="The private key to write.", metavar="KEY")],
+) -> None:
+    """Make a pair of Ed25519 keys: KEY, to be kept secret, and KEY.pub, to be handed out."""
+    from equipoise.plan import signing
+
+    public = out.with_name(f"{out.name}.pub")
+    for path in (out, public):
+        if path.exists():
+            raise EquipoiseError(f"{path} exists already; a key is never overwritten.")
+    secret, shared = signing.new_key()
+    write_atomically(out, secret.decode(), mode=0o600)
+    write_atomically(public, shared.decode())
+    say(f"wrote {out} (keep it secret) and {public} (hand it out)")
 
 
 def _folder(stored: Evidence, evidence: Path, data: str | None) -> Path:
@@ -96,11 +234,20 @@ def report(
     evidence: EvidenceFile,
     out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("report.html"),
     suppress: options.Suppress = None,
+    signature: Annotated[
+        Path | None, typer.Option(help="A signature of the evidence, which the page then quotes.")
+    ] = None,
+    force: options.Force = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Make the report of an evidence file: one HTML page that needs no network."""
-    page = make_report(Evidence.load(evidence), suppress=suppress)
-    written = page.save(out)
+    from equipoise.plan.signing import quoted_signature
+
+    # before the page is made, which takes a while
+    refuse_target(out, "page", force)
+    signer = None if signature is None else quoted_signature(signature, evidence)
+    page = make_report(Evidence.load(evidence), suppress=suppress, signer=signer)
+    written = write_atomically(out, page.html, force=force, kind="page")
     if not quiet:
         show_files([written])
 

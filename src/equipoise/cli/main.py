@@ -1,6 +1,9 @@
 """The entry point: commands in, exit codes out, no tracebacks."""
 
+import contextlib
+import ctypes
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -8,6 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from equipoise._files import WRITTEN
 from equipoise._validate import short
 from equipoise._version import __version__
 from equipoise.cli import auditing, monitoring
@@ -16,7 +20,7 @@ from equipoise.cli import evidence_commands as planning
 from equipoise.cli.options import DONE, ERROR, Leave
 from equipoise.cli.show import complain, in_words_of, outlet
 from equipoise.errors import EquipoiseError
-from equipoise.trail.engine import scrub
+from equipoise.trail.engine import parted, remember_url, scrub
 
 #: The option that shows tracebacks.
 DEBUG = "--debug"
@@ -41,6 +45,8 @@ for command in (
     auditing.run,
     auditing.check,
     keeping.verify,
+    keeping.sign,
+    keeping.keygen,
     keeping.report,
     keeping.explain,
 ):
@@ -71,6 +77,7 @@ def equipoise(
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and leave with its exit code."""
     sys.stdout, sys.stderr = outlet(sys.stdout), outlet(sys.stderr)
+    signal.signal(signal.SIGINT, _interrupt)
     code = execute(sys.argv[1:] if arguments is None else list(arguments))
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -81,8 +88,20 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     os._exit(code)
 
 
+class Interrupted(BaseException):
+    """Somebody pressed Ctrl-C; by another name than Python's, of which Typer makes an error."""
+
+
+def _interrupt(*_: object) -> NoReturn:
+    raise Interrupted
+
+
 def execute(arguments: list[str]) -> int:
     """Run a command; the exit code says how it went."""
+    for word in arguments:
+        if "://" in word and "@" in word:
+            # typed for everybody to see; at least no message and no list of processes shows it
+            _hide_argument(word)
     # taken from anywhere, since it is added to the end of a command that failed
     debug, arguments = DEBUG in arguments, [word for word in arguments if word != DEBUG]
     try:
@@ -96,6 +115,23 @@ def execute(arguments: list[str]) -> int:
         )
         _show_traceback(debug)
         return ERROR
+
+
+def _hide_argument(word: str) -> None:
+    """Keep a password that was typed out of messages and, on Linux, of the list of processes."""
+    with contextlib.suppress(Exception):
+        remember_url(word)
+        _, password, _ = parted(word)
+        if not password or "${" in password or not os.path.exists("/proc/self/stat"):
+            return
+        with open("/proc/self/stat", "rb") as stream:
+            fields = stream.read().rpartition(b")")[2].split()
+        # the 48th and 49th field say where the arguments stand in memory
+        begin, end = int(fields[45]), int(fields[46])
+        text = ctypes.string_at(begin, end - begin)
+        secret = os.fsencode(password)
+        if secret in text:
+            ctypes.memmove(begin, text.replace(secret, b"*" * len(secret)), end - begin)
 
 
 def _show_traceback(debug: bool) -> None:
@@ -115,8 +151,10 @@ def _execute(arguments: list[str], debug: bool) -> int:
         complain(scrub(in_words_of(arguments, str(error))))
         _show_traceback(debug)
         return ERROR
-    except KeyboardInterrupt:
-        complain("Interrupted.")
+    except (KeyboardInterrupt, Interrupted):
+        kept = ", ".join(str(path) for path in WRITTEN)
+        said = f"{kept} had been written and is kept" if kept else "nothing was written"
+        complain(f"Interrupted: {said}; what was there before is as it was.")
         return 130
     except BrokenPipeError:
         return ERROR

@@ -7,6 +7,7 @@ import typer
 
 from equipoise.cli import options
 from equipoise.cli.auditing import Undetermined, show_and_write
+from equipoise.cli.evidence_commands import show_verification
 from equipoise.cli.options import Leave
 from equipoise.cli.show import say
 
@@ -64,6 +65,7 @@ def show(
     ledger: LedgerFile,
     out: Folder = None,
     suppress: options.Suppress = None,
+    force: options.Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -71,7 +73,7 @@ def show(
     from equipoise.cells.ledger import Ledger
     from equipoise.plan.run import run_ledger
 
-    show_and_write(run_ledger(Ledger.open(ledger)), out, suppress, json, quiet)
+    show_and_write(run_ledger(Ledger.open(ledger)), out, suppress, json, quiet, force)
 
 
 @app.command()
@@ -83,6 +85,7 @@ def check(
     ] = None,
     out: Folder = None,
     suppress: options.Suppress = None,
+    force: options.Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -92,7 +95,7 @@ def check(
     from equipoise.plan.run import run_ledger
 
     evidence = run_ledger(Ledger.open(ledger))
-    show_and_write(evidence, out, suppress, json, quiet)
+    show_and_write(evidence, out, suppress, json, quiet, force)
     judged = gate(evidence, None if undetermined is None else undetermined.value)
     if not (json or quiet):
         say(f"exit {int(judged.code)}: {judged.words}", style="bold")
@@ -105,6 +108,10 @@ def verify(
     evidence: Annotated[
         Path | None, typer.Option(help="Evidence to perform again from the ledger.")
     ] = None,
+    allow_extra: Annotated[
+        bool,
+        typer.Option("--allow-extra", help="Accept what cannot be performed again; it is listed."),
+    ] = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Check that no entry was changed, left out or put in; perform evidence again if given."""
@@ -115,13 +122,14 @@ def verify(
 
     stored = None if evidence is None else Evidence.load(evidence, strict=False)
     found = verify_ledger(Ledger.open(ledger), stored)
-    for difference in found.differences[:20]:
-        say(difference.where if stored is None else str(difference), style="red")
-    if found.differences:
+    if stored is not None:
+        show_verification(found, allow_extra, quiet)
+    for difference in found.differences[:20] if stored is None else ():
+        say(difference.where, style="red")
+    if found.differences or (found.not_performed and not allow_extra):
         raise Leave(Exit.VIOLATION)
-    if not quiet:
-        what = "batches are" if stored is None else "values came out"
-        say(f"Verified: {found.compared:,} {what} as they were written.", style="green")
+    if stored is None and not quiet:
+        say(f"Verified: {found.compared:,} batches are as they were written.", style="green")
 
 
 @app.command()

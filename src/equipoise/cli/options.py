@@ -35,7 +35,13 @@ Json = Annotated[bool, typer.Option("--json", help="Print the evidence as JSON."
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Suppress = Annotated[
     int | None,
-    typer.Option(min=2, help="Leave groups with fewer rows than this out of the report."),
+    typer.Option(min=2, help="Leave groups with fewer rows than this out of report and evidence."),
+]
+FullEvidence = Annotated[
+    Path | None,
+    typer.Option(
+        help="With --suppress: also write the full evidence, small groups included, here."
+    ),
 ]
 Data = Annotated[str | None, typer.Option(help="The rows, if they are not where the plan says.")]
 Table = Annotated[str | None, typer.Option(help="Name of the table, if the data holds several.")]
@@ -43,6 +49,16 @@ Encoding = Annotated[
     str | None, typer.Option(help="What a CSV file is written in, such as cp1252.")
 ]
 Hash = Annotated[str | None, typer.Option(help="Refuse to run unless the plan has this hash.")]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A source outside its folder that the plan may open, as the plan writes it, or a "
+        "folder; may be given several times.",
+        envvar="EQUIPOISE_ALLOW",
+        show_envvar=True,
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that hold something else.")]
 Out = Annotated[Path, typer.Option(help="Folder for evidence.json and report.html.")]
 
 

@@ -23,6 +23,9 @@ from equipoise.findings.words import Verdict, telling_order
 if TYPE_CHECKING:
     from equipoise.packs import PackResult
 
+if TYPE_CHECKING:
+    from equipoise.report.suppress import Kept
+
 #: Rows of a finding that are printed; the report has all of them.
 ROWS = 12
 #: Sentences that are printed: bounds say guarantee, verdict, and the furthest on either side.
@@ -143,30 +146,32 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else "�" for c in text)
 
 
-def show_evidence(evidence: Evidence) -> None:
-    """The verdict, then every finding in short."""
+def show_evidence(evidence: Evidence, told: "Sequence[Kept] | None" = None) -> None:
+    """The verdict, then every finding in short; only what is ``told``, if that is given."""
     out = console()
     sign, style = _SIGNS[evidence.verdict]
     out.print(Text(printable(evidence.title), style="bold"))
     out.print(Text(sign, style=f"bold {style}"))
     found = [entry.finding for entry in evidence.entries]
+    if told is not None:
+        found = [one.finding for one in told]
     verdict, *rest = evidence.sentences()
     first = [short(said, 400) for said in headlines(found)[:HEADLINES]]
     for sentence in (verdict, *first, *rest):
         out.print(Padding(Text(printable(sentence)), (0, 0, 0, 2)))
     for sentence in (*warnings_of(found), *evidence.notes):
         out.print(Padding(Text(f"! {printable(sentence)}", style="yellow"), (0, 0, 0, 2)))
-    for entry in evidence.entries:
-        _show_entry(out, entry)
+    for place, entry in enumerate(evidence.entries):
+        _show_entry(out, entry, None if told is None else told[place])
 
 
-def _show_entry(out: Console, entry: Entry) -> None:
-    finding = entry.finding
-    sign, style = _SIGNS[finding.conclusion]
+def _show_entry(out: Console, entry: Entry, kept: "Kept | None") -> None:
+    finding = entry.finding if kept is None else kept.finding
+    sign, style = _SIGNS[entry.finding.conclusion]
     out.print()
     heading = Text(printable(entry.name), style="bold") + Text(f"  {sign}", style=style)
     out.print(heading + Text(f"  ({entry.asked})", style="dim"))
-    for sentence in finding.sentences()[:SENTENCES]:
+    for sentence in finding.sentences()[:SENTENCES] if kept is None or kept.told else ():
         out.print(Padding(Text(printable(sentence)), (0, 0, 0, 2)))
     rows = telling(finding)
     if rows:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from equipoise._files import read_text, write_atomically
-from equipoise._validate import known_name, listing
+from equipoise._validate import known_name, listing, short
 from equipoise._version import __version__
 from equipoise.errors import EquipoiseError
 from equipoise.findings.finding import Finding, from_dict
@@ -63,6 +63,8 @@ class Evidence:
     """When the evidence was made, in universal time."""
     notes: tuple[str, ...] = ()
     """What was decided in reading the table, such as which words were taken as missing."""
+    input: Mapping[str, str] | None = None
+    """Name and SHA-256 digest of the file the rows came from; None if they came from no file."""
     stated: Mapping[str, str] = dataclasses.field(default_factory=dict, compare=False, repr=False)
     """What the file it was read from states of itself; empty if it was made here."""
 
@@ -86,10 +88,15 @@ class Evidence:
 
     @property
     def seal(self) -> str:
-        """Digest of everything in the evidence, which shows any later change."""
+        """Digest of everything in the evidence: it shows a slip, not a forgery.
+
+        There is no key in it, so whoever changes the content can work it out anew. `equipoise
+        verify` performs the audit again, and only a signature says who answers for the file.
+        """
         # Sorted keys: the same content has one text only, in whatever order a file lists it.
         plain = json.dumps(self._content(), sort_keys=True, ensure_ascii=False)
-        return hashlib.sha256(plain.encode()).hexdigest()
+        # half a pair of surrogates, which a table may hold, has no place in UTF-8
+        return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()
 
     def contradictions(self) -> tuple[tuple[str, str, str], ...]:
         """What the file states of itself but its content does not give: name, stated, given."""
@@ -150,6 +157,7 @@ class Evidence:
             "created": self.created,
             "plan_hash": self.plan_hash,
             "fingerprint": self.fingerprint,
+            **({} if self.input is None else {"input": dict(self.input)}),
             "versions": dict(self.versions),
             "plan": self.plan,
             # files without any stay as they were
@@ -177,8 +185,9 @@ class Evidence:
     def from_json(cls, text: str, *, called: str = "this text", strict: bool = True) -> "Evidence":
         """The evidence that `to_json` wrote."""
         try:
-            data = json.loads(text, parse_constant=_no_constant)
-        except (json.JSONDecodeError, RecursionError) as error:
+            data = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_once)
+        # besides bad JSON: numbers of more digits than Python reads, and nesting without end
+        except (ValueError, RecursionError) as error:
             raise EquipoiseError(f"{called} is not evidence: it is no JSON ({error}).") from error
         return cls.from_dict(data, called=called, strict=strict)
 
@@ -186,14 +195,17 @@ class Evidence:
     def from_dict(cls, data: object, *, called: str = "this", strict: bool = True) -> "Evidence":
         """The evidence that `to_dict` wrote; it must not contradict itself if ``strict``."""
         whole = _whole(data, called)
+        entries = tuple(_entry(item, called) for item in whole["entries"])
+        _refuse_doubles([entry.name for entry in entries], called)
         made = cls(
             title=whole["title"],
-            entries=tuple(_entry(item, called) for item in whole["entries"]),
+            entries=entries,
             plan=whole["plan"],
             plan_hash=whole["plan_hash"],
             versions=whole["versions"],
             created=whole["created"],
             notes=tuple(whole.get("notes", ())),
+            input=_input(whole.get("input"), called),
             stated={name: whole[name] for name in ("verdict", "fingerprint", "seal")},
         )
         for name, stated, given in made.contradictions() if strict else ():
@@ -210,6 +222,7 @@ def assemble(
     plan: Mapping[str, object] | None = None,
     plan_hash: str | None = None,
     notes: tuple[str, ...] = (),
+    input: Mapping[str, str] | None = None,
 ) -> Evidence:
     """Evidence made here and now, with the versions of this environment."""
     return Evidence(
@@ -220,6 +233,7 @@ def assemble(
         versions=_versions(),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         notes=notes,
+        input=input,
     )
 
 
@@ -253,18 +267,26 @@ def _whole(data: object, called: str) -> Mapping[str, Any]:
     """The fields of a file, every one of them there and of its type."""
     if not isinstance(data, Mapping) or "schema" not in data:
         raise EquipoiseError(f"{called} is not evidence: it does not name its schema.")
+    if str(data["schema"]).startswith("equipoise-published/"):
+        raise EquipoiseError(
+            f"{called} is what was published with small groups left out, from which nothing can be "
+            "verified or reported again. Ask whoever ran the audit for the full evidence."
+        )
     if data["schema"] != SCHEMA:
         raise EquipoiseError(
-            f"{called} follows {data['schema']!r}; this version of equipoise reads {SCHEMA!r}."
+            f"{called} follows {short(repr(data['schema']))}; "
+            f"this version of equipoise reads {SCHEMA!r}."
         )
     missing = [name for name in _FIELDS if name not in data]
-    strange = [name for name in data if name not in _FIELDS and name != "notes"]
+    strange = [name for name in data if name not in (*_FIELDS, "input", "notes")]
     if missing or strange:
         raise EquipoiseError(
             f"{called} is not whole: it lacks {listing(missing)}"
             f" and has the unknown fields {listing(strange)}."
         )
     wrong = [name for name, kind in _FIELDS.items() if not isinstance(data[name], kind)]
+    if not wrong and not all(isinstance(number, str) for number in data["versions"].values()):
+        wrong = ["versions"]
     notes = data.get("notes", [])
     if not isinstance(notes, list | tuple) or not all(isinstance(note, str) for note in notes):
         wrong.append("notes")
@@ -276,12 +298,47 @@ def _whole(data: object, called: str) -> Mapping[str, Any]:
 def _entry(item: object, called: str) -> Entry:
     if not isinstance(item, Mapping) or set(item) != {"name", "asked", "finding"}:
         raise EquipoiseError(f"An entry of {called} needs name, asked and finding.")
-    known_name("asked", item["asked"], ("confirmatory", "exploratory"), EquipoiseError)
+    name, asked = item["name"], item["asked"]
+    if not isinstance(name, str):
+        raise EquipoiseError(f"The name of a finding in {called} must be text.")
+    if asked != "confirmatory" and asked != "exploratory":
+        known_name("asked", short(str(asked)), ("confirmatory", "exploratory"), EquipoiseError)
+        raise EquipoiseError(f"asked must be text; got {short(repr(asked))}.")
     try:
         found = from_dict(item["finding"])
     except EquipoiseError as error:
-        raise EquipoiseError(f"In {called}, finding {item['name']!r}: {error}") from error
-    return Entry(name=str(item["name"]), asked=item["asked"], finding=found)
+        raise EquipoiseError(f"In {called}, finding {short(name)!r}: {error}") from error
+    return Entry(name=name, asked=asked, finding=found)
+
+
+def _refuse_doubles(names: list[str], called: str) -> None:
+    # A second entry under a name could say anything while the first one is looked at.
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise EquipoiseError(
+                f"{called} has two findings named {short(name)!r}; evidence has one of each name, "
+                "so this file was not written by equipoise."
+            )
+
+
+def _input(data: object, called: str) -> Mapping[str, str] | None:
+    if data is None:
+        return None
+    if not isinstance(data, Mapping) or set(data) != {"name", "sha256"}:
+        raise EquipoiseError(f"input of {called} needs name and sha256; got {short(repr(data))}.")
+    if not all(isinstance(text, str) for text in data.values()):
+        raise EquipoiseError(f"input of {called} must hold text; got {short(repr(data))}.")
+    return data
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object of a JSON text, in which no name may stand twice: readers would differ on it."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise EquipoiseError(f"{short(twice)!r} is given a second time in one object of the file.")
+    return made
 
 
 def _names(findings: Iterable[Finding]) -> list[str]:

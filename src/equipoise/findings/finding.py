@@ -335,6 +335,9 @@ class Provenance:
 
     def left_out(self) -> str:
         """A sentence on the rows that were not."""
+        if not self.fingerprint:
+            # as published with small groups left out, which such numbers could give away
+            return "How many rows were left out is not told here."
         return left_out(self.excluded, self.ineligible)
 
 

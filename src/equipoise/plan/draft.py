@@ -11,7 +11,7 @@ import narwhals as nw
 from equipoise._validate import listing
 from equipoise.errors import PlanError
 from equipoise.trail import Trail, read
-from equipoise.trail.engine import engine_errors, fetch, number_of_levels, scrub
+from equipoise.trail.engine import engine_errors, fetch, number_of_levels, without_password
 from equipoise.trail.trail import is_text
 
 #: Attributes with more levels than this are not proposed for groups.
@@ -201,7 +201,7 @@ def draft(
     found = {**played, **guessed}
     _expect_question(found, columns, trail.source)
     # a password has no place in a file that is shared; the environment can hold it
-    place = scrub(_relative(source, Path(out).parent))
+    place = without_password(_relative(source, Path(out).parent))
     file = {"table": table, "encoding": encoding}
     positive = _positive(trail, found)
     return _text(place, file, columns, played, guessed, positive, trail.notes)

@@ -25,7 +25,7 @@ from equipoise.audits._common import judge_options
 from equipoise.claims import Claim, Metric, Together, from_plan
 from equipoise.claims.metric import as_metric
 from equipoise.errors import EquipoiseError, PlanError
-from equipoise.trail.engine import scrub
+from equipoise.trail.engine import scrub, without_password
 
 # --- YAML read strictly: plain values only, and for every value the line it stands on ---
 
@@ -312,7 +312,7 @@ class Plan(_Strict):
     def to_plain(self) -> dict[str, Any]:
         """What the plan says, as plain data that `from_plain` reads; without a password."""
         plain = self.model_dump(mode="json", exclude_unset=True)
-        plain["trail"]["source"] = scrub(plain["trail"]["source"])
+        plain["trail"]["source"] = without_password(plain["trail"]["source"])
         return plain
 
     @property

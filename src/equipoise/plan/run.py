@@ -1,29 +1,31 @@
 """Performing a plan, judging it at the gate, and performing it again to verify evidence."""
 
+import datetime
 import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import Path
 from typing import Any, Literal
 
 from equipoise import audits, datasets
-from equipoise._validate import known_name
+from equipoise._validate import known_name, short
 from equipoise.cells import Tallied
 from equipoise.cells.gather import tallied_within
 from equipoise.cells.ledger import Added, Ledger
 from equipoise.claims import Claim, gap
 from equipoise.claims.claim import as_claim, parts_of
 from equipoise.claims.groups import Dimension
-from equipoise.errors import EquipoiseError, OptionError, PlanError
+from equipoise.errors import EquipoiseError, OptionError, PlanError, TrailError
 from equipoise.findings.bounds import SELF_TARGET
 from equipoise.findings.evidence import Asked, Evidence, assemble
 from equipoise.findings.finding import Finding
 from equipoise.findings.words import Verdict
 from equipoise.plan.plan import AuditPlan, Plan, TrailPlan
 from equipoise.trail import Trail, read
-from equipoise.trail.sources import has_tables
+from equipoise.trail.engine import changed_words, one_moment
+from equipoise.trail.sources import has_tables, input_digest, refuse_unsafe
 
 # --- One scan for all group audits of a plan ---
 
@@ -104,6 +106,7 @@ def run(
     data: str | None = None,
     table: str | None = None,
     asked: Asked = "confirmatory",
+    allow: Sequence[str] | None = None,
     tell: Tell | None = None,
     progress: bool | None = None,
     trail: Trail | None = None,
@@ -122,6 +125,9 @@ def run(
         Another table, if ``data`` or the plan's source is a database.
     asked
         Whether the plan was fixed before looking at the outcomes.
+    allow
+        For a plan that somebody else wrote: the sources outside its folder that it may open, word
+        for word, and folders it may read; an empty list for none. Without it the plan is trusted.
     tell
         Called with the name of each audit as it begins, its number, and how many there are.
     progress
@@ -143,8 +149,31 @@ def run(
     >>> run(plan).entries[0].finding.flagged[0].group
     'African-American'
     """
+    bundled = _is_bundled(plan.trail, data, table)
+    source = _place(plan.trail.source, Path(folder)) if data is None else data
+    if allow is not None and data is None and not bundled:
+        refuse_unsafe(plan.trail.source, Path(folder), allow)
+    digest = None if bundled else input_digest(source)
     if trail is None:
         trail = open_trail(plan.trail, folder=Path(folder), data=data, table=table)
+    with one_moment(trail.frame, trail.source):
+        found = _perform_all(trail, plan, asked, tell, progress)
+    # Some files are read once and others at every question; a digest tells for all of them.
+    if digest is not None and input_digest(source) != digest:
+        raise TrailError(changed_words(trail.source))
+    return assemble(
+        plan.title,
+        found,
+        plan=plan.to_plain(),
+        plan_hash=plan.hash,
+        notes=trail.notes,
+        input=digest,
+    )
+
+
+def _perform_all(
+    trail: Trail, plan: Plan, asked: Asked, tell: Tell | None, progress: bool | None
+) -> list[tuple[str, Asked, Finding]]:
     counts = shared_counts(trail, plan.audits)
     found: list[tuple[str, Asked, Finding]] = []
     for i, (name, audit) in enumerate(zip(plan.names(), plan.audits, strict=True)):
@@ -152,7 +181,7 @@ def run(
             tell(name, i, len(plan.audits))
         rows = counts.get(i, trail)
         found.append((name, asked, perform(rows, audit, plan.seed, name, progress)))
-    return assemble(plan.title, found, plan=plan.to_plain(), plan_hash=plan.hash, notes=trail.notes)
+    return found
 
 
 def perform(
@@ -186,7 +215,7 @@ def open_trail(
 ) -> Trail:
     """The trail of a plan, from where it says or from ``data``."""
     roles: dict[str, Any] = asked.model_dump(exclude_unset=True, exclude={"source", "table"})
-    if data is None and table is None and asked.source.startswith("equipoise:"):
+    if _is_bundled(asked, data, table):
         trail = BUNDLED[known_name("Bundled source", asked.source, BUNDLED, PlanError)]()
         # roles that are not given keep what the bundled table says
         return read(trail, **{**dict(trail.roles), **roles}) if roles else trail
@@ -194,6 +223,10 @@ def open_trail(
     # the plan's table is one of its own database, not of a file given instead
     chosen = table or (asked.table if data is None or has_tables(data) else None)
     return read(source, table=chosen, **roles)
+
+
+def _is_bundled(asked: TrailPlan, data: str | None, table: str | None) -> bool:
+    return data is None and table is None and asked.source.startswith("equipoise:")
 
 
 def _place(source: str, folder: Path) -> str:
@@ -253,8 +286,10 @@ def gate(evidence: Evidence, undetermined: Literal["pass", "fail"] | None = None
 #: Relative difference that another processor's rounding may cause.
 ROUNDING = 1e-9
 
-#: Fields that say where and by which version, not what was found.
+#: Fields that say where and by which version, not what was found; they are compared apart.
 _CIRCUMSTANCE = ("version", "source")
+#: Seconds by which clocks may differ.
+_CLOCKS = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,12 +316,20 @@ class Verification:
     compared: int
     """How many values were compared."""
     not_performed: tuple[str, ...]
-    """Findings that were added later, outside the plan, and so cannot be performed from it."""
+    """What the evidence states that was not performed again: findings outside the plan, another
+    version or another file than here. Whoever wrote it may have invented it."""
+    stated: tuple[str, ...] = ()
+    """What nothing but a signature can show: when it was made, and that the plan came first."""
 
     @property
     def holds(self) -> bool:
-        """Whether everything came out the same."""
+        """Whether everything that was performed again came out the same."""
         return not self.differences
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything came out the same, and nothing was left that was not performed."""
+        return self.holds and not self.not_performed
 
 
 def verify(
@@ -296,12 +339,14 @@ def verify(
     folder: str | Path = ".",
     data: str | None = None,
     table: str | None = None,
+    allow: Sequence[str] = (),
     tell: Tell | None = None,
 ) -> Verification:
     """Perform the plan again and compare everything with the evidence.
 
     ``plan`` is the plan as registered elsewhere, if it is to be compared too; otherwise the one
-    quoted in the evidence is performed.
+    quoted in the evidence is performed. Neither is trusted: ``allow`` names what may be opened
+    outside ``folder``.
     """
     if evidence.plan is None:
         raise EquipoiseError(
@@ -311,33 +356,113 @@ def verify(
     quoted = Plan.from_plain(evidence.plan, "the plan in the evidence")
     differences = [*_plan_differences(evidence, quoted, plan)]
     # a broken seal must not hide which number was changed, so the audits run all the same
-    performed = run(plan or quoted, folder=folder, data=data, table=table, tell=tell)
-    return compared_with(evidence, performed, differences)
+    performed = run(plan or quoted, folder=folder, data=data, table=table, allow=allow, tell=tell)
+    found = compared_with(evidence, performed, differences, elsewhere=data is not None)
+    return found if plan is None else replace(found, stated=found.stated[:1])
 
 
 def compared_with(
-    evidence: Evidence, performed: Evidence, differences: Sequence[Difference] = ()
+    evidence: Evidence,
+    performed: Evidence,
+    differences: Sequence[Difference] = (),
+    *,
+    elsewhere: bool = False,
 ) -> Verification:
-    """Every value of evidence beside what came out when it was performed again."""
-    differences = [*differences]
+    """Every value of evidence beside what came out when it was performed again.
+
+    ``elsewhere`` says that the rows were read from another place than the evidence names.
+    """
     again = {entry.name: entry.finding.to_dict() for entry in performed.entries}
     compared = 0
+    differences = [*differences, *_circumstances(evidence, performed)]
     for entry in evidence.entries:
         if entry.name in again:
-            pairs = list(_pairs(entry.finding.to_dict(), again.pop(entry.name), (entry.name,)))
+            pairs = list(_pairs(entry.finding.to_dict(), again[entry.name], (entry.name,)))
             compared += len(pairs)
             differences += [_difference(*pair) for pair in pairs if not _same(*pair[1:])]
-    missing = [Difference(where=n, stated="not in it", again="a finding") for n in again]
-    named = {entry.name for entry in performed.entries}
-    later = tuple(entry.name for entry in evidence.entries if entry.name not in named)
+    stated = [entry.name for entry in evidence.entries]
+    missing = [
+        Difference(where=name, stated="not in it", again="a finding")
+        for name in again
+        if name not in stated
+    ]
+    if not missing and [name for name in stated if name in again] != [*again]:
+        missing = [_difference(("order of findings",), ", ".join(stated), ", ".join(again))]
+    places = [*_places(evidence, performed)]
+    later = [entry.name for entry in evidence.entries if entry.name not in again]
     return Verification(
-        differences=(*differences, *missing), compared=compared, not_performed=later
+        differences=(*differences, *missing, *([] if elsewhere else places)),
+        compared=compared,
+        not_performed=(
+            *later,
+            *(str(one) for one in _versions(evidence, performed)),
+            *(str(one) for one in (places if elsewhere else [])),
+        ),
+        stated=(
+            f"made {evidence.created}",
+            *_confirmatory(evidence),
+        ),
     )
+
+
+def _confirmatory(evidence: Evidence) -> list[str]:
+    number = sum(entry.asked == "confirmatory" for entry in evidence.entries)
+    return [f"{number} confirmatory: the plan was fixed before looking"] if number else []
+
+
+def _circumstances(evidence: Evidence, performed: Evidence) -> Iterator[Difference]:
+    """What the evidence says of itself that cannot be so."""
+    planned = {entry.name for entry in performed.entries}
+    asked = {entry.asked for entry in evidence.entries if entry.name in planned}
+    for entry in evidence.entries:
+        # a run marks all its findings alike, and what no plan asked for was asked later
+        if entry.asked == "confirmatory" and (entry.name not in planned or len(asked) > 1):
+            yield _difference((entry.name, "asked"), entry.asked, "exploratory")
+        own = entry.finding.provenance.version
+        if own != evidence.versions.get("equipoise"):
+            yield _difference(
+                (entry.name, "version"), own, f"{evidence.versions.get('equipoise')} in versions"
+            )
+    try:
+        made = datetime.datetime.fromisoformat(evidence.created)
+        late = (made - datetime.datetime.now(datetime.UTC)).total_seconds() > _CLOCKS
+    except (ValueError, TypeError, OverflowError):
+        yield _difference(("created",), evidence.created, "a point in universal time")
+    else:
+        if late:
+            yield _difference(("created",), evidence.created, f"not before {performed.created}")
+
+
+def _versions(evidence: Evidence, performed: Evidence) -> Iterator[Difference]:
+    """Packages of other versions than here: the same numbers do not show who made them."""
+    for name in dict.fromkeys((*evidence.versions, *performed.versions)):
+        stated, here = evidence.versions.get(name), performed.versions.get(name)
+        if stated != here:
+            yield _difference(("version of " + short(name, 40),), stated, here)
+
+
+def _places(evidence: Evidence, performed: Evidence) -> Iterator[Difference]:
+    """Where the rows came from: by name, and by the digest of the file."""
+    sources = {entry.name: entry.finding.provenance.source for entry in performed.entries}
+    for entry in evidence.entries:
+        stated, here = entry.finding.provenance.source, sources.get(entry.name)
+        if here is not None and stated != here:
+            yield _difference((entry.name, "source"), stated, here)
+    # evidence of before digests were taken has none
+    if evidence.input is not None and evidence.input != performed.input:
+        yield _difference(("input",), _file(evidence.input), _file(performed.input))
+
+
+def _file(input: Mapping[str, str] | None) -> str:
+    return "no file" if input is None else f"{input['name']} with SHA-256 {input['sha256']}"
 
 
 def _plan_differences(evidence: Evidence, quoted: Plan, plan: Plan | None) -> Iterator[Difference]:
     if evidence.plan_hash != quoted.hash:
         yield Difference(where="plan hash", stated=evidence.plan_hash, again=quoted.hash)
+    # What the plan's hash leaves out must not be in it either: a plan is quoted as it is read.
+    if evidence.plan != quoted.to_plain():
+        yield Difference(where="plan", stated="fields that were changed", again="the plan as read")
     if plan is not None and plan.hash != evidence.plan_hash:
         yield Difference(where="plan", stated=evidence.plan_hash, again=plan.hash)
     if evidence.title != quoted.title:

@@ -17,6 +17,7 @@ from equipoise.errors import OptionError
 
 if TYPE_CHECKING:
     from equipoise.findings import Evidence, Finding
+    from equipoise.report.suppress import Kept
 
 __all__ = ["Report", "report"]
 
@@ -37,6 +38,10 @@ class Report:
     """The whole page: text, tables, charts and the scripts they need."""
     suppressed: int
     """Groups left out of the page because they are small, or would give small ones away."""
+    published: str | None = field(default=None, repr=False)
+    """With small groups left out: the data of the page as JSON, to be handed out beside it."""
+    told: tuple[Kept, ...] = field(default=(), repr=False)
+    """What the page tells of each finding."""
 
     def save(self, path: str | Path) -> Path:
         """Write the page to a file: all of it or, if anything fails, nothing."""
@@ -52,7 +57,10 @@ class Report:
 
 @known_keywords
 def report(
-    *findings: Finding | Evidence, title: str | None = None, suppress: int | None = None
+    *findings: Finding | Evidence,
+    title: str | None = None,
+    suppress: int | None = None,
+    signer: str | None = None,
 ) -> Report:
     """Findings, or the evidence of an audit, as one HTML file that needs no network.
 
@@ -64,6 +72,8 @@ def report(
         What was audited, in words; the title of the evidence if not given.
     suppress
         Leave out groups of fewer rows than this, and as many others as would give them away.
+    signer
+        Who signed the evidence, in words to be quoted on the page.
 
     Examples
     --------
@@ -75,7 +85,7 @@ def report(
     """
     # templates and charts come in when a page is made
     from equipoise.report.page import render
-    from equipoise.report.suppress import suppressed
+    from equipoise.report.suppress import published, suppressed
 
     evidence = _evidence(findings, title)
     if suppress is not None:
@@ -83,8 +93,10 @@ def report(
     kept = suppressed([entry.finding for entry in evidence.entries], suppress)
     return Report(
         title=evidence.title,
-        html=render(evidence, kept, suppress),
+        html=render(evidence, kept, suppress, signer),
         suppressed=sum(one.removed for one in kept),
+        published=None if suppress is None else published(evidence, kept, suppress),
+        told=tuple(kept),
     )
 
 

@@ -21,7 +21,9 @@ from equipoise.report.view import CONCLUSIONS, left_out_words, section_of
 _SCRIPTS = ("page.js", "tables.js", "charts.js", "ask.js")
 
 
-def render(evidence: Evidence, kept: Sequence[Kept], least: int | None) -> str:
+def render(
+    evidence: Evidence, kept: Sequence[Kept], least: int | None, signer: str | None = None
+) -> str:
     """The whole page as text."""
     sections = [
         section_of(number, entry, one, least, kept)
@@ -41,7 +43,7 @@ def render(evidence: Evidence, kept: Sequence[Kept], least: int | None) -> str:
         questions=_questions(evidence, kept),
         notes={section.note.kind: section.note for section in sections if section.note},
         glossary=GLOSSARY,
-        facts=_facts(evidence, sum(one.removed for one in kept), least),
+        facts=_facts(evidence, sum(one.removed for one in kept), least, signer),
         sections=sections,
         style=_static("report.css"),
         scripts=scripts,
@@ -152,18 +154,30 @@ GLOSSARY = (
 _TONES = {Verdict.EXCEEDED: "alert", Verdict.KEPT: "calm", Verdict.UNDETERMINED: "unsure"}
 
 
-def _facts(evidence: Evidence, removed: int, least: int | None) -> list[tuple[str, str]]:
+def _facts(
+    evidence: Evidence, removed: int, least: int | None, signer: str | None
+) -> list[tuple[str, str]]:
     """What was audited, as names and values."""
     sources = [entry.finding.provenance for entry in evidence.entries]
     several = dict.fromkeys(
         f"{source.source}: {source.scanned:,} rows looked at; "
         f"left out: {left_out_words(source.excluded)}"
+        if least is None
+        else source.source
         for source in sources
     )
+    kept_back = "left out with the small groups: guesses could be tried against it"
     facts = [
         ("Rows", "; ".join(several) or "none"),
         ("Plan", evidence.plan_hash or "none: nothing was fixed beforehand"),
-        ("Data fingerprint", evidence.fingerprint),
+        ("Data fingerprint", evidence.fingerprint if least is None else kept_back),
+        (
+            "Seal",
+            f"{evidence.seal}, a digest without a key: it shows slips, not forgeries"
+            if least is None
+            else kept_back,
+        ),
+        ("Signed", signer or "not signed, as far as this page knows"),
         ("Made", evidence.created),
         ("With", ", ".join(f"{name} {number}" for name, number in evidence.versions.items())),
     ]
@@ -171,8 +185,8 @@ def _facts(evidence: Evidence, removed: int, least: int | None) -> list[tuple[st
         facts.append(
             (
                 "Suppression",
-                f"groups of fewer than {least} rows, and those that would give them away, are left "
-                f"out: {removed:,} over all findings",
+                f"groups of fewer than {least} rows, and those that would give them away to within "
+                f"{least} rows, are left out: {removed:,} over all findings",
             )
         )
     return [(name, tidy(text)) for name, text in facts]

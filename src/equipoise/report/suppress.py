@@ -1,23 +1,27 @@
-"""Small groups are left out, and so are groups from which they could be worked out.
+"""What a page tells when small groups must not be found out.
 
-A group of fewer rows than the limit is removed. So is the smallest published child of a parent if
-parent less published children leaves a small remainder; and of ranges only those are kept whose
-ends lie so far apart that no difference of two of them is small. Differences of three or more
-published numbers of several attributes are not followed up.
+Groups of fewer rows than the limit are left out, and so are as many others as it takes that no
+small one can be worked out from all findings, metrics and totals of the page together, not even to
+within the limit (`equipoise.report.disclosure`). Fingerprints, which a guess could be tried
+against, are left out; numbers are rounded; findings whose sentences or targets rest on a hidden
+group are withheld but for their conclusion. What groups of tilts and of single people are worth is
+compared with the limit one by one.
 """
 
 import dataclasses
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeGuard
 
-from equipoise.findings import Finding, Verdict
+from equipoise.findings import Evidence, Finding, Provenance, Verdict
 from equipoise.findings.bounds import Bounds
 from equipoise.findings.joint_test import Joint, JointTest
 from equipoise.findings.words import plural
-from equipoise.report.ask import close_ranges, overlapping
+from equipoise.report.ask import close_ranges
+from equipoise.report.disclosure import ALL, Count, Key, Told, hidden
 
 
 class Sized(Protocol):
@@ -27,8 +31,8 @@ class Sized(Protocol):
     n: int
 
 
-Key = str
-Pools = dict[str, set[Key]]
+Pools = dict[str, set[Count]]
+"""For each table of rows, the counts that are hidden."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,86 +58,203 @@ def suppressed(findings: Sequence[Finding], least: int | None) -> list[Kept]:
 
 
 def _gone(findings: Sequence[Finding], least: int) -> Pools:
-    """What must go, by metric and table: findings about the same rows are looked at together."""
-    sizes: dict[str, dict[Key, int]] = defaultdict(dict)
-    totals: dict[str, int] = {}
+    """What must go, by table: findings about the same rows are looked at together."""
+    tables: dict[str, dict[Count, Told]] = defaultdict(dict)
+    alone: Pools = defaultdict(set)
+    incomplete = {_pool(one) for one in _flattened(findings) if one.provenance.excluded}
     for finding in _flattened(findings):
-        pool = _pool(finding)
-        totals[pool] = finding.provenance.counted
-        for row in _sized(finding):
-            sizes[pool][_key(row)] = _size(row)
-    return {pool: small(found, totals[pool], least) for pool, found in sizes.items()}
+        pool, metric = _pool(finding), _metric(finding)
+        rows = [row for row in _sized(finding) if not _is_modelled(row)]
+        alone[pool] |= {(metric, _key(row)) for row in rows if _size(row) < least}
+        told = [row for row in _sized(finding) if _is_modelled(row)]
+        for row in told:
+            known = tables[pool].get((metric, _key(row)))
+            if known is None or known.hits is None:
+                tables[pool][metric, _key(row)] = Told(n=_size(row), hits=_hits(row))
+        if told:
+            total = finding.provenance.counted
+            tables[pool][metric, ALL] = Told(n=total, hits=_all_hits(finding, total))
+    return {
+        pool: own
+        | hidden(tables[pool], least, _ranges(tables[pool], least), gaps=pool in incomplete)
+        for pool, own in alone.items()
+    }
+
+
+def _ranges(table: Mapping[Count, Told], least: int) -> set[Count]:
+    """Of ranges that overlap, those whose differences are small, found without any programme."""
+    gone: set[Count] = set()
+    for metric in dict.fromkeys(metric for metric, _ in table):
+        sizes = {key: told.n for (own, key), told in table.items() if own == metric}
+        total = sizes.pop(ALL)
+        wheres = {key: json.loads(key) for key in sizes}
+        gone |= {(metric, key) for key in close_ranges(wheres, sizes, total, least)}
+    return gone
 
 
 def small(sizes: Mapping[Key, int], total: int, least: int) -> set[Key]:
     """Groups that must not be published, by their sizes."""
-    wheres = {key: json.loads(key) for key in sizes}
-    gone = {key for key, n in sizes.items() if n < least}
-    gone |= close_ranges(wheres, sizes, total, least)
-    families = _families(wheres)
-    known = {**sizes, _text({}): total}
-    # What is removed may make another remainder small, so it is looked at again until none is.
-    while True:
-        more = {_weakest(parent, kids, known, gone, least) for parent, kids in families} - {None}
-        if not more:
-            return gone
-        gone |= {key for key in more if key is not None}
+    table = {("", key): Told(n=n) for key, n in {**sizes, ALL: total}.items()}
+    return {key for _, key in hidden(table, least, _ranges(table, least))}
 
 
-def _families(wheres: Mapping[Key, Mapping[str, object]]) -> list[tuple[Key, list[Key]]]:
-    """Each group with the groups that split it by one more attribute."""
-    found: dict[tuple[Key, str], list[Key]] = defaultdict(list)
-    overlaps = overlapping(wheres.values())
-    for key, where in wheres.items():
-        for name in where:
-            # ranges that overlap do not split their parent
-            if name not in overlaps:
-                parent = {other: value for other, value in where.items() if other != name}
-                found[_text(parent), name].append(key)
-    return [(parent, kids) for (parent, _), kids in found.items()]
+def _is_modelled(row: Sized) -> bool:
+    """Whether a row counts people with certain attributes, and nothing else about them."""
+    return bool(getattr(row, "where", None)) and not (
+        hasattr(row, "label") or hasattr(row, "effective")
+    )
 
 
-def _weakest(
-    parent: Key, kids: list[Key], sizes: Mapping[Key, int], gone: set[Key], least: int
-) -> Key | None:
-    """The child to remove because its siblings would give something away; None if none would."""
-    shown = [kid for kid in kids if kid not in gone]
-    if parent not in sizes or not shown:
+def _hits(row: object) -> int | None:
+    """How many people a rate gives away; None if it is no rate of people."""
+    value, n = getattr(row, "value", None), getattr(row, "n", 0)
+    if not isinstance(value, float | int) or not -1e-9 <= value <= 1 + 1e-9:
         return None
-    rest = sizes[parent] - sum(sizes[kid] for kid in shown)
-    # a parent that is hidden must not be the sum of what is shown
-    told = rest == 0 if parent in gone else 0 < rest < least
-    # The smallest, which costs the reader least.
-    return min(shown, key=lambda kid: (sizes[kid], kid)) if told else None
+    # with weights, or values between 0 and 1, this is seldom a whole number
+    found = value * n
+    return round(found) if abs(found - round(found)) < 1e-6 else None
+
+
+def _all_hits(finding: Finding, total: int) -> int | None:
+    """The same of everybody, where groups are compared with everybody or with all others."""
+    for row in finding.rows:
+        target, own = getattr(row, "target", None), _hits(row)
+        if target is None or own is None or not isinstance(target, float | int):
+            continue
+        kind = _target(finding)
+        others = total - row.n if kind == "complement" else total
+        found = target * others + (own if kind == "complement" else 0)
+        if kind in ("overall", "complement") and abs(found - round(found)) < 1e-6:
+            return round(found)
+    return None
+
+
+def _target(finding: Finding) -> str:
+    target = finding.claim.get("target", "overall")
+    return str(target.get("kind")) if isinstance(target, Mapping) else str(target)
 
 
 def _kept(finding: Finding, gone: Pools, least: int) -> Kept:
     own, removed = _hidden(finding, gone), set[Key]()
-    changes: dict[str, Any] = {}
+    changes: dict[str, Any] = {"provenance": _unmarked(finding.provenance, finding, gone)}
     for field in dataclasses.fields(finding):
         value = getattr(finding, field.name)
         if _is_sized(value):
-            changes[field.name] = tuple(row for row in value if _may_stay(row, own, least))
+            stay = [row for row in value if _may_stay(row, own, least)]
+            changes[field.name] = tuple(_rounded(row) for row in stay)
             removed |= {_key(row) for row in value if _is_group(row)} & own
         elif isinstance(value, tuple) and any(hasattr(part, "excluded") for part in value):
             changes[field.name] = tuple(_unnamed(part) for part in value)
-    # Both hold the counts of every group, small ones included.
+    # These hold, or were computed from, the counts of every group, small ones included.
     if isinstance(finding, Bounds):
-        changes["recipe"] = None
+        critical = None if finding.critical is None else float(f"{finding.critical:.3g}")
+        changes |= {"recipe": None, "quantiles": (), "critical": critical}
     if isinstance(finding, JointTest):
         changes["region"] = None
     if isinstance(finding, Joint):
         parts = {name: _kept(finding.part(name), gone, least) for name in finding.names}
         plain = {name: part.finding.to_dict() for name, part in parts.items()}
         changes["parts"] = {**finding.parts, **plain}
-    told = not (removed and _reads_by_place(finding))
+    told = not (removed and _reads_by_place(finding)) and not _rests_on_hidden(finding, gone)
     if not told:
-        changes = {
-            name: () if _is_sized(getattr(finding, name)) else changes[name] for name in changes
-        }
+        changes |= _emptied(finding)
     # The conclusion stays that of the whole: an audit does not pass by hiding whom it harms.
     made: Finding = dataclasses.replace(finding, **changes)
     return Kept(finding=made, removed=len(removed), conclusion=finding.conclusion, told=told)
+
+
+def _rests_on_hidden(finding: Finding, gone: Pools) -> bool:
+    """Whether what a finding says of groups that are shown rests on one that is not."""
+    for part in _flattened([finding]):
+        pool, metric = gone.get(_pool(part), set()), _metric(part)
+        if (metric, ALL) in pool:
+            return True
+        kind, some = _target(part), any(own == metric for own, _ in pool)
+        if kind == "reference":
+            target: Any = part.claim["target"]
+            key = _text(target.get("where", {}))
+            if (metric, key) in pool or key not in {_key(row) for row in _sized(part)}:
+                return True
+        # the mean of groups, the highest of them, groups like these: hidden ones take part
+        elif some and (
+            kind not in ("overall", "complement", "constant") or part.claim.get("given")
+        ):
+            return True
+    return False
+
+
+def _emptied(finding: Finding) -> dict[str, Any]:
+    """What is left of a finding that cannot be told: neither rows nor whom it compares with."""
+    changes: dict[str, Any] = {
+        field.name: ()
+        for field in dataclasses.fields(finding)
+        if _is_sized(getattr(finding, field.name))
+    }
+    if _target(finding) == "reference" or isinstance(finding, Joint):
+        said = "a group that is too small to be named"
+        claim = {name: part for name, part in finding.claim.items() if name != "target"}
+        changes |= {"claim": claim, "question": f"{_metric(finding)} against {said}"}
+        changes |= {"against": said} if hasattr(finding, "against") else {}
+        changes |= {"parts": {}} if isinstance(finding, Joint) else {}
+    return changes
+
+
+def _unmarked(source: Provenance, finding: Finding, gone: Pools) -> Provenance:
+    """Where a finding comes from, without anything a guess could be tried against."""
+    pools = [gone.get(_pool(part), set()) for part in _flattened([finding])]
+    told = not any((_metric(finding), ALL) in pool for pool in pools)
+    counted = source.counted if told else 0
+    return dataclasses.replace(
+        source, scanned=counted, counted=counted, excluded={}, ineligible=0, cells=0, fingerprint=""
+    )
+
+
+def _rounded(row: Any) -> Any:
+    """A row with numbers of three digits: bounds and p-values rounded to the safe side."""
+    if not dataclasses.is_dataclass(row) or isinstance(row, type):
+        return row
+    changes: dict[str, Any] = {}
+    for field in dataclasses.fields(row):
+        value = getattr(row, field.name)
+        if isinstance(value, float) and math.isfinite(value) and value:
+            step = 10.0 ** (math.floor(math.log10(abs(value))) - 2)
+            turn = _TO_THE_SAFE_SIDE.get(field.name, round)
+            changes[field.name] = float(f"{turn(value / step) * step:.12g}")
+    if hasattr(row, "reach"):
+        changes["reach"] = None
+    return dataclasses.replace(row, **changes)
+
+
+_TO_THE_SAFE_SIDE = {
+    "lower": math.floor,
+    "upper": math.ceil,
+    "p": math.ceil,
+    "p_adjusted": math.ceil,
+}
+
+
+def published(evidence: Evidence, kept: Sequence[Kept], least: int) -> str:
+    """The data behind a page with small groups left out, as JSON: it cannot be verified."""
+    made = {
+        "schema": "equipoise-published/1",
+        "title": evidence.title,
+        "verdict": str(evidence.verdict),
+        "created": evidence.created,
+        "plan_hash": evidence.plan_hash,
+        "versions": dict(evidence.versions),
+        "suppress": least,
+        "entries": [
+            {
+                "name": entry.name,
+                "asked": entry.asked,
+                "conclusion": None if one.conclusion is None else str(one.conclusion),
+                "left out": one.removed,
+                "finding": one.finding.to_dict() if one.told else None,
+            }
+            for entry, one in zip(evidence.entries, kept, strict=True)
+        ],
+    }
+    return json.dumps(made, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
 def _reads_by_place(finding: Finding) -> bool:
@@ -142,7 +263,10 @@ def _reads_by_place(finding: Finding) -> bool:
 
 
 def _hidden(finding: Finding, gone: Pools) -> set[Key]:
-    return set().union(*(gone.get(_pool(part), set()) for part in _flattened([finding])))
+    found: set[Key] = set()
+    for part in _flattened([finding]):
+        found |= {key for metric, key in gone.get(_pool(part), ()) if metric == _metric(part)}
+    return found
 
 
 def _flattened(findings: Iterable[Finding]) -> list[Finding]:
@@ -157,9 +281,14 @@ def _flattened(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _pool(finding: Finding) -> str:
-    # Sizes may be set against each other only where they count the same rows of the same table.
+    # Sizes may be set against each other where they count rows of the same table.
     source = finding.provenance
-    return _text([finding.claim.get("metric"), source.source, source.counted])
+    return _text([source.source, source.scanned])
+
+
+def _metric(finding: Finding) -> str:
+    metric = finding.claim.get("metric")
+    return metric if isinstance(metric, str) else _text(metric)
 
 
 def _sized(finding: Finding) -> list[Sized]:

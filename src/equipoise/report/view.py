@@ -215,13 +215,15 @@ def _parts(anchor: str, finding: Finding) -> tuple[Part, ...]:
 def _provenance(finding: Finding) -> tuple[tuple[str, str], ...]:
     source = finding.provenance
     method = getattr(finding, "method", None)
+    # without a fingerprint the page leaves small groups out, and with them what tells of them
+    whole = bool(source.fingerprint)
     pairs = [
         ("Rows from", source.source),
-        ("Rows looked at", f"{source.scanned:,}"),
-        ("Rows on which the metric counts", f"{source.counted:,}"),
-        ("Rows left out", left_out_words(source.excluded)),
-        ("Rows on which it does not count", f"{source.ineligible:,}"),
-        ("Cells", f"{source.cells:,}"),
+        ("Rows looked at", f"{source.scanned:,}" if whole else ""),
+        ("Rows on which the metric counts", f"{source.counted:,}" if source.counted else ""),
+        ("Rows left out", left_out_words(source.excluded) if whole else "not told here"),
+        ("Rows on which it does not count", f"{source.ineligible:,}" if whole else ""),
+        ("Cells", f"{source.cells:,}" if whole else ""),
         ("Fingerprint of the cells", source.fingerprint),
         ("Seed", "none needed" if source.seed is None else str(source.seed)),
         ("Method", "" if method is None else _method_words(method)),

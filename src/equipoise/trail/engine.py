@@ -3,6 +3,7 @@
 import atexit
 import functools
 import importlib
+import json
 import os
 import re
 import socket
@@ -13,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
 import narwhals as nw
 import numpy as np
@@ -35,8 +36,17 @@ HIDDEN = "***"
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 # user:password@ of a URL; the password may hold any sign but a blank
 _IN_URL = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s:/?#@]*:)([^\s'\"]*)@", re.IGNORECASE)
+_NAMES = r"[\w-]*(?:password|passwd|pwd|token|secret|api[-_]?key|authorization|credential)[\w-]*"
+# name=value, name: value and "name": "value", quoted or not
 _PARAMETER = re.compile(
-    r"(\b[\w-]*(?:password|passwd|token|secret|api_?key)[\w-]*=)([^\s&;'\"]+)", re.IGNORECASE
+    rf"(\b{_NAMES}['\"]?\s*(?:=|:(?!//))\s*(?:(?:basic|bearer)\s+)?)"
+    r"(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[^\s&;,'\"]+)",
+    re.IGNORECASE,
+)
+# what follows the @ of a URL: a host, perhaps a port, a path without @, and options
+_AFTER_USER = re.compile(
+    r"(?:\[[^\]@]*\]|[^\s@:/?#\[\]]*|\$\{\w+\})?(?::[\w${}]+)?(?:/[^@?#]*)?(?:\?[^=@]+=.*)?",
+    re.DOTALL,
 )
 
 # Engines quote what they were given in errors of their own, so what must not be shown is kept here.
@@ -55,8 +65,8 @@ def expand(source: str) -> str:
         name = found.group(1)
         if name not in os.environ:
             raise TrailError(
-                f"The source {scrub(source)!r} needs the environment variable {name}, which is not "
-                "set."
+                f"The source {without_password(source)!r} needs the environment variable {name}, "
+                "which is not set."
             )
         return os.environ[name]
 
@@ -64,17 +74,47 @@ def expand(source: str) -> str:
 
 
 def remember(secret: str | None) -> None:
-    """Keep a password out of every message from now on."""
+    """Keep a password out of every message from now on, in whatever form it is quoted."""
     if secret and secret != HIDDEN:
-        _KNOWN.update({secret, quote(secret, safe=""), unquote(secret)})
+        plain = {secret, unquote(secret)}
+        written = {quote(one, safe="") for one in plain} | {quote_plus(one) for one in plain}
+        escaped = {form(one)[1:-1] for one in plain for form in (repr, json.dumps)}
+        _KNOWN.update(plain | written | escaped)
+
+
+def parted(address: str) -> tuple[str, str | None, str]:
+    """A connection string as what stands before its password, the password, and the rest.
+
+    The password may hold any sign: it ends at the first @ after which a host follows.
+
+    >>> parted("postgres://auditor:p/w#@1@db/decisions")
+    ('postgres://auditor:', 'p/w#@1', '@db/decisions')
+    """
+    begin = address.find("://") + 3
+    colon, at = address.find(":", begin), address.find("@", begin)
+    if begin < 3 or not begin <= colon < at or "/" in address[begin:colon]:
+        return address, None, ""
+    while at >= 0:
+        if _AFTER_USER.fullmatch(address, at + 1):
+            return address[: colon + 1], address[colon + 1 : at], address[at:]
+        at = address.find("@", at + 1)
+    return address, None, ""
+
+
+def without_password(source: str) -> str:
+    """A source as it may be written down: with ``***`` for a password that stands in it."""
+    before, password, rest = parted(source)
+    told = password is None or password == "" or _VARIABLE.fullmatch(password)
+    # by its form alone: what this process has seen before must not change how a plan reads
+    return _by_form(before + (password or "" if told else HIDDEN) + rest)
 
 
 def remember_url(url: str) -> None:
     """Keep the password of a connection string, if it has one, out of every message."""
-    try:
-        remember(urlsplit(url).password)
-    except ValueError:
-        return
+    _, password, _ = parted(url)
+    if password is not None:
+        remember(expand(password))
+        remember(password)
 
 
 def scrub(text: str) -> str:
@@ -88,13 +128,21 @@ def scrub(text: str) -> str:
         # a short one would tear up ordinary words; the patterns below still catch it in a URL
         if len(secret) >= 4:
             text = text.replace(secret, HIDDEN)
+    return _by_form(text)
+
+
+def _by_form(text: str) -> str:
     text = _IN_URL.sub(lambda found: f"{found.group(1)}{_hidden(found.group(2))}@", text)
     return _PARAMETER.sub(lambda found: f"{found.group(1)}{_hidden(found.group(2))}", text)
 
 
 def _hidden(secret: str) -> str:
     # the name of an environment variable tells nothing, and whoever repeats the audit needs it
-    return secret if not secret or _VARIABLE.fullmatch(secret) else HIDDEN
+    bare = secret.strip("'\"")
+    if not bare or bare == HIDDEN or _VARIABLE.fullmatch(bare):
+        return secret
+    quoting = secret[0] if len(secret) > 1 and secret[0] in "'\"" else ""
+    return f"{quoting}{HIDDEN}{quoting}"
 
 
 # --- Talking to an engine: fetch a small table as arrays, and turn its errors into ours ---
@@ -311,11 +359,11 @@ def database_file(source: str) -> tuple[Path, bool] | None:
 
 def open_connection(source: str, table: str | None) -> tuple[Frame, str]:
     """A lazy frame over a table of a database, and words that name it without the password."""
-    address = expand(source)
-    remember_url(address)
-    scheme = address.split("://", 1)[0].lower() if "://" in address else "duckdb"
+    remember_url(source)
+    scheme = source.split("://", 1)[0].lower() if "://" in source else "duckdb"
     opener = _OPENERS[known_name("Kind of source", scheme, _OPENERS, TrailError)]
-    return opener(address, table)
+    # where a password is wanted apart, what a variable holds is taken as it is
+    return opener(source if opener is _postgres else expand(source), table)
 
 
 def _duckdb(address: str, table: str | None) -> tuple[Frame, str]:
@@ -335,13 +383,18 @@ def _duckdb(address: str, table: str | None) -> tuple[Frame, str]:
         ).fetchall()
         chosen = chosen_table(table, known, path.name, "main")
         connection.execute("SET TimeZone = 'UTC'")
+        # A view in a database from elsewhere may name any file, or an extension that opens others;
+        # from here on only the attached file itself can be read, and nothing can be set again.
+        connection.execute("SET allow_community_extensions = false")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
         relation = connection.table(".".join(quoted(part) for part in chosen))
     return nw.from_native(relation), f"table {table or chosen[1]!r} of {path.name}"
 
 
 def _postgres(address: str, table: str | None) -> tuple[Frame, str]:
     ibis = needed("ibis", "postgres", "PostgreSQL")
-    words = scrub(address)
+    words = without_password(expand("".join(p or "" for p in _hidden_parts(address))))
     with engine_errors(words):
         connection = ibis.postgres.connect(**_postgres_options(address))
         # the server is told when the trail is gone
@@ -355,23 +408,39 @@ def _postgres(address: str, table: str | None) -> tuple[Frame, str]:
     return nw.from_native(found), f"table {table or name!r} of {words}"
 
 
+def _hidden_parts(address: str) -> tuple[str, str | None, str]:
+    before, password, rest = parted(address)
+    return before, None if password is None else HIDDEN, rest
+
+
 def _postgres_options(address: str) -> dict[str, str | int | None]:
-    parts = urlsplit(address)
+    _, password, _ = parted(address)
+    # the password is taken out before the rest is read as a URL, in which it could not stand
+    parts = urlsplit(expand("".join(part or "" for part in _hidden_parts(address))))
     further = {key: unquote(value) for key, value in parse_qsl(parts.query)}
     for name, value in further.items():
         if "password" in name.lower():
             remember(value)
-    password = unquote(parts.password) if parts.password else None
+    try:
+        port = parts.port
+    except ValueError as error:
+        raise TrailError(f"The port of {without_password(address)!r} is no number.") from error
     options: dict[str, str | int | None] = {
         "host": parts.hostname,
-        "port": parts.port,
+        "port": port,
         "user": unquote(parts.username) if parts.username else None,
         # a plan quoted in evidence has lost its password; the environment may hold it
-        "password": None if password == HIDDEN else password,
+        "password": None if password in (None, HIDDEN) else _in_the_clear(str(password)),
         "database": unquote(parts.path.lstrip("/")) or None,
         "connect_timeout": PATIENCE,
     }
     return {name: value for name, value in {**options, **further}.items() if value is not None}
+
+
+def _in_the_clear(password: str) -> str:
+    """A password as it is: what stands in a URL is decoded, what a variable holds is not."""
+    pieces = re.split(r"(\$\{\w+\})", password)
+    return "".join(expand(p) if _VARIABLE.fullmatch(p) else unquote(p) for p in pieces)
 
 
 def _spark(address: str, table: str | None) -> tuple[Frame, str]:
@@ -425,6 +494,56 @@ def spark_times(frame: "SparkFrame") -> "SparkFrame":
             clock = f"TIMESTAMP_NTZ'1970-01-01 00:00:00' + make_dt_interval(0, 0, 0, {seconds})"
             frame = frame.withColumn(name, expression(clock))
     return frame
+
+
+@contextmanager
+def one_moment(frame: Frame, source: str) -> Iterator[None]:
+    """All queries inside see the same rows, or there is an error that says they did not.
+
+    PostgreSQL gives a snapshot. What the rows were is looked at before and after all the same: a
+    query that fails ends the snapshot, and Spark has none. (Of files, digests are compared.)
+    """
+    if frame.implementation.is_duckdb():
+        yield
+        return
+    native = frame.to_native()
+    postgres = frame.implementation.is_ibis() and native.get_backend().name == "postgres"
+    connection = native.get_backend().con if postgres else None
+    with engine_errors(source):
+        if connection is not None:
+            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        before = _row_marks(frame)
+    try:
+        yield
+        with engine_errors(source):
+            after = _row_marks(frame)
+    finally:
+        if connection is not None:
+            with suppress(Exception):
+                connection.rollback()
+    if before != after:
+        raise TrailError(changed_words(source))
+
+
+def changed_words(source: str) -> str:
+    """What is said of rows that did not stay the same during an audit."""
+    return (
+        f"{source} changed while it was audited, so that audits saw different rows. Run again when "
+        "nothing writes to it, or audit a copy."
+    )
+
+
+def _row_marks(frame: Frame) -> object:
+    """How many rows there are, and a sum over digests of all of them, in whatever order."""
+    native = frame.to_native()
+    if frame.implementation.is_spark_like():
+        marks = "sum(CAST(xxhash64(*) AS DECIMAL(38, 0)))"
+        return [tuple(row) for row in native.selectExpr("count(*)", marks).collect()]
+    if frame.implementation.is_ibis() and native.get_backend().name == "postgres":
+        rows = f"SELECT count(*), sum(hashtextextended(t::text, 0)) FROM ({native.compile()}) t"
+        with native.get_backend().raw_sql(rows) as cursor:
+            return cursor.fetchall()
+    return None
 
 
 def _reach(address: str) -> None:

@@ -3,6 +3,7 @@
 import csv
 import datetime
 import glob
+import hashlib
 import shutil
 import sqlite3
 import tempfile
@@ -41,6 +42,7 @@ from equipoise.trail.engine import (
     open_connection,
     quoted,
     spark_times,
+    without_password,
 )
 from equipoise.trail.fields import WORDS, Reading, any_kind, decide, typed
 
@@ -338,6 +340,78 @@ def _one_of(wanted: str | None, names: list[str], called: str, what: str) -> str
     return wanted
 
 
+# --- What a file held: its digest, and whether a plan that came from elsewhere may open it ---
+
+
+def input_digest(source: str) -> dict[str, str] | None:
+    """Name and SHA-256 of the file behind a source; None if it is a server.
+
+    Of several files it is the digest of the lines that ``sha256sum`` prints for them.
+    """
+    files = _local_files(expand(source))
+    if files is None:
+        return None
+    with engine_errors(Path(files[0]).name):
+        lines = sorted(f"{_sha256(file)}  {Path(file).name}\n" for file in files)
+    alone = len(lines) == 1
+    digest = lines[0].split()[0] if alone else hashlib.sha256("".join(lines).encode()).hexdigest()
+    return {"name": Path(files[0]).name if alone else Path(source).name, "sha256": digest}
+
+
+def _local_files(source: str) -> list[str] | None:
+    if not is_connection(source):
+        return files_of(source)
+    found = database_file(source)
+    return None if found is None else [str(found[0])]
+
+
+def _sha256(file: str) -> str:
+    with open(file, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def refuse_unsafe(source: str, folder: Path, allow: Sequence[str]) -> None:
+    """Refuse what a plan written by somebody else must not reach without being allowed to.
+
+    Inside the plan's folder files may be read; everything else has to be named in ``allow``, word
+    for word, or stand in a folder named there.
+    """
+    if source in allow:
+        return
+    why = f"The plan's source {without_password(source)!r}"
+    how = (
+        "A plan or evidence from elsewhere is not trusted with that. If it is meant, pass --allow "
+        "with the source as the plan writes it (or a folder), or the rows themselves with --data."
+    )
+    if "${" in source:
+        raise TrailError(f"{why} asks for an environment variable. {how}")
+    scheme, _, rest = source.partition("://")
+    if rest and scheme.lower() not in ("duckdb", "sqlite"):
+        raise TrailError(f"{why} would open a connection. {how}")
+    # a path is followed through every link before it is judged
+    roots = [folder.resolve(), *(Path(one).resolve() for one in allow if "://" not in one)]
+    place = Path(rest) if rest else folder / source
+    reached = _found(str(place)) if _inside(place, roots) else []
+    for file in [str(place), *reached]:
+        if not _inside(Path(file), roots):
+            raise TrailError(f"{why} lies outside the plan's folder. {how}")
+
+
+def _found(path: str) -> list[str]:
+    # what is not there is told when it is opened
+    with suppress(TrailError, OSError, ValueError):
+        return files_of(path)
+    return []
+
+
+def _inside(file: Path, roots: Sequence[Path]) -> bool:
+    try:
+        place = file.resolve()
+    except (OSError, ValueError, RuntimeError):
+        return False
+    return any(place.is_relative_to(root) for root in roots)
+
+
 # --- From what a user has (a path, a frame, a relation) to a lazy frame and a name for it ---
 
 
@@ -451,7 +525,7 @@ def _names(table: object) -> list[object]:
 
 def _open_path(path: str, table: str | None, reading: Reading) -> Opened:
     with engine_errors(f"The path {short(path)!r}"):
-        files = _files(path)
+        files = files_of(path)
     suffixes = {suffix_of(file) for file in files}
     if len(suffixes) > 1:
         raise TrailError(
@@ -507,7 +581,8 @@ def _open_zip(file: str, table: str | None, reading: Reading) -> Opened:
     return Opened(frame=frame, words=f"{name} in {Path(file).name}", notes=notes)
 
 
-def _files(path: str) -> list[str]:
+def files_of(path: str) -> list[str]:
+    """The files that a path, a folder or a glob means."""
     place = Path(path)
     if place.is_dir():
         found = sorted(str(p) for p in place.rglob("*") if suffix_of(str(p)) in TOGETHER)

@@ -12,7 +12,14 @@ import numpy.typing as npt
 from narwhals.typing import IntoFrame
 
 from equipoise._codec import Scalar, canonical
-from equipoise._validate import columns_named, did_you_mean, known_keywords, known_name, listing
+from equipoise._validate import (
+    columns_named,
+    did_you_mean,
+    known_keywords,
+    known_name,
+    listing,
+    short,
+)
 from equipoise.errors import OptionError, TrailError
 from equipoise.trail.delimited import known_encoding
 from equipoise.trail.engine import AnyArray, Frame, engine_errors, new_duckdb, objects, quoted
@@ -222,6 +229,11 @@ class Trail:
             )
         if is_text(dtype) and not isinstance(dtype, nw.String):
             return nw.col(column).cast(nw.String)
+        if isinstance(dtype, nw.Duration) or "INTERVAL" in str(dtype).upper():
+            raise TrailError(
+                f"Column {column!r} holds durations, which engines write in different ways. Make "
+                "a number of them, such as whole days, and group by that."
+            )
         # Ibis hands over points in time with their zone, and cannot be asked for another
         if isinstance(dtype, nw.Datetime) and not self.frame.implementation.is_ibis():
             return _in_utc(nw.col(column), dtype.time_zone)
@@ -282,6 +294,8 @@ def make_trail(
     with engine_errors(source):
         schema = dict(frame.collect_schema())
     _check_names(schema)
+    if frame.implementation.is_spark_like():
+        _check_dots(schema)
     check_roles(roles, schema)
     for name in attributes or ():
         require_column(name, schema, f"attribute {name!r}")
@@ -354,6 +368,22 @@ def _check_names(schema: Schema) -> None:
         if name.lower().startswith(RESERVED):
             raise TrailError(
                 f"Column {name!r} starts with {RESERVED!r}, which is reserved. Rename the column."
+            )
+        # to some engines these mean other columns, or all of them
+        if name == "*" or (name.startswith("^") and name.endswith("$")):
+            raise TrailError(
+                f"A column is called {name!r}, which engines take for a pattern of names: another "
+                "column could be audited in its place. Rename the column."
+            )
+
+
+def _check_dots(schema: Schema) -> None:
+    """Refuse a name with a dot that Spark would read as a field of another column."""
+    for name in schema:
+        if "." in name and name.split(".")[0] in schema:
+            raise TrailError(
+                f"Spark reads the column {name!r} as a field of the column "
+                f"{name.split('.')[0]!r}. Rename one of them."
             )
 
 
@@ -545,29 +575,57 @@ def _array(name: str, values: Column) -> AnyArray:
     if array.dtype.kind in "biuf":
         return array
     # From the values themselves: numpy makes text of numbers that stand beside text.
-    return _words(name, np.asarray(values, dtype=object))
+    try:
+        plain = np.asarray(values, dtype=object)
+    except Exception:  # a library's own array that cannot be had as objects
+        plain = array
+    return _words(name, plain if plain.ndim == 1 else array)
 
 
 def _as_array(name: str, values: Column) -> AnyArray:
     try:
         return np.asarray(values)
-    except ValueError as error:  # lists of different lengths
+    # lists of different lengths, types that have no array, whole numbers beyond all types
+    except Exception as error:
         raise TrailError(
-            f"{name} must be one value per row; it cannot be an array: {error}"
+            f"{name} must be one value per row; it cannot be an array: {short(str(error), 200)}"
         ) from error
 
 
 def _words(name: str, values: AnyArray) -> AnyArray:
-    """Text, with one kind of missing value."""
-    # NaN is the one value that differs from itself, whatever library it comes from.
-    missing = np.array([value is None or value != value for value in values], dtype=bool)
-    kinds = {type(value).__name__ for value in values[~missing]}
-    if kinds - {"str", "str_"}:
-        raise TrailError(
-            f"{name} mixes values of types {listing(sorted(kinds))}. Pass numbers, booleans or "
-            "text."
+    """Text, or numbers of which some are missing, with one kind of missing value."""
+    listed = [*values]
+    missing = [_is_gone(value) for value in listed]
+    held = [value for value, gone in zip(listed, missing, strict=True) if not gone]
+    kinds = {type(value) for value in held}
+    if held and all(issubclass(kind, _NUMBERS) for kind in kinds):
+        return _with_gaps(name, listed, missing)
+    if not all(issubclass(kind, str) for kind in kinds):
+        named = listing(sorted(kind.__name__ for kind in kinds))
+        raise TrailError(f"{name} mixes values of types {named}. Pass numbers, booleans or text.")
+    return objects([None if gone else str(v) for v, gone in zip(listed, missing, strict=True)])
+
+
+_NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
+
+
+def _with_gaps(name: str, values: Sequence[Any], missing: Sequence[bool]) -> AnyArray:
+    try:
+        return np.array(
+            [np.nan if gone else float(v) for v, gone in zip(values, missing, strict=True)]
         )
-    return objects([None if gone else str(v) for v, gone in zip(values, missing, strict=True)])
+    except (OverflowError, ValueError) as error:
+        raise TrailError(f"{name} holds a number that is too large.") from error
+
+
+def _is_gone(value: object) -> bool:
+    """Whether a value is missing: None, or one that differs from itself, as NaN does."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    try:
+        return bool(value != value)
+    except Exception:  # such as a list of numbers, which is no value of ours anyway
+        return False
 
 
 def _refuse_lengths(columns: Mapping[str, AnyArray]) -> None:

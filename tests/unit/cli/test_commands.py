@@ -84,7 +84,18 @@ def test_from_a_csv_to_a_verified_report_by_the_real_script(folder: Path) -> Non
         outside("explain", "out/evidence.json"),
         outside("plan", "check", "audit.yaml"),
         outside("plan", "schema"),
-        outside("audit", "decisions.csv", "--label", "y", "--prediction", "d", "--across", "g"),
+        outside(
+            "audit",
+            "decisions.csv",
+            "--label",
+            "y",
+            "--prediction",
+            "d",
+            "--across",
+            "g",
+            "--out",
+            "other",
+        ),
         outside("--version"),
     ):
         assert finished.returncode == 0, finished.stderr

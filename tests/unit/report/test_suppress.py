@@ -143,7 +143,8 @@ def key(**where: Any) -> str:
 def test_a_small_remainder_takes_the_smallest_sibling_with_it() -> None:
     sizes = {key(a="x"): 100, key(a="y"): 50, key(a="z"): 4}
     assert small(sizes, 154, 10) == {key(a="z"), key(a="y")}
-    assert small({**sizes, key(a="w"): 7}, 161, 10) == {key(a="z"), key(a="w")}
+    # two that are hidden hide each other, but only to within the eleven rows they have together
+    assert small({**sizes, key(a="w"): 7}, 161, 10) == {key(a="z"), key(a="w"), key(a="y")}
 
 
 def test_the_parts_of_a_hidden_group_do_not_add_up_to_it() -> None:
@@ -151,7 +152,8 @@ def test_the_parts_of_a_hidden_group_do_not_add_up_to_it() -> None:
         key(a="x"): 100, key(a="y"): 50, key(a="z"): 4,
         key(a="y", b="1"): 30, key(a="y", b="2"): 20,
     }  # fmt: skip
-    assert small(sizes, 154, 10) == {key(a="z"), key(a="y"), key(a="y", b="2")}
+    # either y goes with one of its parts, or x, of which no parts are shown
+    assert small(sizes, 154, 10) == {key(a="z"), key(a="x")}
 
 
 def test_exactly_the_limit_is_enough_for_a_group_and_for_a_remainder() -> None:
@@ -182,7 +184,7 @@ def test_a_tilt_is_as_small_as_the_rows_it_is_worth() -> None:
     first, second = (dataclasses.replace(found.rows[0], effective=x) for x in (9.9, 10.0))
     second = dataclasses.replace(second, where={"sex": "other"})
     (kept,) = suppressed([dataclasses.replace(found, rows=(first, second))], 10)
-    assert kept.finding.rows == (second,)
+    assert [row.where for row in kept.finding.rows] == [second.where]
 
 
 def test_people_with_another_label_are_other_people(findings: tuple[eq.Finding, ...]) -> None:
@@ -192,7 +194,7 @@ def test_people_with_another_label_are_other_people(findings: tuple[eq.Finding, 
     )
     made = dataclasses.replace(individual, rows=(many, few), cells=())
     (kept,) = suppressed([made], 10)
-    assert kept.finding.rows == (many,)
+    assert [(row.label, row.n) for row in kept.finding.rows] == [(0, 99)]
     assert kept.removed == 1
 
 

@@ -1,0 +1,171 @@
+"""An attacker with the published data and a linear programme learns no hidden count closely.
+
+The model of the attacker is written here from scratch: cells of month, place, sex, label and
+prediction; every published number is an equation; each hidden count is bounded from both sides.
+"""
+
+import itertools
+import json
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.optimize import linprog
+
+import equipoise as eq
+from equipoise.report.suppress import published as made_public
+from equipoise.report.suppress import suppressed
+from tests.safety.conftest import number
+
+LEAST = 10
+METRICS = ("accuracy", "false_positive_rate", "selection_rate", "positive_predictive_value")
+COUNTS: dict[str, Any] = {
+    "accuracy": lambda y, p: (1, y == p),
+    "false_positive_rate": lambda y, p: (y == 0, p == 1),
+    "selection_rate": lambda y, p: (1, p == 1),
+    "positive_predictive_value": lambda y, p: (p == 1, y == 1),
+}
+NAMES = ("month", "place", "sex")
+LEVELS = {"month": ("jan", "feb"), "place": ("N", "S", "W"), "sex": ("f", "m")}
+CELLS = list(itertools.product(*LEVELS.values(), (0, 1), (0, 1)))
+
+
+def audited(rng: np.random.Generator) -> tuple[tuple[eq.Finding, ...], "np.ndarray[Any, Any]"]:
+    """Findings on a random table with small cells, by several metrics, some by month."""
+    sizes = rng.choice([0, 1, 2, 4, 9, 40], len(CELLS), p=[0.2, 0.2, 0.2, 0.15, 0.1, 0.15])
+    frame = pl.DataFrame(
+        [(*cell, int(n)) for cell, n in zip(CELLS, sizes, strict=True) if n],
+        schema=[*NAMES, "y", "p", "count"],
+        orient="row",
+    )
+    trail = eq.read(frame, label="y", prediction="p", count="count")
+    chosen = rng.choice(METRICS, rng.integers(1, 4), replace=False)
+    cuts = [("place",), ("month", "place"), ("place", "sex"), NAMES, ("month", "sex")]
+    found: list[eq.Finding] = []
+    for metric in chosen:
+        cut = cuts[rng.integers(len(cuts))]
+        claim = eq.gap(str(metric), across=eq.intersections(*cut))
+        verb: Any = eq.flag if rng.random() < 0.5 else eq.describe
+        found.append(verb(trail, claim))
+    return tuple(found), sizes
+
+
+def mask(metric: str, where: dict[str, str], hit: bool) -> "np.ndarray[Any, Any]":
+    made = np.zeros(len(CELLS))
+    for i, cell in enumerate(CELLS):
+        counted, adds = COUNTS[metric](*cell[3:])
+        inside = all(cell[NAMES.index(name)] == level for name, level in where.items())
+        made[i] = inside and counted and (adds or not hit)
+    return made
+
+
+def equations(published: dict[str, Any]) -> tuple[list[Any], list[float]]:
+    """Every number of the published file as a sum of cells."""
+    left, right = [], []
+    for entry in published["entries"]:
+        finding = entry["finding"]
+        if finding is None:
+            continue
+        metric, total = finding["claim"]["metric"], finding["provenance"]["counted"]
+        left.append(mask(metric, {}, False))
+        right.append(float(total))
+        for row in finding["rows"]:
+            left.append(mask(metric, row["where"], False))
+            right.append(float(row["n"]))
+            hits = row["value"] * row["n"] if row["value"] is not None else None
+            # three digits tell how many were counted in a group of a few hundred
+            if hits is not None and row["n"] < 400:
+                left.append(mask(metric, row["where"], True))
+                right.append(float(round(hits)))
+            if row["target"] is not None and total < 400:
+                left.append(mask(metric, {}, True))
+                right.append(float(round(row["target"] * total)))
+    return left, right
+
+
+def ends(left: list[Any], right: list[float], asked: Any) -> tuple[float, float]:
+    found = []
+    for sign in (1.0, -1.0):
+        done = linprog(
+            sign * asked,
+            A_eq=np.array(left) if left else None,
+            b_eq=np.array(right) if left else None,
+            bounds=(0, None),
+            method="highs",
+        )
+        assert done.status in (0, 3), done.message
+        found.append(sign * done.fun if done.status == 0 else np.inf)
+    return found[0], found[1]
+
+
+def test_no_hidden_count_is_known_closely() -> None:
+    rng, hidden, pinned, shown = np.random.default_rng(21), 0, [], 0
+    while hidden < number(40, 2000):
+        findings, sizes = audited(rng)
+        kept_back = suppressed(findings, LEAST)
+        published = json.loads(made_public(eq.Evidence.of(*findings), kept_back, LEAST))
+        left, right = equations(published)
+        truth = [float(one @ sizes) for one in left]
+        assert truth == right, "the attacker's own model must agree with the table"
+        for found, entry in zip(findings, published["entries"], strict=True):
+            kept = [row["group"] for row in entry["finding"]["rows"]] if entry["finding"] else []
+            shown += len(kept)
+            for row in found.rows:
+                if row.n >= LEAST:
+                    continue
+                assert row.group not in kept
+                hidden += 1
+                low, high = ends(left, right, mask(found.claim["metric"], row.where, False))
+                if low > max(row.n - LEAST, 0) + 1e-4 or high < row.n + LEAST - 1e-4:
+                    pinned.append((row.group, row.n, low, high))
+    assert pinned == []
+    # hiding everything would be no art
+    assert shown > hidden / 10
+
+
+def test_two_metrics_do_not_give_the_third() -> None:
+    # 100 rows under one metric and 97 under another: three people with label 1
+    rows = [("N", 0, 0, 60), ("N", 0, 1, 37), ("N", 1, 1, 3), ("S", 0, 0, 80), ("S", 1, 1, 70)]
+    rows += [("S", 0, 1, 40), ("S", 1, 0, 50)]
+    frame = pl.DataFrame(rows, schema=["place", "y", "p", "count"], orient="row")
+    trail = eq.read(frame, label="y", prediction="p", count="count")
+    asked = ("accuracy", "false_positive_rate", "true_positive_rate")
+    found = [eq.describe(trail, eq.gap(metric, across="place")) for metric in asked]
+    published = json.loads(str(eq.report(*found, suppress=LEAST).published))
+    told = {
+        (entry["finding"]["claim"]["metric"], row["group"]): row["n"]
+        for entry in published["entries"]
+        if entry["finding"]
+        for row in entry["finding"]["rows"]
+    }
+    assert ("true_positive_rate", "N") not in told
+    assert not {("accuracy", "N"), ("false_positive_rate", "N")} <= set(told)
+
+
+@pytest.mark.parametrize("target", ["reference", "complement"])
+def test_a_small_reference_group_is_neither_named_nor_quoted(target: str) -> None:
+    rows = [("Tiny", 0, 1, 3), ("N", 0, 0, 80), ("N", 0, 1, 30), ("S", 0, 0, 50), ("S", 0, 1, 45)]
+    frame = pl.DataFrame(rows, schema=["place", "y", "p", "count"], orient="row")
+    trail = eq.read(frame, label="y", prediction="p", count="count")
+    against = eq.reference(place="Tiny") if target == "reference" else eq.complement()
+    claim = eq.gap("false_positive_rate", across="place", target=against)
+    report = eq.report(eq.flag(trail, claim), eq.certify(trail, claim, rng=1), suppress=LEAST)
+    assert "Tiny" not in report.html
+    assert report.published is not None
+    assert "Tiny" not in report.published
+
+
+def test_nothing_is_left_that_guesses_can_be_tried_against() -> None:
+    trail = eq.datasets.compas()
+    found = eq.certify(trail, eq.gap("accuracy", across="race"), tolerance=0.2, rng=7)
+    evidence = eq.Evidence.of(found)
+    report = eq.report(evidence, suppress=50)
+    assert report.published is not None
+    for text in (report.html, report.published):
+        for mark in (found.provenance.fingerprint, evidence.fingerprint, evidence.seal):
+            assert mark not in text
+        assert repr(found.critical) not in text
+        assert "Native American" not in text
+    with pytest.raises(eq.EquipoiseError, match="published with small groups left out"):
+        eq.Evidence.from_json(report.published)
