@@ -159,7 +159,9 @@ def show_evidence(evidence: Evidence, told: "Sequence[Kept] | None" = None) -> N
     first = [short(said, 400) for said in headlines(found)[:HEADLINES]]
     for sentence in (verdict, *first, *rest):
         out.print(Padding(Text(printable(sentence)), (0, 0, 0, 2)))
-    for sentence in (*warnings_of(found), *evidence.notes):
+    # notes may count single rows
+    notes = evidence.notes if told is None else ()
+    for sentence in (*warnings_of(found), *notes):
         out.print(Padding(Text(f"! {printable(sentence)}", style="yellow"), (0, 0, 0, 2)))
     for place, entry in enumerate(evidence.entries):
         _show_entry(out, entry, None if told is None else told[place])

@@ -412,6 +412,8 @@ def _confirmatory(evidence: Evidence) -> list[str]:
 
 def _circumstances(evidence: Evidence, performed: Evidence) -> Iterator[Difference]:
     """What the evidence says of itself that cannot be so."""
+    if evidence.notes != performed.notes:
+        yield _difference(("notes",), " ".join(evidence.notes), " ".join(performed.notes))
     planned = {entry.name for entry in performed.entries}
     asked = {entry.asked for entry in evidence.entries if entry.name in planned}
     for entry in evidence.entries:

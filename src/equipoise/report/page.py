@@ -40,7 +40,7 @@ def render(
         headlines=[tidy(said) for said in headlines(told)][:MOST_HEADLINES],
         warnings=[tidy(said) for said in warnings_of(told)],
         model=_model(evidence),
-        questions=_questions(evidence, kept),
+        questions=_questions(evidence, kept, () if least is not None else evidence.notes),
         notes={section.note.kind: section.note for section in sections if section.note},
         glossary=GLOSSARY,
         facts=_facts(evidence, sum(one.removed for one in kept), least, signer),
@@ -61,7 +61,9 @@ def _model(evidence: Evidence) -> list[tuple[str, str]]:
     return [(names[key], tidy(str(value))) for key, value in said.items() if key in names]
 
 
-def _questions(evidence: Evidence, kept: Sequence[Kept]) -> list[tuple[str, str]]:
+def _questions(
+    evidence: Evidence, kept: Sequence[Kept], notes: Sequence[str]
+) -> list[tuple[str, str]]:
     """What the columns mean, everyone's own rates, who is in the table, and what is missing."""
     trail = (evidence.plan or {}).get("trail") or {}
     roles = ("label", "prediction", "score", "weight", "count", "cluster")
@@ -72,7 +74,7 @@ def _questions(evidence: Evidence, kept: Sequence[Kept]) -> list[tuple[str, str]
         facts.append(("Counts as positive", ", ".join(f"{r} {v}".strip() for r, v in pairs)))
     facts += _everyone(kept)
     facts += _people(kept)
-    facts += [("Read like this", " ".join(evidence.notes))] if evidence.notes else []
+    facts += [("Read like this", " ".join(notes))] if notes else []
     return [(name, tidy(text)) for name, text in facts]
 
 
