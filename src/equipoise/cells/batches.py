@@ -164,7 +164,7 @@ def period_of(value: object, unit: Unit | None, column: str) -> str:
 # --- As plain data ---
 
 
-def cells_to_plain(cells: Cells) -> dict[str, Any]:
+def cells_to_plain(cells: Cells) -> dict[str, object]:
     """The cells of a batch as plain data; what the claim says already stays out."""
     needed = SUMS if cells.weighted else ("present", "rows", "total", "square", "cube3")
     if cells.zero_one:
@@ -238,13 +238,13 @@ def _clusters(table: Mapping[str, Any]) -> ClusterTable:
     )
 
 
-def _levels_to_plain(axis: Axis) -> list[Any]:
+def _levels_to_plain(axis: Axis) -> list[object]:
     # ranges and conditions follow from the claim; only whether some value is missing does not
     plain: list[Any] = to_plain(list(axis.levels))
     return plain
 
 
-def _levels_from_plain(dimension: Dimension, levels: Sequence[Any]) -> tuple[Any, ...]:
+def _levels_from_plain(dimension: Dimension, levels: Sequence[object]) -> tuple[Any, ...]:
     return tuple(from_plain(list(levels)))
 
 

@@ -283,12 +283,12 @@ def is_ledger(source: object) -> bool:
 # --- Lines ---
 
 
-def _text(entry: Mapping[str, Any]) -> str:
+def _text(entry: Mapping[str, object]) -> str:
     # in the order of the fields: an entry begins with its period, by which it is found
     return json.dumps(entry, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
 
 
-def _write(file: IO[bytes], entry: Mapping[str, Any]) -> None:
+def _write(file: IO[bytes], entry: Mapping[str, object]) -> None:
     file.seek(0, os.SEEK_END)
     file.write(_text(entry).encode())
     file.flush()
@@ -305,11 +305,11 @@ def _line(line: bytes, called: str) -> dict[str, Any]:
     return found
 
 
-def _called(entry: Mapping[str, Any]) -> str:
+def _called(entry: Mapping[str, object]) -> str:
     return str(entry["period"]) + (f" (late {entry['late']})" if entry["late"] else "")
 
 
-def _hash(entry: Mapping[str, Any]) -> str:
+def _hash(entry: Mapping[str, object]) -> str:
     return _digest({key: value for key, value in entry.items() if key != "hash"})
 
 

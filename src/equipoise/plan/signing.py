@@ -245,7 +245,7 @@ def quoted_signature(path: str | Path, evidence: str | Path) -> str:
     return f"{keys}, on {predicate.get('signed')}; check with equipoise verify --signer"
 
 
-def _opened(data: bytes, called: str) -> tuple[bytes, list[Mapping[str, Any]]]:
+def _opened(data: bytes, called: str) -> tuple[bytes, list[Mapping[str, object]]]:
     wrong = EquipoiseError(f"{called} is no signature file, such as `equipoise sign` writes.")
     try:
         made = json.loads(data)
@@ -259,11 +259,11 @@ def _opened(data: bytes, called: str) -> tuple[bytes, list[Mapping[str, Any]]]:
         raise wrong from error
 
 
-def _is_signed(payload: bytes, signature: Mapping[str, Any], key: "Ed25519PublicKey") -> bool:
+def _is_signed(payload: bytes, signature: Mapping[str, object], key: "Ed25519PublicKey") -> bool:
     from cryptography.exceptions import InvalidSignature
 
     try:
-        key.verify(base64.b64decode(signature["sig"], validate=True), _framed(payload))
+        key.verify(base64.b64decode(str(signature["sig"]), validate=True), _framed(payload))
     except (InvalidSignature, binascii.Error, KeyError, TypeError, ValueError):
         return False
     return True

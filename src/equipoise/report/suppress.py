@@ -183,7 +183,7 @@ def _rests_on_hidden(finding: Finding, gone: Pools) -> bool:
     return False
 
 
-def _emptied(finding: Finding) -> dict[str, Any]:
+def _emptied(finding: Finding) -> dict[str, object]:
     """What is left of a finding that cannot be told: neither rows nor whom it compares with."""
     changes: dict[str, Any] = {
         field.name: ()
