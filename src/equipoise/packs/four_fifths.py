@@ -21,6 +21,7 @@ from equipoise.claims.metric import selection_rate
 from equipoise.errors import OptionError
 from equipoise.findings import Finding, Provenance
 from equipoise.findings.bounds import Bounds
+from equipoise.findings.finding import Group
 from equipoise.findings.words import level_text
 from equipoise.methods.inference.strata import Strata, conditional_tails
 from equipoise.packs import (
@@ -254,7 +255,7 @@ def _bounded(
     level: float,
 ) -> PackTable:
     """Bounds of the ratios, and how each difference reads."""
-    found = {row.group: row for row in bounds}
+    found = {_level(row, name): row for row in bounds}
     lines = []
     for row, chance in zip(rows, p, strict=True):
         ends = found[row.group].lower, found[row.group].upper
@@ -313,6 +314,11 @@ def _reading(row: Beside, p: float, level: float) -> str:
     return "smaller difference, statistically significant" if shown else "smaller difference"
 
 
+def _level(row: Group, name: str) -> str:
+    """The level that a row of a finding is about, whatever words the finding has for it."""
+    return str(row.where[name])
+
+
 def _given(
     name: str,
     strewn: Strewn,
@@ -327,21 +333,22 @@ def _given(
     claim = ratio(selection_rate, across=name, target=reference({name: top}), given=[given])
     bounds = certify(trail, claim, level=level, rng=rng)
     flags = flag(trail, claim, population="these rows", rng=rng)
-    exact = {row.group: row.p for row in flags}
-    about = {row.group: row for row in bounds.adjusted}
+    exact = {_level(row, name): row.p for row in flags}
+    about = {_level(row, name): row for row in bounds.adjusted}
     lines = []
     for row in bounds:
-        if row.group != top:
-            one = about[row.group]
+        own = _level(row, name)
+        if own != top:
+            one = about[own]
             lines.append(
                 (
-                    row.group,
+                    own,
                     one.unadjusted,
                     row.disparity,
                     row.lower,
                     row.upper,
-                    _mantel_haenszel(strewn[row.group], strewn[top]),
-                    exact[row.group],
+                    _mantel_haenszel(strewn[own], strewn[top]),
+                    exact[own],
                     one.same,
                     one.apart,
                     row.note or None,

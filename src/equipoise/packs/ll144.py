@@ -280,10 +280,11 @@ def _uncertain(
     bounds: Bounds,
     level: float,
 ) -> PackTable:
-    by_label = {row.group: row for row in bounds}
+    # by what the categories are, whatever words a finding has for them
+    found = {str(row.where[name]): row for row in bounds}
     lines = []
     for key in keys:
-        row = by_label[", ".join(key)]
+        row = found[", ".join(key)]
         lines.append((*key, row.n, row.disparity, row.lower, row.upper, row.note or None))
     return PackTable(
         name=name,

@@ -438,3 +438,21 @@ def test_the_command_prints_json_and_refuses(
     assert execute(["pack", "ll144", data, "--score", "score", "--sex", "gender"]) == 3
     # in the words of the command line
     assert "Pass --sex …" in " ".join(capsys.readouterr().err.split())
+
+
+def test_levels_that_say_nothing_alone_are_found_again() -> None:
+    # findings call such a level "race: Other"; a table of a rule calls it what the column does
+    many = pl.DataFrame(
+        {
+            "race": ["Other", "White", "1"] * 60,
+            "sex": ["yes", "no"] * 90,
+            "job": ["a"] * 90 + ["b"] * 90,
+            "hired": [1, 0, 1, 1, 0] * 36,
+        }
+    )
+    made = eq.pack("four-fifths", many, prediction="hired", across=["race"], given="job")
+    for table in made.tables:
+        assert {str(line[0]) for line in table.lines} <= {"Other", "White", "1"}
+    ruled = eq.pack("ll144", many, prediction="hired")
+    for table in ruled.tables:
+        assert {line[0] for line in table.lines} in ({"yes", "no"}, {"Other", "White", "1"})
