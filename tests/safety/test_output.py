@@ -38,10 +38,14 @@ def test_nothing_is_replaced_by_mistake(place: Path, capsys: pytest.CaptureFixtu
     # the same audit again is what one wants; another one is not
     assert execute(DEMO) == 0
     first = (out / "evidence.json").read_bytes()
-    assert execute([*DEMO, "--tolerance", "0.2"]) == 3
+    assert execute([*DEMO, "--tolerance", "0.2", "--out", "out"]) == 3
     assert "evidence of another plan" in capsys.readouterr().err
     assert (out / "evidence.json").read_bytes() == first
-    assert execute([*DEMO, "--tolerance", "0.2", "--force"]) == 0
+    # in the usual folder one look at a table replaces another, but none of another table
+    assert execute([*DEMO, "--tolerance", "0.2"]) == 0
+    (place / "e.csv").write_bytes((place / "d.csv").read_bytes())
+    assert execute(["audit", "e.csv", *DEMO[2:]]) == 3
+    assert execute([*DEMO, "--out", "out", "--force"]) == 0
     # neither is a file of another kind, the data, a folder, a pipe, a device or a link
     report = ["report", "out/evidence.json", "-q", "--out"]
     data = (place / "d.csv").read_bytes()

@@ -20,7 +20,7 @@ from scipy.special import betaincinv, ndtr
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from equipoise._validate import seed_of
-from equipoise.audits._groups.problem import answerable
+from equipoise.audits._common import answerable
 from equipoise.methods.hypotheses import benjamini_hochberg
 from equipoise.methods.inference.core import Core, core_of
 from equipoise.methods.inference.student import ClusterSums, independent_score

@@ -21,7 +21,7 @@ from named import counts, first
 from records import main, write
 
 from equipoise._validate import seed_of
-from equipoise.audits._groups.problem import critical_scores
+from equipoise.audits._common import critical_scores
 from equipoise.methods.inference.core import core_of
 from equipoise.methods.inference.student import ClusterSums
 from equipoise.methods.targets import Complement, Constant, plain_moments

@@ -11,8 +11,9 @@ from quantile_forest import RandomForestQuantileRegressor
 
 import equipoise as eq
 from equipoise._validate import Seed
+from equipoise.audits._common import answerable
 from equipoise.audits._groups.likelihood import make_engine
-from equipoise.audits._groups.problem import Problem, answerable, assemble
+from equipoise.audits._groups.problem import Problem, assemble
 from equipoise.audits.certify import limits_of
 from equipoise.audits.methods import Bootstrap, Pivotal
 from equipoise.cells import Axis, Cells

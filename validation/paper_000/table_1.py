@@ -32,7 +32,8 @@ from audit_worlds import (
 )
 from records import agreed, main, not_above, standard_error, write
 
-from equipoise.audits._groups.problem import Problem, answerable, stepped_down
+from equipoise.audits._common import answerable, stepped_down
+from equipoise.audits._groups.problem import Problem
 from equipoise.methods.hypotheses import Above, Below
 from equipoise.methods.numerics import BoolArray
 from equipoise.methods.published import bootstrap

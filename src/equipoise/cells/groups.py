@@ -65,6 +65,9 @@ def level_text(dimension: Dimension, level: Any, told_apart: bool) -> str:
         return open_range_text(name, *level)
     if isinstance(level, bool):
         return name if level else f"not {name}"
+    if isinstance(level, str) and name == _CALLED and isinstance(dimension, Levels):
+        # whoever wrote a tilt named it
+        return level
     if isinstance(level, str):
         return named_level(name, level) if told_apart or not level.strip() else f"{name}: {level}"
     # A level is a name, so it keeps every digit and takes no commas.

@@ -4,7 +4,7 @@ import enum
 import json as json_format
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -132,7 +132,10 @@ def audit(
         str | None, typer.Option(help="What is audited, with its version, for the report.")
     ] = None,
     owner: Annotated[str | None, typer.Option(help="Who answers for it, for the report.")] = None,
-    out: options.Out = Path("out"),
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for evidence.json and report.html; out if not given."),
+    ] = None,
     suppress: options.Suppress = None,
     full_evidence: options.FullEvidence = None,
     force: options.Force = False,
@@ -189,7 +192,9 @@ def audit(
         "this command",
     )
     evidence = _perform(plan, asked="exploratory", quiet=quiet or json, trail=trail)
-    show_and_write(evidence, out, suppress, json, quiet, force, full_evidence)
+    # in the usual folder a look replaces another look at the same table
+    folder, again = (Path("out"), True) if out is None else (out, False)
+    show_and_write(evidence, folder, suppress, json, quiet, force, full_evidence, again=again)
 
 
 def pack(
@@ -367,10 +372,12 @@ def _write(
     suppress: int | None,
     force: bool = False,
     full: Path | None = None,
+    *,
+    again: bool = False,
 ) -> tuple[list[Path], Report]:
     target = out / "evidence.json"
     if not force:
-        _refuse_other(out, target, evidence)
+        _refuse_other(out, target, evidence, again=again)
     # made before anything is written, so that a failure leaves no half of the two
     page = make_report(evidence, suppress=suppress)
     whole = f"{evidence.to_json()}\n"
@@ -381,8 +388,11 @@ def _write(
     return write_together(texts, force=force, kinds=kinds), page
 
 
-def _refuse_other(out: Path, target: Path, evidence: Evidence) -> None:
-    """Refuse to replace the evidence of another audit, or to write where a link leads."""
+def _refuse_other(out: Path, target: Path, evidence: Evidence, *, again: bool) -> None:
+    """Refuse to replace the evidence of another audit, or to write where a link leads.
+
+    ``again`` says that one look at a table may replace another.
+    """
     how = "Pass another --out, or --force."
     if out.is_symlink():
         raise OptionError(f"{out} is a link to {os.readlink(out)}. {how}")
@@ -391,9 +401,25 @@ def _refuse_other(out: Path, target: Path, evidence: Evidence) -> None:
     except (OSError, ValueError, RecursionError):
         # nothing there, or nothing of ours, which is looked at when it is written
         return
-    if isinstance(stored, dict) and stored.get("plan_hash") != evidence.plan_hash:
+    if not isinstance(stored, dict) or stored.get("plan_hash") == evidence.plan_hash:
+        return
+    if not (again and _is_another_look(stored, evidence)):
         title = short(scrub(str(stored.get("title"))))
         raise OptionError(f"{target} is the evidence of another plan ({title!r}). {how}")
+
+
+def _is_another_look(stored: Mapping[str, object], evidence: Evidence) -> bool:
+    """Whether both are exploratory looks at one table, of which the later may replace the first."""
+
+    def source(plan: object) -> object:
+        trail = plan.get("trail") if isinstance(plan, Mapping) else None
+        return trail.get("source") if isinstance(trail, Mapping) else None
+
+    entries = stored.get("entries")
+    asked = {one.get("asked") for one in entries} if isinstance(entries, list) else set()
+    every = asked | {entry.asked for entry in evidence.entries}
+    same = source(stored.get("plan")) == source(evidence.plan)
+    return every == {"exploratory"} and same and source(evidence.plan) is not None
 
 
 def show_and_write(
@@ -404,6 +430,8 @@ def show_and_write(
     quiet: bool,
     force: bool = False,
     full: Path | None = None,
+    *,
+    again: bool = False,
 ) -> None:
     """Write evidence and page if asked to, and show what was found."""
     if full is not None and suppress is None:
@@ -411,7 +439,7 @@ def show_and_write(
     written: list[Path] = []
     told = None if suppress is None else make_report(evidence, suppress=suppress)
     if out is not None:
-        written, _ = _write(evidence, out, suppress, force, full)
+        written, _ = _write(evidence, out, suppress, force, full, again=again)
     if json:
         typer.echo(evidence.to_json() if told is None else told.published)
     elif not quiet:

@@ -118,4 +118,4 @@ def test_describe_and_joint_test_adjust_as_certify_does() -> None:
 def test_strata_that_depart_are_named() -> None:
     (women, _) = eq.certify(eq.datasets.berkeley(), claim(), rng=7).adjusted
     # department A admitted women more often than men, the others did not
-    assert women.differing == ("department 'A'",)
+    assert women.differing == ("department: A",)
