@@ -55,13 +55,19 @@ def test_a_job_that_is_lost_in_the_middle(spark: Spark, tmp_path: Path) -> None:
 
 
 _STOPPED = """
-import os, threading
+import os, threading, time
 import equipoise as eq
 from pyspark.sql import SparkSession
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
 rows = spark.range(0, 4_000_000_000, 1, 8).selectExpr("id % 2 AS y", "id % 3 % 2 AS d")
 trail = eq.read(rows.selectExpr("y", "d", "d AS g"), label="y", prediction="d")
-threading.Timer(3.0, spark.sparkContext._jsc.stop).start()
+def stop():
+    # in the middle: a Spark that is stopped before it begins waits for ever
+    while not spark.sparkContext.statusTracker().getActiveJobsIds():
+        time.sleep(0.1)
+    time.sleep(1)
+    spark.sparkContext._jsc.stop()
+threading.Thread(target=stop, daemon=True).start()
 try:
     eq.describe(trail, eq.gap("accuracy", across="g"))
 except eq.TrailError as error:
