@@ -1,7 +1,7 @@
-"""Groups given factors, from rows: predictions from other folds, or by strata, and the core."""
+"""Groups given factors, from rows: predictions by strata, or by models of other folds."""
 
 import warnings
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -9,102 +9,15 @@ from equipoise.cells.rows import RowTable
 from equipoise.claims import Claim
 from equipoise.claims.groups import Factors, Learner
 from equipoise.errors import OptionError
-from equipoise.methods.inference.core import ClusterPivot, Core
-from equipoise.methods.inference.orthogonal import (
-    Predicted,
-    Residual,
-    ScoreDraws,
-    Scores,
-    left_out,
-    scores,
-    state_of,
-    strata_means,
-    unit_moves,
-)
+from equipoise.methods.inference.orthogonal import Predicted, Sides, strata_means
 from equipoise.methods.inference.strata import Weights
-from equipoise.methods.inference.student import LEAST_DEGREES
-from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
-from equipoise.methods.targets import Moments, Reference, Status, Target
+from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
 
 MOST_GROUPS = 60
 """Groups for each of which models may be learnt."""
 SEED = 2018
 """Folds are dealt from it after rows are in the order of their values: no choice of the caller's
 moves the answer."""
-
-
-class Sides(Protocol):
-    """What the factors of some rows say of two sides."""
-
-    def __call__(self, member: BoolArray, used: BoolArray) -> Predicted:
-        """Predictions for the rows that are used, of which some are members."""
-        ...
-
-
-def factor_core(
-    table: RowTable,
-    moments: Moments,
-    target: Target,
-    sums: GroupSums,
-    member: BoolArray,
-    predict: Sides,
-    kind: Weights,
-) -> Core:
-    """The core of groups given factors: ``member`` says of which cells each is made, (C, G)."""
-    parts = moments.parts(target, sums)
-    groups = member.shape[1]
-    rows, units = len(table), _units(table)
-    influence, share = np.zeros((units, groups)), np.zeros((units, groups))
-    found: list[Scores | None] = []
-    group_rows, other_rows = parts.rows[0], parts.rows[-1]
-    for g in range(groups):
-        own = member[table.cell, g]
-        others = ~own
-        if isinstance(target, Reference):
-            # what group and reference share is on neither side
-            inside = np.asarray(target.cells)[table.cell]
-            own, others = own & ~inside, inside & ~own
-        used = own | others
-        if not own.any() or not others.any():
-            found.append(None)
-            continue
-        one = scores(predict(own, used), kind)
-        found.append(one)
-        for to, values in ((influence, one.influence), (share, one.share)):
-            whole = np.zeros(rows)
-            whole[used] = values
-            to[:, g] = unit_moves(whole[:, None], table.cluster, units)[:, 0]
-    if table.cluster is not None:
-        influence = influence / np.maximum(1 - share, 0.05)
-    information = np.array([0.0 if one is None else one.information for one in found])
-    state = state_of(parts, information, group=group_rows, others=other_rows)
-    left = left_out(influence, share).shaped(np.ones(groups))
-    spread = left.spread(np.ones(groups))
-    if table.cluster is not None:
-        few = (state == Status.OK) & (spread.degrees < LEAST_DEGREES)
-        state = np.where(few, int(Status.FEW_CLUSTERS), state)
-    state = np.where((state == Status.OK) & ~(spread.variance > 0), int(Status.CONSTANT), state)
-    comparison = Residual(
-        target=target,
-        relative=False,
-        parts=parts,
-        gap=np.array([np.nan if one is None else one.gap for one in found]),
-        level=np.array([np.nan if one is None else one.level for one in found]),
-        state=state.astype(np.int64),
-        information=information,
-        smallest=np.array([np.nan if one is None else one.smallest for one in found]),
-    )
-    return Core(
-        comparison=comparison,
-        pivot=ClusterPivot(comparison=comparison, left_out=left),
-        status=comparison.state,
-        spread=spread,
-        reach=spread.reach,
-        outcomes=np.maximum(np.minimum(information, spread.degrees + 1), 0.0),
-        cells=ScoreDraws(influence.T @ influence),
-        sums=sums,
-        counted=False,
-    )
 
 
 def _units(table: RowTable) -> int:

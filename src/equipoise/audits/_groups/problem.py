@@ -24,7 +24,7 @@ from equipoise.audits._common import (
     provenance_of,
     unit_of,
 )
-from equipoise.audits._groups.factors import by_models, by_strata, check_groups, factor_core
+from equipoise.audits._groups.factors import by_models, by_strata, check_groups
 from equipoise.cells import Cells, Collection, form_groups, gather
 from equipoise.cells.gather import (
     influence_claims,
@@ -44,7 +44,7 @@ from equipoise.findings import Provenance
 from equipoise.findings.adjusted import AdjustedGroup
 from equipoise.findings.words import Ends, Side
 from equipoise.methods.inference.core import Core, core_of, highest_core
-from equipoise.methods.inference.orthogonal import Residual, e_value
+from equipoise.methods.inference.orthogonal import Residual, e_value, factor_core
 from equipoise.methods.inference.strata import Adjusted, Sameness, Weights, homogeneity
 from equipoise.methods.inference.student import (
     ClusterSums,
@@ -296,9 +296,8 @@ def _factor_core(problem: Problem) -> Core:
         predict = by_strata(table, _strata(cells, claim)[0], kind)
     else:
         predict = by_models(table, learnt, kind, zero_one=cells.zero_one)
-    member = problem.collection.sums(np.eye(len(cells))) > 0
     return factor_core(
-        table, cell_moments(cells), problem.target, problem.collection.sums, np.asarray(member),
+        table.cell, table.cluster, cell_moments(cells), problem.target, problem.collection.sums,
         predict, kind,
     )  # fmt: skip
 

@@ -10,14 +10,17 @@ Every row has a score whose mean is zero at the true disparity. Leaving out rows
 shows how far the disparity can stray.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
+from equipoise.methods.inference.core import ClusterPivot, Core
 from equipoise.methods.inference.strata import Weights
-from equipoise.methods.inference.student import LEAST_ROWS, LeftOut, effective_rows
+from equipoise.methods.inference.student import LEAST_DEGREES, LEAST_ROWS, LeftOut, effective_rows
 from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
-from equipoise.methods.targets import Comparison, Moments, Status, over
+from equipoise.methods.targets import Comparison, Moments, Reference, Status, Target, over
 
 LEAST_CHANCE = 0.01
 """Chances of belonging to a group nearer to 0 or 1 are taken to be this far away from it."""
@@ -259,6 +262,101 @@ def state_of(
     whole = parts.rows[:-1].sum(axis=0)
     out[group == 0] = np.where(whole[group == 0] > 0, Status.IDENTICAL, Status.EMPTY)
     return out
+
+
+class Sides(Protocol):
+    """What the factors of some rows say of two sides."""
+
+    def __call__(self, member: BoolArray, used: BoolArray) -> Predicted:
+        """Predictions for the rows that are used, of which some are members."""
+        ...
+
+
+def factor_core(
+    cell: IntArray,
+    cluster: IntArray | None,
+    moments: Moments,
+    target: Target,
+    sums: GroupSums,
+    predict: Sides,
+    kind: Weights,
+) -> Core:
+    """The core of groups given factors, from the cell, and the cluster, of every row."""
+    parts = moments.parts(target, sums)
+    member = np.asarray(sums(np.eye(moments.rows.size)) > 0)
+    found = [
+        None if not own.any() or not others.any() else (own | others, predict(own, own | others))
+        for own, others in _sides(cell, member, target)
+    ]
+    each = [None if one is None else scores(one[1], kind) for one in found]
+    units = cell.size if cluster is None else int(cluster.max(initial=-1)) + 1
+    influence, share = np.zeros((2, units, member.shape[1]))
+    for g, (one, told) in enumerate(zip(found, each, strict=True)):
+        if one is not None and told is not None:
+            whole = np.zeros((cell.size, 2))
+            whole[one[0]] = np.column_stack([told.influence, told.share])
+            influence[:, g], share[:, g] = unit_moves(whole, cluster, units).T
+    if cluster is not None:
+        influence = influence / np.maximum(1 - share, 0.05)
+    return _assembled(each, parts, target, sums, influence, share, clustered=cluster is not None)
+
+
+def _sides(
+    cell: IntArray, member: BoolArray, target: Target
+) -> Iterator[tuple[BoolArray, BoolArray]]:
+    """Rows of each group, and of those it is compared with."""
+    for g in range(member.shape[1]):
+        own = member[cell, g]
+        if isinstance(target, Reference):
+            # what group and reference share is on neither side
+            inside = np.asarray(target.cells)[cell]
+            yield own & ~inside, inside & ~own
+        else:
+            yield own, ~own
+
+
+def _assembled(
+    each: Sequence[Scores | None],
+    parts: Moments,
+    target: Target,
+    sums: GroupSums,
+    influence: FloatArray,
+    share: FloatArray,
+    *,
+    clustered: bool,
+) -> Core:
+    def column(name: str, none: float) -> FloatArray:
+        return np.array([none if one is None else getattr(one, name) for one in each])
+
+    information, ones = column("information", 0.0), np.ones(len(each))
+    state = state_of(parts, information, group=parts.rows[0], others=parts.rows[-1])
+    left = left_out(influence, share).shaped(ones)
+    spread = left.spread(ones)
+    if clustered:
+        few = (state == Status.OK) & (spread.degrees < LEAST_DEGREES)
+        state = np.where(few, int(Status.FEW_CLUSTERS), state)
+    state = np.where((state == Status.OK) & ~(spread.variance > 0), int(Status.CONSTANT), state)
+    comparison = Residual(
+        target=target,
+        relative=False,
+        parts=parts,
+        gap=column("gap", np.nan),
+        level=column("level", np.nan),
+        state=state.astype(np.int64),
+        information=information,
+        smallest=column("smallest", np.nan),
+    )
+    return Core(
+        comparison=comparison,
+        pivot=ClusterPivot(comparison=comparison, left_out=left),
+        status=comparison.state,
+        spread=spread,
+        reach=spread.reach,
+        outcomes=np.maximum(np.minimum(information, spread.degrees + 1), 0.0),
+        cells=ScoreDraws(influence.T @ influence),
+        sums=sums,
+        counted=False,
+    )
 
 
 def e_value(one: float, other: float) -> float:
