@@ -117,6 +117,7 @@ FORGERIES: dict[str, Callable[[Data], object]] = {
     "invented confirmatory finding": lambda d: d["entries"].append(
         {**copy.deepcopy(entry(d)), "name": "another", "asked": "confirmatory"}
     ),
+    "note of reading added": put("notes", to=["No value was missing."]),
     "finding removed": lambda d: d["entries"].pop(),
     "all findings removed": lambda d: d["entries"].clear(),
     "findings in another order": lambda d: d["entries"].reverse(),

@@ -103,6 +103,11 @@ def test_other_verbs_and_a_reference() -> None:
     assert of(flags, "b").note == "the group is its own target"
     assert "given x" in eq.describe(frame, claim).question
     assert eq.joint_test(frame, claim, rng=1).rejected
+    # beside a reference all others are as if they were not there
+    beside = eq.gap(PAY, across="g", target=eq.reference(g="b"), given=["office"])
+    alone = eq.gap(PAY, across="g", target="complement", given=["office"])
+    two = eq.certify(frame.filter(pl.col("g") != "c"), alone, rng=1)
+    assert of(eq.certify(frame, beside, rng=1)).disparity == pytest.approx(of(two).disparity)
 
 
 @pytest.mark.parametrize(

@@ -267,7 +267,7 @@ def state_of(
 class Sides(Protocol):
     """What the factors of some rows say of two sides."""
 
-    def __call__(self, member: BoolArray, used: BoolArray) -> Predicted:
+    def __call__(self, member: BoolArray, used: BoolArray, /) -> Predicted:
         """Predictions for the rows that are used, of which some are members."""
         ...
 

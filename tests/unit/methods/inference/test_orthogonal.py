@@ -9,12 +9,16 @@ import pytest
 from equipoise.methods.inference.orthogonal import (
     Predicted,
     ScoreDraws,
+    factor_core,
     left_out,
     scores,
     strata_means,
     unit_moves,
 )
 from equipoise.methods.inference.strata import Weights
+from equipoise.methods.targets import Complement, plain_moments
+
+KIND = Weights.MANTEL_HAENSZEL
 
 
 def rows(rng: np.random.Generator, n: int = 400) -> dict[str, Any]:
@@ -100,3 +104,24 @@ def test_clusters_add_up_and_draws_have_the_covariance_of_scores() -> None:
     drawn, _ = ScoreDraws(moves.T @ moves).draw(rng, 40_000)
     np.testing.assert_allclose(np.cov(drawn.T), moves.T @ moves, atol=2.0)
     np.testing.assert_allclose(drawn[:, 2], -drawn[:, 0], atol=1e-5)
+
+
+def test_a_cluster_that_holds_much_moves_more_when_it_is_gone() -> None:
+    rng = np.random.default_rng(5)
+    given = rows(rng, 300)
+    member, y, place = given["member"], given["outcome"], given["place"]
+    cluster = np.minimum(np.arange(300) // 15, 8)  # the last holds most rows
+    ones = member.astype(float)
+    cells = plain_moments(*(np.array([(1 - ones).sum(), ones.sum()]) for _ in range(4)))
+
+    def predict(own: Any, used: Any) -> Predicted:
+        return strata_means(own[used], y[used], np.ones(used.sum()), place[used], KIND)
+
+    core = factor_core(
+        member.astype(np.int64), cluster, cells, Complement(), lambda x: x, predict, KIND
+    )
+    told = scores(predict(member, np.ones(300, dtype=bool)), KIND)
+    moved, share = (np.bincount(cluster, x) for x in (told.influence, told.share))
+    expected = ((moved / (1 - share)) ** 2).sum() * 8 / 9
+    assert core.spread.variance[1] == pytest.approx(expected)
+    assert expected > 1.05 * (moved**2).sum() * 8 / 9
