@@ -82,7 +82,7 @@ def discover(
     ...     rng=7,
     ... )
     >>> found.flagged[0].group
-    'priors is More than 3 and race is African-American and age is 25 - 45'
+    'priors is More than 3 and race is African-American and age is not Greater than 45'
     """
     whole("depth", depth)
     whole("leaf_rows", leaf_rows)
