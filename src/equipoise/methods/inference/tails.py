@@ -271,9 +271,10 @@ def _outcomes(
         chance = _chances(np.minimum(k, size), size, rate)
     else:
         # differences of the larger tail would lose digits
-        upto, before = (binomial_at_most(x, size, rate) for x in (k, k - 1))
-        over, after = (binomial_at_least(x, size, rate) for x in (k, k + 1))
-        chance = np.where(k > size * rate, over - after, upto - np.where(k > 0, before, 0.0))
+        lower = binomial_at_most(np.hstack([k[:, :1] - 1, k]), size, rate)
+        upper = binomial_at_least(np.hstack([k, k[:, -1:] + 1]), size, rate)
+        rising, falling = np.diff(lower, axis=1), -np.diff(upper, axis=1)
+        chance = np.where(k > size * rate, falling, rising)
     return np.minimum(k / size, 1.0) * used, np.where(used, np.maximum(chance, 0.0), 0.0)
 
 
