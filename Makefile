@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test pytest lint format docs pictures bench validate validate-full fuzz \
-	house datasets requirements dist clean
+	house datasets requirements lowest dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ house: $(VENV)/.test ## sizes, comments, types beside the aims (ARGS=--write for
 datasets: $(VENV)/.core ## rebuild the bundled counts (RAW=folder of the raw tables)
 	@test -n "$(RAW)" || { echo "make datasets: say RAW=<folder of the raw tables>" >&2; exit 2; }
 	$(RUN) tools/build_datasets.py "$(RAW)"
+
+lowest: $(VENV)/.test ## the oldest allowed versions of all dependencies give the same answers
+	@$(RUN) tools/lowest_versions.py $(ARGS)
 
 dist: $(VENV)/.core ## build wheel and source archive, with a list of all components (CycloneDX)
 	$(RUN) -m hatchling build -d dist

@@ -291,7 +291,7 @@ class _Evaluation:
             case ast.Constant(value=value):
                 return self._constant(value)
             case ast.UnaryOp(op=ast.USub(), operand=inner):
-                return Term(-self._number(inner), "number")
+                return Term(self._number(inner) * -1, "number")
             case ast.UnaryOp(op=ast.Not(), operand=inner):
                 return Term(~self._truth(inner), "truth")
             case ast.BinOp(op=ast.Pow(), left=base, right=exponent):

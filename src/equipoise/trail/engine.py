@@ -182,9 +182,9 @@ def engine_errors(source: str) -> Iterator[None]:
     try:
         with np.errstate(all="ignore"):
             yield
-    except EquipoiseError:
+    except (EquipoiseError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
-    except Exception as error:
+    except BaseException as error:  # a panic of polars is no Exception
         if not _is_engine_error(error):
             raise
         said = f"{source} could not be read: {_brief(error)}"
@@ -308,7 +308,8 @@ def _brief(error: BaseException) -> str:
 
 def _is_engine_error(error: BaseException) -> bool:
     modules = {cls.__module__.split(".")[0] for cls in type(error).__mro__}
-    return bool(modules & set(_ENGINES)) or isinstance(error, OSError) or _from_engine(error)
+    known = bool(modules & {*_ENGINES, "pyo3_runtime"})
+    return known or isinstance(error, OSError) or _from_engine(error)
 
 
 def _from_engine(error: BaseException) -> bool:

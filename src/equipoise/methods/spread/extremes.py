@@ -177,7 +177,9 @@ def _ratio_root(y: FloatArray, low: FloatArray, other: FloatArray, high: FloatAr
     constant = low * (2 * y - low)
     cross = y * other
     # Constant over the larger sum is the smaller root, without cancellation and also if square ≤ 0.
-    bottom = cross + np.sqrt(np.maximum(cross**2 - square * constant, 0.0))
+    # An endless `high` makes it 0 · ∞ where nothing is known below: then the root is zero.
+    with np.errstate(invalid="ignore"):
+        bottom = cross + np.sqrt(np.maximum(cross**2 - square * constant, 0.0))
     return np.divide(constant, bottom, out=np.zeros_like(bottom), where=bottom > 0)
 
 
