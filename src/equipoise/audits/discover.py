@@ -2,21 +2,30 @@
 
 import dataclasses
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Unpack
 
 import numpy as np
 
-from equipoise._validate import Rng, fraction, known_keywords, seed_of, whole
+from equipoise._validate import (
+    Rng,
+    columns_named,
+    fraction,
+    known_keywords,
+    listing,
+    seed_of,
+    whole,
+)
 from equipoise.audits._common import Progress, Roles, TrailLike, as_trail
 from equipoise.audits._groups.problem import Control, FlagOptions, assemble
 from equipoise.audits.flag import FlagMethod, flag_groups
 from equipoise.cells import Axis, Cells, gather
-from equipoise.cells.rows import RowTable, leaf_rules, pull_features
+from equipoise.cells.rows import Feature, RowTable, leaf_rules, pull_features
 from equipoise.cells.tally import steady_cells
 from equipoise.claims.claim import Claim, Gap
-from equipoise.claims.groups import Condition, Masks
+from equipoise.claims.groups import Binned, Condition, Factors, Masks
 from equipoise.claims.metric import Metric, as_metric
-from equipoise.claims.target import Reference, Target, TargetLike, as_target, overall
+from equipoise.claims.target import Highest, Reference, TargetLike, as_target, overall
 from equipoise.errors import ClaimError, OptionError
 from equipoise.findings.finding import Provenance
 from equipoise.findings.flags import Flags
@@ -57,9 +66,10 @@ def discover(
     ----------
     trail, metric
         The audit trail, or a path or table as in `certify`; and what is measured, or a claim that
-        says that and the target: ``gap("accuracy", target=0.9)``.
+        says that, the target and factors: ``gap("accuracy", given=["department"])``. Rules are
+        sought in what given columns do not explain, and tested given all factors.
     features
-        Columns the rules may use, numbers and text; all attributes if not given.
+        Columns the rules may use, numbers and text; if left out, all attributes that are not given.
     target, above, below, outside, fdr, control, method
         As in `gap` and `flag`.
     depth, leaf_rows
@@ -99,19 +109,23 @@ def discover(
         min_rows=None,
         resamples=None,
     )
-    measured, compared = _asked(metric, target)
+    asked = _asked(metric, target)
     source, seed = as_trail(trail, roles), seed_of(rng)
-    looked_at = _looked_at(source, measured)
-    chosen = source.attributes if features is None else features
-    rows = pull_features(source, measured, chosen, sample=sample, seed=seed.sequence)
+    looked_at = _looked_at(source, asked.metric)
+    chosen = _chosen(source, asked, features)
+    wanted = [*chosen, *asked.given_columns]
+    rows = pull_features(source, asked.metric, wanted, sample=sample, seed=seed.sequence)
     rows = rows.sampled(sample, seed.sequence)
+    strata = _strata(rows, asked)
     first = _split(rows, share, seed.sequence)
-    leaves, leaf = _grow(rows, first, depth, leaf_rows, seed.sequence)
-    claim = Gap(metric=measured, across=Masks(conditions=leaves), target=compared)
-    kept = rows.counts - first
+    leaves, leaf = _grow(rows, chosen, strata, first, depth, leaf_rows, seed.sequence)
+    claim = dataclasses.replace(asked, across=Masks(conditions=leaves))
     # The rows that were kept back, with the leaves as groups that were fixed before them.
-    cells = steady_cells(_cells(source, claim, rows, kept, leaf))
-    problem = assemble(claim, cells, lambda: _row_data(rows, kept, leaf))
+    kept = rows.counts - first
+    index, cell = _placed(leaf, len(leaves), strata)
+    cells = steady_cells(_cells(source, claim, rows, kept, strata, index, cell))
+    problem = assemble(claim, cells, lambda: _row_data(rows, kept, cell))
+    problem = dataclasses.replace(problem, table=lambda names: _alone(rows, kept, cell, names))
     found = flag_groups(problem, options, seed, progress)
     return dataclasses.replace(
         found,
@@ -120,25 +134,43 @@ def discover(
     )
 
 
-def _asked(question: Metric | str | Claim, target: TargetLike | None) -> tuple[Metric, Target]:
-    """What is measured, and what it is compared with."""
+def _asked(question: Metric | str | Claim, target: TargetLike | None) -> Gap:
+    """What is measured, what it is compared with, and given which factors."""
     if not isinstance(question, Claim):
-        return as_metric(question), _compared(target)
-    if target is not None:
+        compared = overall() if target is None else as_target(target)
+        asked = Gap(metric=as_metric(question), target=compared)
+    elif target is not None:
         raise OptionError("The claim names the target already; leave out target=.")
-    if not isinstance(question, Gap):
+    elif not isinstance(question, Gap):
         raise ClaimError("discover flags gaps; compare with a scaled target instead of a ratio.")
-    return question.metric, _compared(question.target)
-
-
-def _compared(target: TargetLike | None) -> Target:
-    compared = overall() if target is None else as_target(target)
-    if isinstance(compared, Reference):
+    else:
+        asked = question
+    if isinstance(asked.target, Reference | Highest):
         raise OptionError(
             "discover compares with everyone, everyone else or a number; got "
-            f"{compared.words}. Use target=overall(), complement() or a number."
+            f"{asked.target.words}. Use target=overall(), complement() or a number."
         )
-    return compared
+    if any(isinstance(one, Binned) for one in asked.given):
+        raise OptionError(
+            "discover takes given= by names of columns, as they are. Add a column with the ranges, "
+            "or use given=factors(…)."
+        )
+    return asked
+
+
+def _chosen(trail: Trail, asked: Gap, features: Sequence[str] | None) -> list[str]:
+    """The columns that rules may use: none that is given."""
+    given = {trail.attribute(name) for name in asked.given_columns}
+    if features is None:
+        return [name for name in trail.attributes if name not in given]
+    chosen = [trail.attribute(name) for name in columns_named("features", features)]
+    both = [name for name in chosen if name in given]
+    if both:
+        raise ClaimError(
+            f"{listing(both)} is given, so that no group can be formed by it. Leave it out of "
+            "features= or of given=."
+        )
+    return chosen
 
 
 def _looked_at(trail: Trail, metric: Metric) -> Cells:
@@ -178,8 +210,54 @@ def _in_order(rows: RowTable) -> IntArray:
     return np.lexsort((rows.counts, rows.weights, rows.value, *rows.matrix.T))
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Strata:
+    """The strata that given columns form: none, or one axis for each column."""
+
+    axes: tuple[Axis, ...]
+    codes: IntArray
+    """The level of each row, shape ``(rows, axes)``."""
+
+    def number(self) -> IntArray:
+        """The stratum of each row."""
+        _, place = np.unique(self.codes, axis=0, return_inverse=True)
+        return place.reshape(-1).astype(np.int64)
+
+
+def _strata(rows: RowTable, asked: Gap) -> _Strata:
+    """What each row's given columns are, read from the features that were made of them."""
+    axes, codes = [], [np.empty((len(rows), 0), dtype=np.int64)]
+    for one in asked.given:
+        if isinstance(one, Factors):
+            continue
+        at = _columns_of(rows, (one.name,))
+        known, place = np.unique(rows.matrix[:, at], axis=0, return_inverse=True)
+        levels = tuple(_level([rows.features[i] for i in at], values) for values in known)
+        axes.append(Axis(dimension=one, levels=levels, asked=one))
+        codes.append(place.reshape(-1, 1).astype(np.int64))
+    return _Strata(axes=tuple(axes), codes=np.concatenate(codes, axis=1))
+
+
+def _columns_of(rows: RowTable, names: Sequence[str]) -> list[int]:
+    """Positions in the matrix of what was made of some columns."""
+    return [i for i, feature in enumerate(rows.features) if feature.column in names]
+
+
+def _level(features: Sequence[Feature], values: FloatArray) -> object:
+    """What a column says where its features are these: a level, nothing, or a number."""
+    if features[0].level is None:
+        return float(values[0])
+    return next((f.level for f, here in zip(features, values, strict=True) if here), None)
+
+
 def _grow(
-    rows: RowTable, used: IntArray, depth: int, leaf_rows: int, seed: np.random.SeedSequence
+    rows: RowTable,
+    features: Sequence[str],
+    strata: _Strata,
+    used: IntArray,
+    depth: int,
+    leaf_rows: int,
+    seed: np.random.SeedSequence,
 ) -> tuple[tuple[Condition, ...], IntArray]:
     """The leaves of a tree as conditions, and the leaf of each row."""
     from sklearn.tree import DecisionTreeRegressor
@@ -187,13 +265,30 @@ def _grow(
     order = _in_order(rows)
     # Repeating rows makes the smallest leaf count people, not lines of an aggregated table.
     chosen = np.repeat(order, used[order])
+    at = _columns_of(rows, features)
     tree = DecisionTreeRegressor(
         max_depth=depth, min_samples_leaf=leaf_rows, random_state=int(seed.generate_state(1)[0])
     )
-    tree.fit(rows.matrix[chosen], rows.value[chosen], sample_weight=rows.weights[chosen])
-    rules = leaf_rules(tree.tree_, rows.features)
-    leaf = np.searchsorted(list(rules), tree.apply(rows.matrix)).astype(np.int64)
+    value, weights = rows.value[chosen], rows.weights[chosen]
+    if strata.axes:
+        # what is common to a stratum is explained by it
+        place = strata.number()[chosen]
+        mean = np.bincount(place, value * weights) / np.maximum(np.bincount(place, weights), 1e-300)
+        value = value - mean[place]
+    tree.fit(rows.matrix[chosen][:, at], value, sample_weight=weights)
+    rules = leaf_rules(tree.tree_, [rows.features[i] for i in at])
+    leaf = np.searchsorted(list(rules), tree.apply(rows.matrix[:, at])).astype(np.int64)
     return tuple(Condition(words, formula) for words, formula in rules.values()), leaf
+
+
+def _placed(leaf: IntArray, leaves: int, strata: _Strata) -> tuple[IntArray, IntArray]:
+    """Cells by leaf and stratum: what each is on every axis, and the cell of each row."""
+    # every leaf has a cell, if only an empty one, so that its group exists
+    empty = np.zeros((leaves, strata.codes.shape[1]), dtype=np.int64)
+    both = np.column_stack([np.r_[leaf, np.arange(leaves)], np.r_[strata.codes, empty]])
+    cells, place = np.unique(both, axis=0, return_inverse=True)
+    member = np.eye(leaves, dtype=np.int64)[cells[:, 0]]
+    return np.column_stack([member, cells[:, 1:]]), place.reshape(-1)[: leaf.size].astype(np.int64)
 
 
 def _how(rows: RowTable, first: IntArray) -> str:
@@ -202,22 +297,33 @@ def _how(rows: RowTable, first: IntArray) -> str:
     return said + (f", drawn from {every + rows.left:,}" if rows.left else "")
 
 
-def _cells(trail: Trail, claim: Gap, rows: RowTable, kept: IntArray, leaf: IntArray) -> Cells:
-    """The second part of the rows as cells, one for each leaf."""
-    size = len(claim.dimensions())
+def _cells(
+    trail: Trail,
+    claim: Gap,
+    rows: RowTable,
+    kept: IntArray,
+    strata: _Strata,
+    index: IntArray,
+    cell: IntArray,
+) -> Cells:
+    """The second part of the rows as cells, one for each leaf and stratum."""
     weighted = trail.roles.weight is not None
     # sums of weights depend in their last digits on the order in which they are added up
     order = _in_order(rows)
 
     def total(values: FloatArray) -> FloatArray:
-        summed = np.bincount(leaf[order], weights=(kept * values)[order], minlength=size)
+        summed = np.bincount(cell[order], weights=(kept * values)[order], minlength=len(index))
         return summed.astype(np.float64)
 
     w, x = rows.weights, rows.value
+    masks = claim.across.dimensions()
     return Cells(
         metric=claim.metric,
-        axes=tuple(Axis(dimension=d, levels=(False, True), asked=d) for d in claim.dimensions()),
-        index=np.eye(size, dtype=np.int64),
+        axes=(
+            *(Axis(dimension=d, levels=(False, True), asked=d) for d in masks),
+            *strata.axes,
+        ),
+        index=index,
         present=total(np.ones_like(x)),
         rows=total(np.ones_like(x)),
         weight=total(w),
@@ -238,8 +344,19 @@ def _cells(trail: Trail, claim: Gap, rows: RowTable, kept: IntArray, leaf: IntAr
     )
 
 
-def _row_data(rows: RowTable, kept: IntArray, leaf: IntArray) -> bootstrap.RowData:
+def _row_data(rows: RowTable, kept: IntArray, cell: IntArray) -> bootstrap.RowData:
     used = kept > 0
     return bootstrap.canonical_rows(
-        cell=leaf[used], value=rows.value[used], weight=rows.weights[used], count=kept[used]
+        cell=cell[used], value=rows.value[used], weight=rows.weights[used], count=kept[used]
     )
+
+
+def _alone(rows: RowTable, kept: IntArray, cell: IntArray, names: Sequence[str]) -> RowTable:
+    """The rows that were kept back, each on its own, with some columns as features."""
+    order = _in_order(rows)
+    each = np.repeat(order, kept[order])
+    at = _columns_of(rows, names)
+    made = dataclasses.replace(
+        rows.part(each), count=None, cell=cell[each], matrix=rows.matrix[each][:, at]
+    )
+    return dataclasses.replace(made, features=tuple(rows.features[i] for i in at))

@@ -1,5 +1,6 @@
 """`discover`: groups are found on one part of the rows and tested on the other."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import polars as pl
 import pytest
 
 import equipoise as eq
+from equipoise.audits import discover as discovering
 from equipoise.findings import Flags
 
 
@@ -88,3 +90,70 @@ def test_all_rows_are_accounted_for() -> None:
     assert where.scanned == 3000
     assert where.excluded == {"missing prediction": 10, "missing age": 40}
     assert 0 < where.counted < 2950
+
+
+def _by_department(n: int = 4000, seed: int = 4, gap: float = 0.0) -> pl.DataFrame:
+    """Departments differ in whom they hire and in who applies, and people in nothing else."""
+    rng = np.random.default_rng(seed)
+    place = rng.integers(0, 4, n)
+    sex = np.where(rng.random(n) < 0.2 + 0.2 * place, "f", "m")
+    age = rng.integers(20, 60, n)
+    rate = 0.15 + 0.15 * place + gap * ((age > 40) & (sex == "f"))
+    return pl.DataFrame(
+        {
+            "department": [f"d{i}" for i in place],
+            "sex": sex,
+            "age": age,
+            "y": (rng.random(n) < rate).astype(int),
+            "w": np.exp(rng.normal(size=n) / 2),
+        }
+    )
+
+
+def _given(data: pl.DataFrame, given: Any, **roles: str) -> Flags:
+    claim = eq.gap("selection_rate", target="complement", given=given)
+    features = ["sex", "age"]
+    return eq.discover(data, claim, features=features, prediction="y", rng=2, depth=2, **roles)
+
+
+def test_given_departments_nothing_is_left_to_be_found() -> None:
+    data = _by_department()
+    assert _given(data, ()).flagged
+    assert not _given(data, ["department"]).flagged
+    assert not _given(data, eq.factors("department", learner="linear")).flagged
+    harmed = _given(_by_department(gap=0.25), ["department"]).flagged[0]
+    assert "age over" in harmed.group
+    assert "sex" in harmed.group
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_groups_given_factors_are_flagged_as_flag_does_on_the_rows_kept_back(
+    weight: str | None,
+) -> None:
+    data = _by_department(1500, gap=0.2).with_columns(row=pl.int_range(pl.len()))
+    roles = {} if weight is None else {"weight": weight}
+    flags = _given(data, ["department"], **roles)
+    # who was kept back is not told; the groups' sizes say whether these are the rows
+    trail = eq.read(data, prediction="y", **roles)
+    rows = discovering.pull_features(trail, eq.selection_rate, ["sex", "age", "department", "row"])
+    first = discovering._split(
+        dataclasses.replace(rows, matrix=rows.matrix[:, :-1]), 0.5, np.random.SeedSequence(2)
+    )
+    later = data[rows.matrix[first == 0, -1].astype(int).tolist()]
+    again = eq.flag(later, flags.claim, prediction="y", **roles)
+    for one, other in zip(flags.rows, again.rows, strict=True):
+        assert (one.group, one.n) == (other.group, other.n)
+        assert one.p == pytest.approx(other.p, rel=1e-9)
+        assert one.disparity == pytest.approx(other.disparity, rel=1e-9)
+
+
+def test_what_is_given_forms_no_rule() -> None:
+    data = _by_department(600)
+    claim = eq.gap("selection_rate", given=["department"])
+    by_default = eq.discover(data, claim, prediction="y", rng=2)
+    assert not any("department" in row.group for row in by_default.rows)
+    with pytest.raises(eq.ClaimError, match="'department' is given"):
+        eq.discover(data, claim, features=["department"], prediction="y")
+    ranges = eq.gap("selection_rate", given=[eq.binned("age", quantiles=4)])
+    with pytest.raises(eq.OptionError, match=r"or use given=factors\(…\)"):
+        eq.discover(data, ranges, features=["sex"], prediction="y")
