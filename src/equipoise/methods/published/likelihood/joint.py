@@ -8,7 +8,6 @@ each other; dependent ones are dropped, and the degrees of freedom are the rank 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import qr
 from scipy.special import chdtrc
 
 from equipoise.methods.numerics import FloatArray, IntArray
@@ -151,6 +150,8 @@ def _standard(g: FloatArray, count: FloatArray) -> FloatArray:
 
 def independent_columns(g: FloatArray, count: FloatArray) -> IntArray:
     """Columns that do not depend on earlier pivots, in the order they came."""
+    from scipy.linalg import qr  # slow to load, and seldom needed
+
     root = np.sqrt(count)[:, None] * g
     size = np.sqrt((root**2).sum(axis=0))
     live = np.flatnonzero(size > 0)
