@@ -26,6 +26,8 @@ _BEGINNINGS = {
     "page": (b"<!doctype html>", b'name="generator" content="equipoise'),
     "signature": (b"{", b'"application/vnd.in-toto+json"'),
     "evidence": (b"{", b'"schema": "equipoise-'),
+    "junit": (b"<?xml", b'<testsuites name="equipoise"'),
+    "sarif": (b"{", b'"name": "equipoise"'),
 }
 
 
@@ -38,6 +40,17 @@ def write_atomically(
     nothing is replaced but a file of the same ``kind``.
     """
     return write_together({Path(path): text}, force=force, kinds=[kind], mode=mode)[0]
+
+
+def add_to(path: Path, text: str) -> Path:
+    """Add a text to the end of a file, made if there is none; never to a link or a device."""
+    refuse_target(path, "", force=False)
+    try:
+        with open(path, "a", encoding="utf-8") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise EquipoiseError(f"{str(path)!r} cannot be written: {error}.") from error
+    return path
 
 
 def write_together(

@@ -4,7 +4,8 @@ import enum
 import json as json_format
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -12,19 +13,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from equipoise._files import write_together
+from equipoise._files import add_to, write_together
 from equipoise._validate import short
 from equipoise.cli import options
 from equipoise.cli.options import Leave
-from equipoise.cli.show import Steps, say, show_evidence, show_files, show_pack
-from equipoise.errors import OptionError
+from equipoise.cli.show import (
+    Steps,
+    in_words_of,
+    say,
+    show_evidence,
+    show_files,
+    show_pack,
+)
+from equipoise.errors import EquipoiseError, OptionError
 from equipoise.findings.evidence import Asked, Evidence
 from equipoise.report import Report
 from equipoise.report import report as make_report
 from equipoise.trail.engine import scrub, without_password
 
 if TYPE_CHECKING:
-    from equipoise.plan import Plan
+    from equipoise.plan import Gate, Plan
+    from equipoise.report.gate import Outcome
     from equipoise.trail import Trail
 
 
@@ -296,6 +305,16 @@ def check(
     out: Annotated[
         Path | None, typer.Option(help="Folder for evidence and report; none if not given.")
     ] = None,
+    junit: Annotated[
+        Path | None, typer.Option(help="Write the verdicts here as tests, in JUnit's XML.")
+    ] = None,
+    sarif: Annotated[
+        Path | None, typer.Option(help="Write them here as results of code scanning, in SARIF.")
+    ] = None,
+    summary: Annotated[
+        Path | None,
+        typer.Option(help="Add a summary in Markdown to this file, such as $GITHUB_STEP_SUMMARY."),
+    ] = None,
     suppress: options.Suppress = None,
     full_evidence: options.FullEvidence = None,
     force: options.Force = False,
@@ -310,12 +329,76 @@ def check(
     """
     from equipoise.plan import gate
 
-    evidence = _perform_file(plan, hash, data, table, quiet or json, allow=allow or ())
-    judged = gate(evidence, None if undetermined is None else undetermined.value)
-    show_and_write(evidence, out, suppress, json, quiet, force, full_evidence)
+    build = _Build(plan=plan, junit=junit, sarif=sarif, summary=summary, force=force)
+    with build.told_of_errors():
+        evidence = _perform_file(plan, hash, data, table, quiet or json, allow=allow or ())
+        judged = gate(evidence, None if undetermined is None else undetermined.value)
+        show_and_write(evidence, out, suppress, json, quiet, force, full_evidence)
+    build.write(evidence, judged, suppress, fails=undetermined is Undetermined.FAIL)
     if not (json or quiet):
         say(f"exit {int(judged.code)}: {judged.words}", style="bold")
     raise Leave(judged.code)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Build:
+    """What a build wants to be told of a gate, and where."""
+
+    plan: Path
+    junit: Path | None
+    sarif: Path | None
+    summary: Path | None
+    force: bool
+
+    def write(
+        self, evidence: Evidence, judged: "Gate", suppress: int | None, *, fails: bool
+    ) -> None:
+        """Tell of every audit; of groups that are hidden, what the page tells."""
+        if self.junit is None and self.sarif is None and self.summary is None:
+            return
+        from equipoise.report.gate import outcome_of
+
+        told = None if suppress is None else make_report(evidence, suppress=suppress).told
+        code = int(judged.code)
+        self._files(
+            outcome_of(
+                evidence, judged.words, code, self._place(), undetermined_fails=fails, told=told
+            )
+        )
+
+    @contextmanager
+    def told_of_errors(self) -> Iterator[None]:
+        """What could not be asked is an error in every file, so that no old answer stays there."""
+        try:
+            yield
+        except EquipoiseError as error:
+            from equipoise.plan import Exit
+            from equipoise.report.gate import Outcome
+
+            words = f"The question could not be asked: {scrub(in_words_of(['check'], str(error)))}"
+            self._files(
+                Outcome(title=self.plan.name, words=words, code=int(Exit.ERROR), plan=self._place())
+            )
+            raise
+
+    def _place(self) -> str:
+        """The plan within the project; nothing of the machine's other folders."""
+        inside = self.plan.resolve().is_relative_to(Path.cwd())
+        return Path(os.path.relpath(self.plan)).as_posix() if inside else self.plan.name
+
+    def _files(self, outcome: "Outcome") -> None:
+        from equipoise.report.gate import junit, sarif, summary
+
+        texts = {
+            path: make(outcome)
+            for path, make in ((self.junit, junit), (self.sarif, sarif))
+            if path is not None
+        }
+        kinds = [kind for kind in ("junit", "sarif") if getattr(self, kind) is not None]
+        if texts:
+            write_together(texts, force=self.force, kinds=kinds)
+        if self.summary is not None:
+            add_to(self.summary, summary(outcome))
 
 
 def _perform_file(

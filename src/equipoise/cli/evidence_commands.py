@@ -353,14 +353,15 @@ def init(
 
 
 @app.command()
-def check(plan: options.Plan) -> None:
-    """Check that a plan is well written, without touching the data."""
+def check(plans: options.Plans) -> None:
+    """Check that plans are well written, without touching the data."""
     from equipoise.plan import Plan
 
-    read = Plan.load(plan)
-    number = "1 audit" if len(read.audits) == 1 else f"{len(read.audits)} audits"
-    say(f"{plan.name} is a plan of {number}: {', '.join(read.names())}.")
-    say(f"hash {read.hash}")
+    for plan in plans:
+        read = Plan.load(plan)
+        number = "1 audit" if len(read.audits) == 1 else f"{len(read.audits)} audits"
+        say(f"{plan.name} is a plan of {number}: {', '.join(read.names())}.")
+        say(f"hash {read.hash}")
 
 
 @app.command("hash")

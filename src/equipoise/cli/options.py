@@ -14,6 +14,7 @@ T = TypeVar("T")
 # --- Options that several commands share, and how they are read ---
 
 Plan = Annotated[Path, typer.Argument(help="The plan, a YAML file.", metavar="PLAN")]
+Plans = Annotated[list[Path], typer.Argument(help="Plans, YAML files.", metavar="PLAN...")]
 Source = Annotated[
     str,
     typer.Argument(
