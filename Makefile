@@ -70,9 +70,11 @@ datasets: $(VENV)/.core ## rebuild the bundled counts (RAW=folder of the raw tab
 lowest: $(VENV)/.test ## the oldest allowed versions of all dependencies give the same answers
 	@$(RUN) tools/lowest_versions.py $(ARGS)
 
-dist: $(VENV)/.core ## build wheel and source archive, with a list of all components (CycloneDX)
+dist: $(VENV)/.core ## build wheel, source archive and list of components (CycloneDX); install and use each
+	rm -rf dist
 	$(RUN) -m hatchling build -d dist
 	$(RUN) tools/sbom.py dist
+	@$(RUN) tools/try_dist.py dist
 
 clean: ## remove .venv and everything built
 	rm -rf $(VENV) site out dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -127,7 +129,8 @@ COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generat
 
 requirements: $(VENV)/.uv ## pin and hash again (ARGS=--upgrade for newer versions)
 	$(COMPILE) $(ARGS) requirements/uv.in -o requirements/uv.txt
-	$(COMPILE) $(ARGS) pyproject.toml requirements/core.in -o requirements/core.txt
+	$(COMPILE) $(ARGS) pyproject.toml requirements/core.in --extra learn --extra report \
+		-o requirements/core.txt
 	$(COMPILE) $(ARGS) pyproject.toml requirements/core.in --extra dev \
 		-c requirements/core.txt -o requirements/test.txt
 	$(COMPILE) $(ARGS) pyproject.toml requirements/core.in --extra docs \

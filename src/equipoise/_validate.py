@@ -161,6 +161,7 @@ def known_keywords(function: Callable[P, R]) -> Callable[P, R]:
     if further is not None and listed:
         names += get_args(further.annotation)[0].__annotations__
     takes_any = further is not None and not listed
+    named = names_extra(function)
 
     @functools.wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -173,7 +174,30 @@ def known_keywords(function: Callable[P, R]) -> Callable[P, R]:
             raise OptionError(
                 f"{function.__name__}(): {error}. It takes: {listing(names)}."
             ) from error
-        return function(*args, **kwargs)
+        return named(*args, **kwargs)
+
+    return wrapper
+
+
+#: Packages that not everybody needs, and the extra that brings them.
+EXTRAS = {"altair": "report", "vl_convert": "report", "sklearn": "learn", "threadpoolctl": "learn"}
+
+
+def names_extra(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorator: where a package is missing, the error says which extra brings it."""
+
+    @functools.wraps(function)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except ModuleNotFoundError as error:
+            extra = EXTRAS.get((error.name or "").split(".")[0])
+            if extra is None:
+                raise
+            what = "Charts need" if extra == "report" else "This audit needs"
+            raise OptionError(
+                f"{what} a package that is not installed: pip install 'equipoise[{extra}]'."
+            ) from error
 
     return wrapper
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from equipoise._validate import confidence
+from equipoise._validate import confidence, names_extra
 from equipoise.errors import ClaimError, EquipoiseError, OptionError
 from equipoise.findings.adjusted import AdjustedGroup, adjusted_sentences
 from equipoise.findings.charts.groups import Line, forest, forest_pair, reading, width_curve
@@ -277,6 +277,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
         end = "at most" if self.relative and near < 1 else "at least"
         return f"{end} {sure}, with {level} confidence{scope}"
 
+    @names_extra
     def plot(self, most: int = 40, *, beside: "Bounds | None" = None) -> Chart:
         """A forest plot of the largest groups, all intervals holding at once.
 
@@ -349,6 +350,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             for width, pairs in sorted(worst.items())
         )
 
+    @names_extra
     def plot_by_width(self) -> Chart:
         """The curve of `by_width` as a chart."""
         return width_curve(
@@ -560,6 +562,7 @@ class RangeCertificates(MetricFinding[CertifiedRange]):
             self.provenance.left_out(),
         )
 
+    @names_extra
     def plot(self, most: int = 40) -> Chart:
         """The certified ranges that lie in no wider one, from end to end."""
         lines = [

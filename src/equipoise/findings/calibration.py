@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from equipoise._validate import names_extra
 from equipoise.findings.charts.others import (
     calibration_curves,
     control_chart,
@@ -248,6 +249,7 @@ class Calibration(FindingOf[CalibratedGroup]):
             source.left_out(),
         )
 
+    @names_extra
     def plot(self) -> Chart:
         """The control chart: sums of scores from the worst predicted violations on."""
         return control_chart(
@@ -274,6 +276,7 @@ class Calibration(FindingOf[CalibratedGroup]):
             f"p = {self.p:.2g} comes from {words}"
         )
 
+    @names_extra
     def plot_importance(self) -> Chart:
         """How far the statistic drops when each column is permuted, or left out of a scan."""
         return importance_chart(
@@ -282,6 +285,7 @@ class Calibration(FindingOf[CalibratedGroup]):
             subtitle="drop of the test statistic without the column",
         )
 
+    @names_extra
     def plot_calibration(self) -> Chart:
         """Observed against predicted outcomes, in the detected subgroup and outside it."""
         return calibration_curves(
@@ -291,6 +295,7 @@ class Calibration(FindingOf[CalibratedGroup]):
             subtitle="the subgroup was chosen on these rows, which exaggerates its distance",
         )
 
+    @names_extra
     def plot_columns(self) -> Chart:
         """Calibration curves in strata of the columns that tell the subgroup apart best."""
         return stratified_curves(

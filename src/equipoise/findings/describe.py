@@ -7,7 +7,7 @@ from operator import itemgetter
 from types import SimpleNamespace
 from typing import Any, Literal
 
-from equipoise._validate import known_name, whole
+from equipoise._validate import known_name, names_extra, whole
 from equipoise.findings.adjusted import AdjustedGroup, adjusted_sentences
 from equipoise.findings.charts.groups import Line, forest, reading
 from equipoise.findings.charts.ranked import Dot, ranked
@@ -109,6 +109,7 @@ class Description(MetricFinding[DescribedGroup], ByGroup[DescribedGroup]):
             intervals=f"{level_text(self.level)} interval, each on its own",
         )
 
+    @names_extra
     def plot(self, most: int = 40) -> Chart:
         """A forest plot of the largest groups, each interval on its own."""
         lines = [

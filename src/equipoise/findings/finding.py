@@ -29,7 +29,7 @@ from typing import (
 import numpy as np
 
 from equipoise._codec import Scalar, from_plain, made_from, to_plain
-from equipoise._validate import did_you_mean, known_name, listing, short
+from equipoise._validate import did_you_mean, known_name, listing, names_extra, short
 from equipoise.errors import ClaimError, EquipoiseError, OptionError
 from equipoise.findings.words import Verdict, left_out, plural
 
@@ -419,6 +419,7 @@ class Finding:
         """The finding in plain words, most important first."""
         raise NotImplementedError
 
+    @names_extra
     def plot(self) -> Chart:
         """The finding as an Altair chart."""
         raise NotImplementedError

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from equipoise._validate import names_extra
 from equipoise.findings.adjusted import AdjustedGroup, adjusted_sentences
 from equipoise.findings.charts.groups import (
     ABOVE,
@@ -112,6 +113,7 @@ class Flags(ComparedFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
             self.provenance.left_out(),
         )
 
+    @names_extra
     def plot(self) -> Chart:
         """A lattice of the groups, flagged ones filled in; of many, the furthest in a row."""
         if len(self.rows) > MOST_BOXES:
@@ -257,6 +259,7 @@ class CertificateList(ComparedFinding[CertifiedGroup], ByGroup[CertifiedGroup]):
         # Of no groups at all everything would be true.
         return Verdict.KEPT if every and self.rows else Verdict.UNDETERMINED
 
+    @names_extra
     def plot(self, most: int = 40) -> Chart:
         """Estimates of the largest groups, certified ones told apart by colour."""
         lines = [

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from equipoise._validate import known_name
+from equipoise._validate import known_name, names_extra
 from equipoise.findings.charts.others import heat_map, trade_off
 from equipoise.findings.finding import AboutEveryone, Chart, FindingOf
 from equipoise.findings.words import Verdict, amount, be, level_text, plural, unsigned
@@ -176,6 +176,7 @@ class Individual(FindingOf[MovedPeople]):
             source.left_out(),
         )
 
+    @names_extra
     def plot(self) -> Chart:
         """How many people leave and arrive, by varied features and each other feature."""
         return heat_map(
@@ -438,6 +439,7 @@ class FairChoice(FindingOf[AuditedModel]):
             source.left_out(),
         )
 
+    @names_extra
     def plot(self) -> Chart:
         """Error, audit value and its bounds for each model in the order given."""
         series = (

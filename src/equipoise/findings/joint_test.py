@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from equipoise._validate import known_name
+from equipoise._validate import known_name, names_extra
 from equipoise.errors import EquipoiseError, OptionError
 from equipoise.findings.adjusted import AdjustedGroup, adjusted_sentences
 from equipoise.findings.charts.groups import Line, forest
@@ -187,6 +187,7 @@ class JointTest(ComparedFinding[JointlyTested], ByGroup[JointlyTested]):
             "(Scheffé-type), and all of these hold at once too."
         ]
 
+    @names_extra
     def plot(self) -> Chart:
         """The estimated disparities with the intervals of the family."""
         lines = [
@@ -273,6 +274,7 @@ class Joint(FindingOf[JointGroup], ByGroup[JointGroup]):
         # Here silence weighs: not all is shown while one part shows nothing.
         return together(conclusion or Verdict.UNDETERMINED for conclusion in said)
 
+    @names_extra
     def plot(self) -> Chart:
         """The charts of all parts, one below the other."""
         import altair as alt

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+from equipoise._validate import names_extra
 from equipoise.findings.charts.others import evidence_chart
 from equipoise.findings.finding import COMPARED, ByGroup, Chart, ComparedFinding, ComparedGroup
 from equipoise.findings.words import (
@@ -171,6 +172,7 @@ class Monitoring(ComparedFinding[MonitoredGroup], ByGroup[MonitoredGroup]):
             self.provenance.left_out(),
         )  # fmt: skip
 
+    @names_extra
     def plot(self) -> Chart:
         """Evidence over time of the groups with most of it, and their confidence sequences."""
         return evidence_chart(self, title=self._title(), subtitle=self.guarantee)

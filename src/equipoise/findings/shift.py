@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from equipoise._validate import confidence
+from equipoise._validate import confidence, names_extra
 from equipoise.errors import OptionError
 from equipoise.findings.bounds import BoundedGroup, Bounds
 from equipoise.findings.charts.groups import Line, forest, reading
@@ -159,6 +159,7 @@ class Shift(ShiftRecord):
             self.provenance.left_out(),
         )
 
+    @names_extra
     def plot(self, answer: AskedTilt | None = None, most: int = 40) -> Chart:
         """The rows with their bounds, or one answer: its tilt over the covariates and its bound."""
         if answer is not None:
@@ -446,6 +447,7 @@ class MonotoneShift(ComparedFinding[BoundedGroup]):
             self.provenance.left_out(),
         )
 
+    @names_extra
     def plot(self, answer: AskedTilt | None = None, most: int = 40) -> Chart:
         """The half-lines with their bounds, or one answer: its tilt and its bound."""
         if answer is None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from equipoise._validate import names_extra
 from equipoise.findings.charts.others import Span, differences, spans
 from equipoise.findings.finding import (
     AboutEveryone,
@@ -198,6 +199,7 @@ class Summary(MetricFinding[MeasuredSpread]):
             _left_out(source, self._lost() > 0),
         )
 
+    @names_extra
     def plot(self) -> Chart:
         """Uncorrected beside corrected intervals, measure by measure."""
         bars = [bar for row in (self.sd, *self.rows) if row for bar in _bars(row)]
@@ -430,6 +432,7 @@ class Comparison(MetricFinding[ComparedSpread]):
             _left_out(source, any(side.excluded for side in self.sides)),
         )
 
+    @names_extra
     def plot(self) -> Chart:
         """The interval for each difference of variances."""
         return differences(

@@ -4,6 +4,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from equipoise._validate import names_extra
 from equipoise.errors import OptionError
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def styled(chart: "ChartType", title: str, subtitle: str | list[str]) -> "ChartT
     return made
 
 
+@names_extra
 def svg_of(chart: "ChartType") -> str:
     """The chart as a picture, made here."""
     import vl_convert
