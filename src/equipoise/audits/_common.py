@@ -170,6 +170,10 @@ def plain_claim(claim: Claim, verb: str) -> Claim:
         raise OptionError(f"{verb} knows no given=; certify, flag, describe and joint_test do.")
     if isinstance(claim.target, targets.Highest):
         raise OptionError(f"{verb} knows no highest(); certify, flag, describe and joint_test do.")
+    if claim.metric.overlapping:
+        raise OptionError(
+            f"{verb} knows no {claim.metric.words}; certify, flag, describe and joint_test do."
+        )
     if claim.metric == scoring_rate:
         raise OptionError(
             f"{verb} knows no scoring_rate; certify, flag, describe and joint_test do."

@@ -21,6 +21,7 @@ from equipoise.audits._common import (
 from equipoise.audits._groups.problem import (
     Problem,
     adjusted_groups,
+    changed_groups,
     groups_only,
     make_core,
     notes_of,
@@ -145,7 +146,7 @@ def _asked(asked: Claim, source: Trail | Tallied, options: _Options) -> Descript
         # against zero every bound of a gap is one of the rate itself
         alone = Gap(metric=asked.metric, across=asked.across, target=constant(0.0))
         median = set_up(source, alone)
-    if asked.given or isinstance(asked.target, Highest):
+    if asked.given or asked.metric.change or isinstance(asked.target, Highest):
         problem = set_up(source, asked)
     known = problem or median
     cells = steady_cells(*gather(source, [asked])) if known is None else known.cells
@@ -161,7 +162,9 @@ def _described(
 ) -> Description:
     collection = form_groups(asked.across, cells)
     groups_only(collection, "describe")
-    if median is None:
+    if problem is not None and asked.metric.overlapping:
+        found = _by_core(cells, problem.core, options.level, "counts of rows before and after")
+    elif median is None:
         found = _intervals(cells, collection, options.level, options.interval)
     else:
         found = _by_core(cells, median.core, options.level, "counts, and the error of the median")
@@ -173,12 +176,13 @@ def _described(
         provenance=provenance_of(cells),
         rows=_rows(asked, cells, collection, found, options.small, problem),
         metric=asked.metric.words,
-        overall=overall_mean(cells),
-        share=cells.zero_one,
+        overall=overall_mean(cells) if overlapping is None else overlapping,
+        share=cells.zero_one if problem is None else problem.share,
         level=options.level,
         method=found.method,
         small=options.small,
         adjusted=() if problem is None else adjusted_groups(problem),
+        changed=() if problem is None else changed_groups(problem),
     )
 
 

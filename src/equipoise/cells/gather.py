@@ -44,6 +44,7 @@ from equipoise.claims.groups import (
     Dimension,
     Levels,
     Ordered,
+    Overlap,
     Period,
     Tilt,
     Values,
@@ -173,6 +174,17 @@ def _text(metric: Metric) -> str:
     )
 
 
+# --- What must be counted beside a change: the metric before, and the metric after ---
+
+
+def side_claims(claim: Claim) -> list[Claim]:
+    """The metric under either model, where the claim is about the difference row by row."""
+    change = claim.metric.change
+    if change is None or change.overlapping:
+        return []
+    return [Gap(metric=metric, across=claim.across) for metric in change.sides()]
+
+
 # --- The share above the median of the whole sample: the median is found first ---
 
 
@@ -284,7 +296,11 @@ def tallied_within(trail: Trail, claims: Sequence[Claim | Together], limit: int)
     asked = [part for claim in claims for part in parts_of(claim)]
     if not asked:
         raise ClaimError("tally needs at least one claim: what is to be counted?")
-    every = [part for claim in asked for part in (claim, *influence_claims(claim))]
+    every = [
+        part
+        for claim in asked
+        for part in (claim, *influence_claims(claim), *side_claims(claim))
+    ]
     return Tallied(scan=scan_for(trail, every, limit), trail=trail)
 
 
@@ -343,7 +359,10 @@ def _reads(trail: Trail, metric: Metric) -> tuple[str, ...]:
     """What a metric reads, as messages call it; an error if it cannot."""
     for role in metric.binary:
         trail.indicator(role)
-    return tuple(_called(trail, column) for column in metric_columns(trail, metric))
+    columns = metric_columns(trail, metric)
+    for column in metric.models:
+        trail.model_indicator(column)
+    return tuple(_called(trail, column) for column in columns)
 
 
 def _called(trail: Trail, column: str) -> str:
@@ -382,7 +401,7 @@ def _levels(dimension: Dimension, column: AnyArray) -> tuple[tuple[object, ...],
         return encode(column, name, advice)
     if isinstance(dimension, Condition):
         return (False, True), column.astype(np.int64)
-    if isinstance(dimension, Values | Tilt | Period):
+    if isinstance(dimension, Values | Tilt | Period | Overlap):
         return encode(column, dimension.name, "", most=MAX_CELLS)
     if isinstance(dimension, Ordered) and dimension.edges is None:
         levels, codes = encode(column, dimension.column, "Pass edges=… or a number as grid=….")

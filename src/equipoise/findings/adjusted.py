@@ -1,4 +1,4 @@
-"""What is said of every group where legitimate factors are given."""
+"""What is said of every group beside its disparity: without factors, or before and after."""
 
 from dataclasses import dataclass
 
@@ -32,6 +32,35 @@ class AdjustedGroup(Group):
     hidden: float | None = None
     """E-value: what a hidden factor would have to multiply both rates and chances by to explain
     all that is left; None for metrics that are no rates."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedGroup(Group):
+    """A group's metric under two models on the same rows, or of both members of its pairs."""
+
+    before: float | None
+    """The metric before, or of the partners; None where it counts on no row."""
+    after: float | None
+    """The metric after, or of the group itself."""
+    change: float | None
+    """How far it went."""
+
+
+def changed_sentences(groups: tuple[ChangedGroup, ...], *, share: bool) -> list[str]:
+    """The groups whose metric moved furthest, with what it was and is."""
+    known = [row for row in groups if row.change is not None]
+    furthest = sorted(known, key=lambda row: -abs(row.change or 0.0))[:3]
+    said = [
+        f"{row.group} {_value(row.before, share)} before and {_value(row.after, share)} after"
+        for row in furthest
+    ]
+    return [f"Moved furthest: {'; '.join(said)}."] if said else []
+
+
+def _value(value: float | None, share: bool) -> str:
+    if value is None:
+        return "unknown"
+    return f"{100 * value:.1f} %" if share else f"{value:.3g}"
 
 
 def adjusted_sentences(

@@ -9,7 +9,12 @@ from typing import Any
 
 from equipoise._validate import confidence
 from equipoise.errors import ClaimError, EquipoiseError, OptionError
-from equipoise.findings.adjusted import AdjustedGroup, adjusted_sentences
+from equipoise.findings.adjusted import (
+    AdjustedGroup,
+    ChangedGroup,
+    adjusted_sentences,
+    changed_sentences,
+)
 from equipoise.findings.charts.groups import Line, forest, forest_pair, reading, width_curve
 from equipoise.findings.charts.ranked import Dot, ranked
 from equipoise.findings.finding import (
@@ -111,6 +116,8 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
     """What bounds that are not estimate ± reach are made from, so that any level can be had."""
     adjusted: tuple[AdjustedGroup, ...] = dataclasses.field(default=(), metadata=IF_ANY)
     """Where factors are given: every group without them, and what the adjustment rests on."""
+    changed: tuple[ChangedGroup, ...] = dataclasses.field(default=(), metadata=IF_ANY)
+    """Where a change or pairs are asked about: every group's metric before and after."""
 
     def at(self, level: float) -> "Bounds":
         """The same bounds at another confidence level, from the stored distribution."""
@@ -194,6 +201,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             *self._verdict_sentence(),
             *self._extreme_sentences(),
             *self._adjusted_sentences(),
+            *changed_sentences(self.changed, share=self.share),
             *self._vacuous_sentence(),
             self.provenance.left_out(),
         )

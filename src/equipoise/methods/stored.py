@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.methods.inference.core import ClusterPivot, Core, Pivot, bounds
+from equipoise.methods.inference.core import ClusterPivot, Core, Pivot, UnmovedPivot, bounds
 from equipoise.methods.inference.counts import CountPivot
 from equipoise.methods.inference.multinomial import FewValuedPivot
 from equipoise.methods.inference.orthogonal import Residual
@@ -30,6 +30,7 @@ _TARGETS: Mapping[str, Callable[[float, float], Target]] = {
     "overall": lambda scale, value: Overall(scale=scale),
     "complement": lambda scale, value: Complement(scale=scale),
     # the parts are stored, so that nobody asks which cells they came from
+    "before": lambda scale, value: Reference(scale=scale, cells=np.zeros(0, dtype=bool)),
     "reference": lambda scale, value: Reference(scale=scale, cells=np.zeros(0, dtype=bool)),
 }
 
@@ -59,6 +60,8 @@ def stored(core: Core) -> dict[str, object] | None:
         "answered": core.answered.tolist(),
     }
     m = found.parts
+    if isinstance(pivot, UnmovedPivot):
+        data["still"], pivot = pivot.still.tolist(), pivot.moved
     if isinstance(pivot, CountPivot) and m.weight is m.rows and bool(np.isinf(pivot.degrees).all()):
         return data | {"form": "counts", "rows": _whole(m.rows), "ones": _whole(m.total)}
     if isinstance(pivot, CountPivot):
@@ -123,7 +126,11 @@ def _restored(data: Mapping[str, Any]) -> tuple[Pivot, int]:
     found = Comparison(target=target, relative=data["relative"], parts=moments)
     size = rows.shape[1]
     if data["form"] == "counts":
-        return CountPivot(comparison=found, rows=rows, degrees=np.full(size, np.inf)), size
+        counted = CountPivot(comparison=found, rows=rows, degrees=np.full(size, np.inf))
+        if "still" not in data:
+            return counted, size
+        still = np.array(data["still"], dtype=bool)
+        return UnmovedPivot(comparison=found, moved=counted, still=still), size
     if data["form"] == "worth":
         degrees = np.array(data["degrees"], dtype=np.float64)
         worth = np.array(data["worth"], dtype=np.float64)

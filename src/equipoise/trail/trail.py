@@ -241,9 +241,16 @@ class Trail:
 
     def indicator(self, role: str) -> nw.Expr:
         """A two-valued role as the numbers 0 and 1, computed by the engine."""
-        column = self.roles.column(role)
-        if role in self.positive:
-            return truth_number(self.key(column) == self.positive[role]).cast(nw.Float64)
+        return self._two_valued(role, self.roles.column(role), self.positive.get(role))
+
+    def model_indicator(self, column: str) -> nw.Expr:
+        """What another model says, read as the prediction is: as the numbers 0 and 1."""
+        words = is_text(self.schema[column])
+        return self._two_valued("model", column, model_positive(self.positive, words))
+
+    def _two_valued(self, role: str, column: str, positive: Scalar) -> nw.Expr:
+        if positive is not None:
+            return truth_number(self.key(column) == positive).cast(nw.Float64)
         if is_text(self.schema[column]):
             raise TrailError(
                 f"The {role} column {column!r} holds text. Pass positive=… to equipoise.read to "
@@ -256,6 +263,15 @@ class Trail:
                 "value counts as 1."
             )
         return self.number(column)
+
+
+def model_positive(positive: Mapping[str, Scalar], words: bool) -> Scalar:
+    """The value that counts as 1 in what a model says: the prediction's, or a label's word.
+
+    >>> model_positive({"label": "yes"}, words=True), model_positive({"label": 2}, words=False)
+    ('yes', None)
+    """
+    return positive.get("prediction", positive.get("label") if words else None)
 
 
 def expect_trail(value: object) -> Trail:

@@ -35,6 +35,7 @@ from equipoise.methods.inference.student import (
 from equipoise.methods.inference.tails import Tails
 from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
 from equipoise.methods.targets import (
+    Before,
     Comparison,
     Constant,
     Custom,
@@ -210,6 +211,42 @@ class ClusterPivot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnmovedPivot:
+    """p-values of changes, some groups having the very same rows before and after.
+
+    A change of δ takes a share of at least \|δ| of a group's rows that count once but not both times.
+    Among n rows there was none, which has a chance of at most (1 − \|δ|)ⁿ.
+    """
+
+    comparison: Comparison
+    """Rows that count after beside those that counted before."""
+    moved: Pivot
+    """The pivot of the other groups."""
+    still: BoolArray
+    """Groups whose rows are the same."""
+
+    @property
+    def estimate(self) -> FloatArray:
+        """The changes."""
+        return self.moved.estimate
+
+    @property
+    def error(self) -> FloatArray:
+        """About the standard error: where a search starts."""
+        return np.where(self.still, 1 / np.maximum(self.comparison.rows, 1.0), self.moved.error)
+
+    def tails(self, disparity: FloatArray, chosen: IntArray) -> Tails:
+        """Chances, if the change were this, of one as high, and as low, as was seen."""
+        up, down = self.moved.tails(disparity, chosen)
+        none = np.clip(1 - np.abs(disparity), 0.0, 1.0) ** self.comparison.rows[chosen]
+        here = self.still[chosen]
+        return (
+            np.where(here, np.where(disparity < 0, none, 1.0), up),
+            np.where(here, np.where(disparity > 0, none, 1.0), down),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Core:
     """The groups of one question, ready to be asked anything."""
 
@@ -326,6 +363,10 @@ def core_of(
         pivot = StudentPivot(comparison=found, shape=shape)
     else:
         pivot = ClusterPivot(comparison=found, left_out=left_out)
+    still = (status == Status.IDENTICAL) & isinstance(target, Before)
+    if counted and not weighted and left_out is None and bool(still.any()):
+        pivot = UnmovedPivot(comparison=found, moved=pivot, still=still)
+        status = np.where(still, int(Status.OK), status)
     if left_out is not None:
         status = np.where(ok & (spread.degrees < LEAST_DEGREES), Status.FEW_CLUSTERS, status)
     if not counted:
