@@ -21,6 +21,7 @@ from equipoise.audits._common import (
 from equipoise.audits._groups.problem import (
     Problem,
     adjusted_groups,
+    cell_moments,
     changed_groups,
     groups_only,
     make_core,
@@ -40,7 +41,7 @@ from equipoise.findings.describe import DescribedMetrics
 from equipoise.methods.inference.core import Core
 from equipoise.methods.inference.student import clopper_pearson, wilson
 from equipoise.methods.numerics import FloatArray
-from equipoise.methods.targets import Constant
+from equipoise.methods.targets import Constant, compare
 from equipoise.trail import Trail
 
 Interval = Literal["exact", "wilson"]
@@ -162,7 +163,9 @@ def _described(
 ) -> Description:
     collection = form_groups(asked.across, cells)
     groups_only(collection, "describe")
+    two = None
     if problem is not None and asked.metric.overlapping:
+        two = _change_overall(problem)
         found = _by_core(cells, problem.core, options.level, "counts of rows before and after")
     elif median is None:
         found = _intervals(cells, collection, options.level, options.interval)
@@ -176,7 +179,7 @@ def _described(
         provenance=provenance_of(cells),
         rows=_rows(asked, cells, collection, found, options.small, problem),
         metric=asked.metric.words,
-        overall=overall_mean(cells) if overlapping is None else overlapping,
+        overall=overall_mean(cells) if two is None else two,
         share=cells.zero_one if problem is None else problem.share,
         level=options.level,
         method=found.method,
@@ -184,6 +187,12 @@ def _described(
         adjusted=() if problem is None else adjusted_groups(problem),
         changed=() if problem is None else changed_groups(problem),
     )
+
+
+def _change_overall(problem: Problem) -> float:
+    """The change over everyone of a rate whose rows depend on the model."""
+    cells = cell_moments(problem.cells)
+    return float(compare(cells, problem.target, lambda x: x.sum(axis=-1)[..., None]).estimate[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,6 +257,8 @@ def _rows(
     else:
         beside = problem.core.comparison
         targets, disparities = beside.target.scale * beside.theta, beside.estimate
+        if claim.metric.overlapping:
+            sizes, values, targets = beside.rows, beside.estimate, np.zeros_like(targets)
     names = zip(collection.labels(), collection.wheres(), strict=True)
     return tuple(
         DescribedGroup(

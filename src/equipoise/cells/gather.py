@@ -297,9 +297,7 @@ def tallied_within(trail: Trail, claims: Sequence[Claim | Together], limit: int)
     if not asked:
         raise ClaimError("tally needs at least one claim: what is to be counted?")
     every = [
-        part
-        for claim in asked
-        for part in (claim, *influence_claims(claim), *side_claims(claim))
+        part for claim in asked for part in (claim, *influence_claims(claim), *side_claims(claim))
     ]
     return Tallied(scan=scan_for(trail, every, limit), trail=trail)
 

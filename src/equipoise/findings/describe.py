@@ -12,7 +12,6 @@ from equipoise.findings.adjusted import (
     AdjustedGroup,
     ChangedGroup,
     adjusted_sentences,
-    changed_sentences,
 )
 from equipoise.findings.charts.groups import Line, forest, reading
 from equipoise.findings.charts.ranked import Dot, ranked

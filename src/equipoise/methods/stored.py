@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.methods.inference.core import ClusterPivot, Core, Pivot, UnmovedPivot, bounds
+from equipoise.methods.inference.core import ClusterPivot, Core, OverlapPivot, Pivot, bounds
 from equipoise.methods.inference.counts import CountPivot
 from equipoise.methods.inference.multinomial import FewValuedPivot
 from equipoise.methods.inference.orthogonal import Residual
@@ -60,8 +60,8 @@ def stored(core: Core) -> dict[str, object] | None:
         "answered": core.answered.tolist(),
     }
     m = found.parts
-    if isinstance(pivot, UnmovedPivot):
-        data["still"], pivot = pivot.still.tolist(), pivot.moved
+    if isinstance(pivot, OverlapPivot):
+        data["overlap"], pivot = True, pivot.many
     if isinstance(pivot, CountPivot) and m.weight is m.rows and bool(np.isinf(pivot.degrees).all()):
         return data | {"form": "counts", "rows": _whole(m.rows), "ones": _whole(m.total)}
     if isinstance(pivot, CountPivot):
@@ -126,11 +126,7 @@ def _restored(data: Mapping[str, Any]) -> tuple[Pivot, int]:
     found = Comparison(target=target, relative=data["relative"], parts=moments)
     size = rows.shape[1]
     if data["form"] == "counts":
-        counted = CountPivot(comparison=found, rows=rows, degrees=np.full(size, np.inf))
-        if "still" not in data:
-            return counted, size
-        still = np.array(data["still"], dtype=bool)
-        return UnmovedPivot(comparison=found, moved=counted, still=still), size
+        return CountPivot(comparison=found, rows=rows, degrees=np.full(size, np.inf)), size
     if data["form"] == "worth":
         degrees = np.array(data["degrees"], dtype=np.float64)
         worth = np.array(data["worth"], dtype=np.float64)
@@ -139,7 +135,8 @@ def _restored(data: Mapping[str, Any]) -> tuple[Pivot, int]:
     if data["form"] == "values":
         return FewValuedPivot(comparison=found, values=tuple(data["values"])), size
     if data["form"] == "spread":
-        return StudentPivot(comparison=found, shape=float(data["shape"])), size
+        spread = StudentPivot(comparison=found, shape=float(data["shape"]))
+        return OverlapPivot(comparison=found, many=spread) if "overlap" in data else spread, size
     left = LeftOut(
         powers=tuple(np.array(x, dtype=np.float64) for x in data["powers"]),
         sizes=np.array(data["sizes"], dtype=np.float64),

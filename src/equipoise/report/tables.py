@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TypeVar
 
 from equipoise.findings import Finding
@@ -79,7 +80,23 @@ def tables_of(finding: Finding) -> tuple[Table, ...]:
             "compared", "smallest", "hidden",
         )  # fmt: skip
         made.append(_table(f"Without {finding.given}", without, columns, finding))
+    changed = getattr(finding, "changed", ())
+    if changed:
+        columns = ("group", "n", "before", "after", "change", "verdict", "flagged")
+        made.append(_table("Before and after", _with_verdicts(finding), columns, finding))
     return tuple(table for table in made if table.total)
+
+
+def _with_verdicts(finding: Finding) -> list[object]:
+    """Both rates of every group, with what is shown about it."""
+    shown = {(row.group, str(row.where)): row for row in finding.rows}
+    listed: list[object] = []
+    for row in getattr(finding, "changed", ()):
+        other = shown.get((row.group, str(row.where)))
+        said = {name: getattr(other, name, None) for name in ("verdict", "flagged")}
+        told = {name: getattr(row, name) for name in ("group", "n", "before", "after", "change")}
+        listed.append(SimpleNamespace(**told, **said))
+    return listed
 
 
 def worst_first(finding: Finding) -> Sequence[object]:

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
-from scipy.special import ndtri
 
 from equipoise._validate import (
     confidence,
@@ -72,7 +71,6 @@ from equipoise.methods.targets import (
     Status,
     Target,
     TiltSums,
-    compare,
 )
 from equipoise.trail import Trail
 

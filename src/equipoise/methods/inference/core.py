@@ -32,7 +32,7 @@ from equipoise.methods.inference.student import (
     student_tails,
     too_skewed,
 )
-from equipoise.methods.inference.tails import Tails
+from equipoise.methods.inference.tails import Tails, binomial_at_most
 from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
 from equipoise.methods.targets import (
     Before,
@@ -211,39 +211,53 @@ class ClusterPivot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnmovedPivot:
-    """p-values of changes, some groups having the very same rows before and after.
+class OverlapPivot:
+    """p-values of changes of a rate whose rows depend on the model.
 
-    A change of δ takes a share of at least \|δ| of a group's rows that count once but not both times.
-    Among n rows there was none, which has a chance of at most (1 − \|δ|)ⁿ.
+    Rows that count both before and after hardly move the change, so it rests on those that count
+    once. Where they are fewer than ``LEAST_ROWS``, what is sure is used: a change of ±d takes at
+    least a share d of rows that count once among all that count, and so few of them have a chance
+    of at most that of a binomial.
     """
 
     comparison: Comparison
     """Rows that count after beside those that counted before."""
-    moved: Pivot
-    """The pivot of the other groups."""
-    still: BoolArray
-    """Groups whose rows are the same."""
+    many: Pivot
+    """The pivot of groups with enough rows that count once."""
 
     @property
     def estimate(self) -> FloatArray:
         """The changes."""
-        return self.moved.estimate
+        return self.many.estimate
 
     @property
     def error(self) -> FloatArray:
         """About the standard error: where a search starts."""
-        return np.where(self.still, 1 / np.maximum(self.comparison.rows, 1.0), self.moved.error)
+        rows = self.comparison.parts.rows
+        about = np.sqrt(once(self.comparison) + 1) / np.maximum(rows.sum(axis=0), 1.0)
+        return np.where(self.few, about, self.many.error)
+
+    @property
+    def few(self) -> BoolArray:
+        """Groups with few rows that count once."""
+        return once(self.comparison) < LEAST_ROWS
 
     def tails(self, disparity: FloatArray, chosen: IntArray) -> Tails:
         """Chances, if the change were this, of one as high, and as low, as was seen."""
-        up, down = self.moved.tails(disparity, chosen)
-        none = np.clip(1 - np.abs(disparity), 0.0, 1.0) ** self.comparison.rows[chosen]
-        here = self.still[chosen]
+        up, down = self.many.tails(disparity, chosen)
+        rows, moved = self.comparison.parts.rows.sum(axis=0), once(self.comparison)
+        size = np.clip(np.abs(disparity), 0.0, 1.0)
+        sure = binomial_at_most(moved[chosen], rows[chosen], size)
+        few = self.few[chosen]
         return (
-            np.where(here, np.where(disparity < 0, none, 1.0), up),
-            np.where(here, np.where(disparity > 0, none, 1.0), down),
+            np.where(few, np.where(disparity < 0, sure, 1.0), up),
+            np.where(few, np.where(disparity > 0, sure, 1.0), down),
         )
+
+
+def once(found: Comparison) -> FloatArray:
+    """Rows of each group that count before or after, but not at both times."""
+    return np.asarray(found.parts.rows[0] + found.parts.rows[2])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -352,7 +366,7 @@ def core_of(
     spread = row_spread(found, factor, shape) if left_out is None else left_out.spread(factor)
     few = bool(values) and not zero_one and not weighted and clusters is None
     few = few and found.tilts is None and not isinstance(target, Custom)
-    counted = (zero_one or few) and found.tilts is None
+    counted = (zero_one or few) and found.tilts is None and not isinstance(target, Before)
     status = found.status
     ok = status == Status.OK
     if few:
@@ -363,15 +377,19 @@ def core_of(
         pivot = StudentPivot(comparison=found, shape=shape)
     else:
         pivot = ClusterPivot(comparison=found, left_out=left_out)
-    still = (status == Status.IDENTICAL) & isinstance(target, Before)
-    if counted and not weighted and left_out is None and bool(still.any()):
-        pivot = UnmovedPivot(comparison=found, moved=pivot, still=still)
-        status = np.where(still, int(Status.OK), status)
     if left_out is not None:
         status = np.where(ok & (spread.degrees < LEAST_DEGREES), Status.FEW_CLUSTERS, status)
-    if not counted:
+    if isinstance(target, Before):
+        status = _too_few_once(found, status)
+        if zero_one and not weighted and left_out is None:
+            pivot = OverlapPivot(comparison=found, many=pivot)
+            few = (status == Status.IDENTICAL) | (status == Status.FEW_ROWS)
+            status = np.where(few, int(Status.OK), status)
+    elif not counted:
         status = _unsure(found, status, 0.0 if left_out is not None else least_rows)
     draws: CellDraws = RowDraws(cells) if clusters is None else ClusterDraws(clusters)
+    if isinstance(target, Before):
+        zero_one = False
     outcomes = _outcomes(found, spread, zero_one=zero_one, clustered=left_out is not None)
     if strata is not None:
         place, kind = strata
@@ -383,7 +401,7 @@ def core_of(
         pivot=pivot,
         status=status.astype(np.int64),
         spread=spread,
-        reach=np.full(factor.shape, np.inf) if counted else spread.reach,
+        reach=np.full(factor.shape, np.inf) if counted else _reach(pivot, spread),
         outcomes=outcomes,
         cells=draws,
         sums=sums,
@@ -510,6 +528,12 @@ def _typical(shrink: FloatArray, found: Comparison, spread: Spread) -> float:
     return float(np.exp((weight * np.log(np.maximum(shrink, 1e-9))).sum() / weight.sum()))
 
 
+def _reach(pivot: Pivot, spread: Spread) -> FloatArray:
+    """The highest score that skewness lets each group have; binomials have no such limit."""
+    few = pivot.few if isinstance(pivot, OverlapPivot) else False
+    return np.where(few, np.inf, spread.reach)
+
+
 def _unsure(found: Comparison, status: IntArray, least_rows: float) -> IntArray:
     """Groups about whose spread too little is known."""
     m = found.parts
@@ -527,6 +551,12 @@ def _unsure(found: Comparison, status: IntArray, least_rows: float) -> IntArray:
     out[ok & (np.minimum(size, other) < least_rows)] = Status.FEW_ROWS
     out[ok & (found.rows <= 1)] = Status.SINGLE
     return out
+
+
+def _too_few_once(found: Comparison, status: IntArray) -> IntArray:
+    """Groups in which few rows count before or after only, on which a change rests."""
+    few = (status == Status.OK) & (once(found) < LEAST_ROWS)
+    return np.where(few, int(Status.FEW_ROWS), status)
 
 
 def _worth(found: Comparison, member: FloatArray) -> FloatArray:
