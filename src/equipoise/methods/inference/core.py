@@ -215,9 +215,9 @@ class OverlapPivot:
     """p-values of changes of a rate whose rows depend on the model.
 
     Rows that count both before and after hardly move the change, so it rests on those that count
-    once. Where they are fewer than ``LEAST_ROWS``, what is sure is used: a change of ±d takes at
-    least a share d of rows that count once among all that count, and so few of them have a chance
-    of at most that of a binomial.
+    once. Where those are worth fewer than ``LEAST_ROWS``, what is sure is used: a rise of d takes,
+    among all rows that count, a share of at least d that count after only and are ones or before
+    only and are zeros; so few of them have a chance of at most that of a binomial. A fall likewise.
     """
 
     comparison: Comparison
@@ -240,19 +240,36 @@ class OverlapPivot:
     @property
     def few(self) -> BoolArray:
         """Groups with few rows that count once."""
-        return once(self.comparison) < LEAST_ROWS
+        return _worth_once(self.comparison) < LEAST_ROWS
 
     def tails(self, disparity: FloatArray, chosen: IntArray) -> Tails:
         """Chances, if the change were this, of one as high, and as low, as was seen."""
         up, down = self.many.tails(disparity, chosen)
-        rows, moved = self.comparison.parts.rows.sum(axis=0), once(self.comparison)
+        rows, ones = (
+            x[:, chosen] for x in (self.comparison.parts.rows, self.comparison.parts.total)
+        )
+        rising = ones[0] + rows[2] - ones[2]
+        moved = np.where(disparity > 0, rising, rows[0] + rows[2] - rising)
         size = np.clip(np.abs(disparity), 0.0, 1.0)
-        sure = binomial_at_most(moved[chosen], rows[chosen], size)
+        sure = binomial_at_most(moved, rows.sum(axis=0), size)
         few = self.few[chosen]
         return (
             np.where(few, np.where(disparity < 0, sure, 1.0), up),
             np.where(few, np.where(disparity > 0, sure, 1.0), down),
         )
+
+
+def _worth_once(found: Comparison) -> FloatArray:
+    """How many equally telling rows a change of 0/1 rows rests on: (Σ u²)²/Σ u⁴ of influences u."""
+    m, factor = found.parts, np.full(found.parts.rows.shape[1], found.target.scale)
+    slopes = found.slopes(factor)
+    apart = found.intercepts(factor, np.nan_to_num(over(m.total, m.weight)))
+    # half a row more of either kind: an outcome that nobody has must not look impossible
+    zeros, ones = (m.rows - m.total + 0.5, -apart), (m.total + 0.5, slopes - apart)
+    second, fourth = (
+        sum((number * u**power).sum(axis=0) for number, u in (zeros, ones)) for power in (2, 4)
+    )
+    return np.nan_to_num(over(np.asarray(second) ** 2, np.asarray(fourth)))
 
 
 def once(found: Comparison) -> FloatArray:
