@@ -29,7 +29,7 @@ from equipoise.audits._groups.problem import (
     set_up,
 )
 from equipoise.cells import Cells, Collection, form_groups, gather
-from equipoise.cells.gather import group_means, overall_mean, target_values
+from equipoise.cells.gather import by_pairs, group_means, overall_mean, target_values
 from equipoise.cells.tally import Tallied, steady_cells
 from equipoise.claims import Claim, Gap, Metric, Ratio, as_claim, constant, gap
 from equipoise.claims.groups import GroupsLike
@@ -147,10 +147,14 @@ def _asked(asked: Claim, source: Trail | Tallied, options: _Options) -> Descript
         # against zero every bound of a gap is one of the rate itself
         alone = Gap(metric=asked.metric, across=asked.across, target=constant(0.0))
         median = set_up(source, alone)
-    if asked.given or asked.metric.change or isinstance(asked.target, Highest):
+    paired = by_pairs(source.roles, asked)
+    if paired or asked.given or asked.metric.change or isinstance(asked.target, Highest):
         problem = set_up(source, asked)
     known = problem or median
     cells = steady_cells(*gather(source, [asked])) if known is None else known.cells
+    if cells.sides is not None:
+        # what is described is the group; its partners are the target
+        cells = cells.sides[1]
     return _described(asked, cells, options, problem, median)
 
 
@@ -257,6 +261,8 @@ def _rows(
     else:
         beside = problem.core.comparison
         targets, disparities = beside.target.scale * beside.theta, beside.estimate
+        if problem.cells.sides is not None:
+            targets = group_means(problem.cells.sides[0], collection)
         if claim.metric.overlapping:
             sizes, values, targets = beside.rows, beside.estimate, np.zeros_like(targets)
     names = zip(collection.labels(), collection.wheres(), strict=True)

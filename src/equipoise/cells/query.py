@@ -180,7 +180,7 @@ class Scan:
     def key_columns(self) -> dict[str, AnyArray]:
         """The columns by which rows are grouped."""
         models = (f"model{i}" for i in range(len(model_columns(self.metrics))))
-        fixed = [*TWO_VALUED, *models, "cluster"]
+        fixed = [*TWO_VALUED, *models, "cluster", "pair"]
         names = [*(f"key{i}" for i in range(len(self.dimensions))), *fixed]
         return {name: self.table[name] for name in names if name in self.table}
 
@@ -216,8 +216,7 @@ class Scan:
             f"model{new}": self.table[f"model{known.index(column)}"]
             for new, column in enumerate(model_columns(metrics))
         }
-        if "cluster" in self.table:
-            named["cluster"] = self.table["cluster"]
+        named |= {name: self.table[name] for name in ("cluster", "pair") if name in self.table}
         return replace(
             self,
             dimensions=tuple(self.dimensions[i] for i in axes),
@@ -633,6 +632,8 @@ class Query:
         keys |= {f"model{i}": trail.key(column) for i, column in models}
         if trail.roles.cluster is not None:
             keys["cluster"] = trail.key(trail.roles.cluster)
+        if trail.roles.pair not in (None, trail.roles.cluster):
+            keys["pair"] = trail.key(trail.roles.column("pair"))
         # A table without attributes still needs something to group by.
         return keys or {"key": nw.lit(0)}
 

@@ -124,7 +124,7 @@ def _local_moments(
 ) -> dict[str, FloatArray]:
     if not scan.weighted:
         cube = None if zero_one else frequency * value**3
-        return _unweighted(frequency, frequency * value, frequency * value**2, cube)
+        return unweighted(frequency, frequency * value, frequency * value**2, cube)
     # the cube of a huge weight is infinite, and then so are the sums of third order, or unknown
     with np.errstate(over="ignore", invalid="ignore"):
         moments = {
@@ -136,7 +136,7 @@ def _local_moments(
     return {"cube3": cube, **moments}
 
 
-def _unweighted(
+def unweighted(
     rows: FloatArray, total: FloatArray, square: FloatArray, cube: FloatArray | None
 ) -> dict[str, FloatArray]:
     """Without weights the weight is the number of rows, and so are its square and its cube.
@@ -159,7 +159,7 @@ def _pushed(scan: Scan, metric: Metric, reads: tuple[str, ...], prefix: str) -> 
         moments = {name: table[f"{prefix}{name}"] for name in names}
         moments = {"cube3": moments["total3"] if cube is None else cube, **moments}
     else:
-        moments = _unweighted(rows, table[f"{prefix}total"], table[f"{prefix}square"], cube)
+        moments = unweighted(rows, table[f"{prefix}total"], table[f"{prefix}square"], cube)
     # Each column is counted among the rows that have all before it, so the losses add up.
     present = [total(table, "present") - total(table, "missing_weight")]
     present += [total(table, f"{prefix}present{i}") for i in range(len(reads))]
@@ -600,6 +600,8 @@ class Cells:
     """Totals by cluster, if the trail has a cluster column."""
     values: tuple[float, ...] = ()
     """All the values that the metric can take, where they are few and known."""
+    sides: "tuple[Cells, Cells] | None" = field(default=None, repr=False)
+    """Where rows are pairs: the partners' metric, and that of the group itself."""
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -1,6 +1,8 @@
 """What is said of every group beside its disparity: without factors, or before and after."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from equipoise.findings.finding import Group
 from equipoise.findings.words import disparity_text, plural
@@ -46,15 +48,24 @@ class ChangedGroup(Group):
     """How far it went."""
 
 
-def changed_sentences(groups: tuple[ChangedGroup, ...], *, share: bool) -> list[str]:
-    """The groups whose metric moved furthest, with what it was and is."""
+def changed_sentences(
+    groups: tuple[ChangedGroup, ...], claim: Mapping[str, Any], *, share: bool
+) -> list[str]:
+    """The groups whose metric moved furthest, with what it was and is, or is among partners."""
     known = [row for row in groups if row.change is not None]
     furthest = sorted(known, key=lambda row: -abs(row.change or 0.0))[:3]
-    said = [
-        f"{row.group} {_value(row.before, share)} before and {_value(row.after, share)} after"
-        for row in furthest
-    ]
+    both = [(row.group, _value(row.before, share), _value(row.after, share)) for row in furthest]
+    if is_paired(claim):
+        said = [f"{group} {after}, their partners {before}" for group, before, after in both]
+        return [f"Furthest apart: {'; '.join(said)}."] if said else []
+    said = [f"{group} {before} before and {after} after" for group, before, after in both]
     return [f"Moved furthest: {'; '.join(said)}."] if said else []
+
+
+def is_paired(claim: Mapping[str, Any]) -> bool:
+    """Whether what is listed are pairs with a reference group, not a change."""
+    target = claim.get("target")
+    return isinstance(target, Mapping) and target.get("kind") == "reference"
 
 
 def _value(value: float | None, share: bool) -> str:

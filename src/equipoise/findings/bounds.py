@@ -201,7 +201,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             *self._verdict_sentence(),
             *self._extreme_sentences(),
             *self._adjusted_sentences(),
-            *changed_sentences(self.changed, share=self.share),
+            *changed_sentences(self.changed, self.claim, share=self.share),
             *self._vacuous_sentence(),
             self.provenance.left_out(),
         )

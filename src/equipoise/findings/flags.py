@@ -115,7 +115,7 @@ class Flags(ComparedFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
             *adjusted_sentences(
                 self.adjusted, self.given, relative=self.relative, share=self.share
             ),
-            *changed_sentences(self.changed, share=self.share),
+            *changed_sentences(self.changed, self.claim, share=self.share),
             *self._unreachable_sentence(),
             self.provenance.left_out(),
         )

@@ -156,7 +156,7 @@ class JointTest(ComparedFinding[JointlyTested], ByGroup[JointlyTested]):
                     relative=self.claim.get("kind") == "ratio",
                     share=self.share,
                 ),
-                *changed_sentences(self.changed, share=self.share),
+                *changed_sentences(self.changed, self.claim, share=self.share),
                 self.provenance.left_out(),
             )
         dropped = self.tested - self.degrees

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import TypeVar
 
 from equipoise.findings import Finding
+from equipoise.findings.adjusted import is_paired
 from equipoise.findings.finding import head_text, unit_of, unit_text
 from equipoise.findings.words import LONG, Verdict, clipped, telling_order, tidy
 
@@ -83,7 +84,9 @@ def tables_of(finding: Finding) -> tuple[Table, ...]:
     changed = getattr(finding, "changed", ())
     if changed:
         columns = ("group", "n", "before", "after", "change", "verdict", "flagged")
-        made.append(_table("Before and after", _with_verdicts(finding), columns, finding))
+        paired = is_paired(finding.claim)
+        caption = "Partners (before) and groups (after)" if paired else "Before and after"
+        made.append(_table(caption, _with_verdicts(finding), columns, finding))
     return tuple(table for table in made if table.total)
 
 

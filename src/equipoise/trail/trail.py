@@ -54,6 +54,8 @@ class Roles:
     """Frequency: how many identical rows this row is."""
     cluster: str | None = None
     """Rows with the same value were not sampled independently."""
+    pair: str | None = None
+    """Two rows with the same value belong together, as twins do."""
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         """The roles that are played, as (role, column)."""
@@ -121,8 +123,9 @@ def _check_type(role: str, column: str, dtype: nw.dtypes.DType) -> None:
 def _check_distinct(roles: Roles) -> None:
     taken: dict[str, str] = {}
     for role, column in roles:
-        # A model may output its decision as its score, so that pair alone may share a column.
-        if column in taken and {role, taken[column]} != {"prediction", "score"}:
+        # A model may output its decision as its score, and pairs may be all the clusters there are.
+        shared = ({"prediction", "score"}, {"cluster", "pair"})
+        if column in taken and {role, taken[column]} not in shared:
             raise TrailError(
                 f"Column {column!r} is given two roles, {taken[column]} and {role}. "
                 "Name a different column for one of them."
@@ -432,6 +435,7 @@ def read(
     weight: str | None = None,
     count: str | None = None,
     cluster: str | None = None,
+    pair: str | None = None,
     attributes: Sequence[str] | None = None,
     positive: object | Mapping[str, object] = None,
     encoding: str | None = None,
@@ -459,6 +463,10 @@ def read(
     weight, count, cluster
         Sampling weight; number of identical rows a row stands for; column whose equal values mark
         rows that were not sampled independently.
+    pair
+        Column whose equal values join two rows: twins, matched applications, the same prompt with
+        another name. A gap against ``reference(…)`` then compares every row with its partner; to
+        all other questions pairs are clusters, unless ``cluster`` names larger ones around them.
     attributes
         Columns by which groups may be formed; all columns without a role if not given.
     positive
@@ -489,7 +497,9 @@ def read(
         high=high,
         weight=weight,
         count=count,
-        cluster=cluster,
+        # rows of one pair are not independent, whatever is asked
+        cluster=pair if cluster is None else cluster,
+        pair=pair,
     )
     chosen = None if attributes is None else columns_named("attributes", attributes)
     reading = Reading(
@@ -568,7 +578,11 @@ def from_arrays(
         columns[name] = _array(f"sensitive feature {name!r}", values)
     _refuse_lengths(columns)
     return make_trail(
-        _frame(columns), roles=roles, attributes=None, positive=positive, source="arrays"
+        from_columns(columns, "arrays"),
+        roles=roles,
+        attributes=None,
+        positive=positive,
+        source="arrays",
     )
 
 
@@ -653,9 +667,10 @@ def _refuse_lengths(columns: Mapping[str, AnyArray]) -> None:
         raise TrailError("There are no rows. Pass y_true, y_pred and sensitive_features.")
 
 
-def _frame(columns: dict[str, AnyArray]) -> Frame:
+def from_columns(columns: dict[str, AnyArray], source: str) -> Frame:
+    """A table of arrays."""
     connection = new_duckdb()
-    with engine_errors("arrays"):
+    with engine_errors(source):
         # any column name must do, also one that an engine would read as a number or a keyword
         plain = {f"column_{i}": values for i, values in enumerate(columns.values())}
         connection.register("arrays", plain)

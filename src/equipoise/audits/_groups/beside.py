@@ -1,18 +1,22 @@
 """What stands beside the groups of a finding: each without its factors, or before and after."""
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.special import ndtri
 
 from equipoise.audits._common import finite
 from equipoise.audits._groups.problem import Problem, cell_moments, group_fields, strata_of
-from equipoise.cells.gather import group_means
+from equipoise.cells.gather import group_means, inside_of
 from equipoise.cells.groups import level_text
 from equipoise.claims.groups import Factors
+from equipoise.claims.target import Reference
 from equipoise.findings.adjusted import AdjustedGroup, ChangedGroup
+from equipoise.methods.inference.core import Core
 from equipoise.methods.inference.orthogonal import Residual, e_value
 from equipoise.methods.inference.strata import Adjusted, Sameness, homogeneity
 from equipoise.methods.numerics import FloatArray
-from equipoise.methods.targets import compare
+from equipoise.methods.targets import Status, compare
 
 
 def both_sides(problem: Problem) -> tuple[ChangedGroup, ...]:
@@ -32,6 +36,16 @@ def both_sides(problem: Problem) -> tuple[ChangedGroup, ...]:
         )
         for i, fields in enumerate(group_fields(problem))
     )
+
+
+def without_partners(problem: Problem, core: Core) -> Core:
+    """The core of pairs, in which the reference group has no difference of its own."""
+    target, cells = problem.claim.target, problem.cells
+    assert isinstance(target, Reference)
+    inside = inside_of(target.where, cells.axes, cells.index)
+    outside = problem.collection.sums(np.where(inside, 0.0, cells.present))
+    same = (outside == 0) & (problem.collection.sums(cells.present) > 0)
+    return replace(core, status=np.where(same, int(Status.IDENTICAL), core.status))
 
 
 def without_factors(problem: Problem) -> tuple[AdjustedGroup, ...]:

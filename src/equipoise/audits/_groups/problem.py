@@ -26,6 +26,7 @@ from equipoise.audits._common import (
 from equipoise.audits._groups.factors import by_models, by_strata, check_groups
 from equipoise.cells import Cells, Collection, form_groups, gather
 from equipoise.cells.gather import (
+    group_means,
     influence_claims,
     influence_formula,
     median_cells,
@@ -109,6 +110,10 @@ class Problem:
         if self.claim.given and (self.claim.learnt or not _plain_counts(self.cells)):
             return _factor_core(self)
         core = self._known(self.cells)
+        if self.cells.sides is not None:
+            from equipoise.audits._groups.beside import without_partners
+
+            core = without_partners(self, core)
         if self.median is None and not self.medians:
             return core
         from equipoise.methods.inference.ranks import above_median, any_median
@@ -213,7 +218,7 @@ def assemble(
         claim=claim,
         cells=cells,
         collection=collection,
-        target=_before(cells) or method_target(claim.target, cells, influence),
+        target=_before(cells) or _none(cells) or method_target(claim.target, cells, influence),
         influence=influence,
         rows=rows,
     )
@@ -401,6 +406,11 @@ def method_target(target: targets.Target, cells: Cells, influence: InfluenceSums
     raise ClaimError(f"{type(target).__name__} is not a target this audit can use.")
 
 
+def _none(cells: Cells) -> Constant | None:
+    """No difference, where rows are differences between partners."""
+    return None if cells.sides is None else Constant(value=0.0)
+
+
 def _before(cells: Cells) -> Before | None:
     """The rows that counted before, where the rows of a metric depend on the model."""
     if cells.metric.overlapping is None:
@@ -425,8 +435,8 @@ def _gather(
     trail: Trail | Tallied, claim: Claim
 ) -> tuple[Cells, InfluenceSums | None, tuple[Cells, Cells] | None]:
     extra, beside = influence_claims(claim), side_claims(claim)
-    cells, *others = map(steady_cells, gather(trail, [claim, *extra, *beside]))
-    sides = (others[-2], others[-1]) if beside else None
+    cells, *others = map(steady_cells, gather(trail, [claim, *extra, *beside], pairs=True))
+    sides = (others[-2], others[-1]) if beside else cells.sides
     if not extra:
         return cells, None, sides
     psi, product = others[:2]
@@ -455,7 +465,7 @@ def about(problem: Problem, seed: int | None) -> About:
     claim = problem.claim
     return {
         "claim": claim.quoted(),
-        "question": claim.words,
+        "question": claim.words + (", pair by pair" if problem.cells.sides is not None else ""),
         "provenance": provenance_of(problem.cells, seed),
         "metric": claim.metric.words,
         "against": claim.target.words,
@@ -480,6 +490,8 @@ def group_fields(problem: Problem) -> list[GroupFields]:
     if isinstance(found.target, Before):
         # of a change the group's value is the change itself, beside none
         value, target = found.estimate, np.zeros_like(target)
+    if problem.cells.sides is not None:
+        target, value = (group_means(x, problem.collection) for x in problem.cells.sides)
     columns = zip(
         problem.collection.labels(),
         problem.collection.wheres(),
@@ -577,11 +589,10 @@ def check_method(problem: Problem, method: object, usable: Mapping[str, type]) -
         raise OptionError(f"{type(method).__name__} knows no given=; leave method= out.")
     if isinstance(problem.target, Highest) and type(method).__name__ != "Pivotal":
         raise OptionError(f"{type(method).__name__} knows no highest(); leave method= out.")
-    two = isinstance(problem.target, Before)
+    two = isinstance(problem.target, Before) or problem.cells.sides is not None
     if two and type(method).__name__ not in ("Pivotal", "Certificates"):
-        raise OptionError(
-            f"{type(method).__name__} knows no {problem.claim.metric.words}; leave method= out."
-        )
+        what = "pairs" if problem.cells.sides is not None else problem.claim.metric.words
+        raise OptionError(f"{type(method).__name__} knows no {what}; leave method= out.")
     if problem.claim.metric == scoring_rate and type(method).__name__ != "Pivotal":
         raise OptionError(f"{type(method).__name__} knows no scoring_rate; leave method= out.")
     if problem.tilted and not isinstance(method, tuple(usable.values())):
@@ -734,6 +745,12 @@ def exactness(problem: Problem, *, many: bool) -> str:
         return (
             "asymptotic in the number of clusters, guarded by leaving each out once and by their "
             f"effective number{joint}"
+        )
+    if isinstance(problem.target, Before) and problem.cells.zero_one:
+        return (
+            "asymptotic in the rows that count before or after but not at both times, corrected "
+            "for skewness; where they are worth fewer than 20, bounds are those of a binomial and "
+            f"hold for any number{joint}"
         )
     if not core.counted:
         return (
