@@ -12,6 +12,7 @@ from equipoise.findings.adjusted import (
     AdjustedGroup,
     ChangedGroup,
     adjusted_sentences,
+    changed_sentences,
 )
 from equipoise.findings.charts.groups import Line, forest, reading
 from equipoise.findings.charts.ranked import Dot, ranked
@@ -87,6 +88,7 @@ class Description(MetricFinding[DescribedGroup], ByGroup[DescribedGroup]):
             "to miss.",
             *self._small_groups(),
             *self._given(),
+            *changed_sentences(self.changed, self.claim, share=self.share),
             source.left_out(),
         )
 
