@@ -548,6 +548,8 @@ def notes_of(
     out = []
     for status, rows in zip(core.status.tolist(), needed.tolist(), strict=True):
         said = _said(status, noun)
+        if isinstance(core.comparison.target, Before):
+            said = _CHANGED.get(Status(status), said)
         if status == Status.SKEWED:
             said = f"too skewed for its rows: about {_about(rows)} would be needed{otherwise}"
         out.append(said)
@@ -602,6 +604,7 @@ def check_method(problem: Problem, method: object, usable: Mapping[str, type]) -
         )
 
 
+_CHANGED = {Status.EMPTY: "no row counts after", Status.NO_TARGET: "no row counted before"}
 SELF_TARGET = "the group is its own target"
 _NOTES = {
     Status.EMPTY: "no row on which the metric counts",
