@@ -65,12 +65,9 @@ def test_before_after_and_change_are_those_of_a_loop(metric: str, weight: str | 
     table = _table()
     trail = eq.read(table, label="y", weight=weight, attributes=["g"])
     claim = eq.gap(eq.change(metric, before="old", after="new"), across="g")
-    for found in (
-        eq.certify(trail, claim, rng=1),
-        eq.flag(trail, claim),
-        eq.describe(trail, claim),
-    ):
-        for row, both in zip(found.rows, found.changed, strict=True):
+    verbs = (eq.certify(trail, claim, rng=1), eq.flag(trail, claim), eq.describe(trail, claim))
+    for found in verbs:
+        for row, both in zip(list[Any](found.rows), found.changed, strict=True):
             here = table.filter(pl.col("g") == row.group)
             rows = [{**r, "weight": r["w"] if weight else 1.0} for r in here.to_dicts()]
             before, after = _naive(rows, metric, "old"), _naive(rows, metric, "new")
@@ -220,10 +217,10 @@ def test_changes_that_make_no_sense_are_refused(options: dict[str, Any], message
 def test_claims_and_tables_that_cannot_be_asked_are_refused() -> None:
     table = _table(30).with_columns(word=pl.lit("x"), three=pl.int_range(30) % 3)
     trail = eq.read(table, label="y", attributes=["g"])
-    error = {"before": "old", "after": "new"}
-    ppv = eq.change("positive_predictive_value", **error)
+    ppv = eq.change("positive_predictive_value", before="old", after="new")
+    better = eq.change("accuracy", before="old", after="new")
     cases: list[tuple[Any, str]] = [
-        (lambda: eq.ratio(eq.change("accuracy", **error), across="g"), "gap"),
+        (lambda: eq.ratio(better, across="g"), "gap"),
         (lambda: eq.gap(ppv, across="g", target=eq.overall()), "target 0"),
         (lambda: eq.summarize(trail, eq.gap(ppv, across="g")), "knows no change"),
         (
@@ -261,7 +258,7 @@ audits:
     assert isinstance(bounds, eq.Bounds)
     assert [row.change is not None for row in bounds.changed] == [True] * 3
     assert gate(evidence, undetermined="fail").code != 0
-    page = eq.report(bounds).html()
+    page = eq.report(bounds).html
     for words in ("Before and after", "before (%)", "change (points)", "✕ exceeded"):
         assert words in page
     with pytest.raises(eq.PlanError, match="before"):
