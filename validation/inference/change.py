@@ -18,7 +18,7 @@ from scipy.special import betainc, gammaln, ndtri, xlogy
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from records import main, not_above, standard_error, write
+from records import agreed, main, not_above, standard_error, write
 
 from equipoise._validate import seed_of
 from equipoise.audits._common import stepped_down
@@ -79,9 +79,9 @@ def shares(mean: float, number: int) -> Floats:
     return np.unique(np.concatenate([low + np.linspace(0, 1, number) ** 2 * (1 - low)]))
 
 
-def enumerated(sizes: tuple[int, ...], grid: int) -> dict[str, Any]:
+def enumerated(sizes: tuple[int, ...], grid: int) -> list[dict[str, Any]]:
     """The largest true error over nominal, for every mean and both sides; and power at zero."""
-    worst = {"ours": 0.0, "exact McNemar": 0.0, "mid-p McNemar": 0.0}
+    worst = dict.fromkeys(TESTS, 0.0)
     where, power, beside = "", [], []
     for n in sizes:
         plus, minus = tables(n)
@@ -106,16 +106,27 @@ def enumerated(sizes: tuple[int, ...], grid: int) -> dict[str, Any]:
                                 worst[name] = ratio
                                 if name == "ours":
                                     where = f"{n} rows, mean {mean:g}, {share:.3f} changed"
-    return {
-        "worst error over nominal": {name: round(value, 4) for name, value in worst.items()},
-        "where ours is worst": where,
-        "power": _mean_power(power),
-        "ours over exact p": {
-            "largest": round(max(beside), 4),
-            "median": round(float(np.median(beside)), 4),
-        },
-        "agrees": worst["ours"] <= BAR and max(beside) <= BAR,
-    }
+    exact_too = worst["ours"] <= BAR
+    rows = [_row(f"worst error over nominal ({where})", worst, exact_too)]
+    for place, error in enumerate(ERRORS):
+        average = np.mean(np.array(power), axis=0)[:, place]
+        better = bool(average[0] >= average[1])
+        rows.append(
+            _row(f"mean power at {error:g}", dict(zip(TESTS, average, strict=True)), better)
+        )
+    largest, middle = max(beside), float(np.median(beside))
+    rows.append(_row("p over that of exact McNemar, largest", {"ours": largest}, largest <= BAR))
+    rows.append(_row("p over that of exact McNemar, median", {"ours": middle}, None))
+    study = f"every table of {sizes[0]} to {sizes[-1]} rows"
+    return [{"study": study, **row} for row in rows]
+
+
+TESTS = ("ours", "exact McNemar", "mid-p McNemar")
+
+
+def _row(question: str, values: dict[str, float], agrees: bool | None) -> dict[str, Any]:
+    said = {name: None if name not in values else round(float(values[name]), 4) for name in TESTS}
+    return {"question": question, **said, "agrees": agrees}
 
 
 def _power(n: int, plus: Floats, minus: Floats, *p: Floats) -> list[list[float]]:
@@ -127,23 +138,13 @@ def _power(n: int, plus: Floats, minus: Floats, *p: Floats) -> list[list[float]]
     return found
 
 
-def _mean_power(power: list[list[list[float]]]) -> dict[str, dict[str, float]]:
-    average = np.mean(np.array(power), axis=0)
-    names = ("ours", "exact McNemar", "mid-p McNemar")
-    return {
-        name: {f"{error:g}": round(float(x), 4) for error, x in zip(ERRORS, row, strict=True)}
-        for name, row in zip(names, average, strict=True)
-    }
-
-
-def forty(worlds: int) -> dict[str, Any]:
+def forty(worlds: int) -> list[dict[str, Any]]:
     """Forty groups at once, two-sided at 5 %: false alarms, and groups found that got worse."""
     rng = np.random.default_rng(25)
     rows = np.repeat([40.0, 80.0, 150.0, 300.0], 10)
     share = np.tile([0.02, 0.05, 0.1, 0.2, 0.3], 8)
     worse = np.arange(40) % 8 == 3
-    tests = ("ours", "exact McNemar, Bonferroni", "mid-p McNemar, Bonferroni")
-    wrong, hits = dict.fromkeys(tests, 0), dict.fromkeys(tests, 0.0)
+    wrong, hits = dict.fromkeys(TESTS, 0), dict.fromkeys(TESTS, 0.0)
     for world in range(worlds):
         for moved in (False, True):
             lift = np.where(worse & moved, np.maximum(0.12, share / 2), 0.0)
@@ -157,21 +158,22 @@ def forty(worlds: int) -> dict[str, Any]:
             ours = stepped_down(core, p, Outside(low=0.0, high=0.0), 2000, seed_of(world))
             both = [mcnemar(plus, minus), mcnemar(minus, plus)]
             other = (40 * 2 * np.fmin(one, two) for one, two in zip(*both, strict=True))
-            for name, adjusted in zip(tests, (ours, *other), strict=True):
+            for name, adjusted in zip(TESTS, (ours, *other), strict=True):
                 shown = np.nan_to_num(adjusted, nan=1.0) <= 0.05
                 wrong[name] += bool(shown.any()) and not moved
                 hits[name] += float(shown[worse].mean()) if moved else 0.0
-    power = {name: hits[name] / worlds for name in tests}
-    return {
-        "worlds": worlds,
-        "any false alarm": {name: wrong[name] / worlds for name in tests},
-        "groups found": {name: round(value, 4) for name, value in power.items()},
-        "agrees": not_above(wrong["ours"], worlds, 0.05)
-        and power["ours"] >= max(power.values()) - 2 * standard_error(power["ours"], 5 * worlds),
-    }
+    power = {name: hits[name] / worlds for name in TESTS}
+    least = max(power.values()) - 2 * standard_error(power["ours"], 5 * worlds)
+    alarms = {name: wrong[name] / worlds for name in TESTS}
+    rows = [
+        _row("any false alarm, nominal 0.05", alarms, not_above(wrong["ours"], worlds, 0.05)),
+        _row("share found of groups that got worse", power, power["ours"] >= least),
+    ]
+    study = f"forty groups in {worlds} worlds; McNemar with Bonferroni"
+    return [{"study": study, **row} for row in rows]
 
 
-def overlapping(designs: int, worlds: int) -> dict[str, Any]:
+def overlapping(designs: int, worlds: int) -> list[dict[str, Any]]:
     """Changes of rates on overlapping rows: errors of both tails at the true change."""
     rng = np.random.default_rng(12)
     found = []
@@ -189,14 +191,14 @@ def overlapping(designs: int, worlds: int) -> dict[str, Any]:
             tails = core.pivot.tails(np.full(able.size, means[0] - means[1]), able)
             found += [(int((p <= error).sum()), error, number) for p in tails]
     fine = [not_above(hits, worlds, error, 1e-3 / len(found)) for hits, error, _ in found]
-    worst = max(found, key=lambda one: one[0] / one[1])
-    return {
-        "designs": designs,
-        "worlds": worlds,
-        "worst error": {"true": worst[0] / worlds, "nominal": worst[1], "rows": worst[2]},
-        "mean error over nominal": round(float(np.mean([h / worlds / e for h, e, _ in found])), 3),
-        "agrees": all(fine),
-    }
+    worst = max(hits / worlds / error for hits, error, _ in found)
+    mean = float(np.mean([hits / worlds / error for hits, error, _ in found]))
+    rows = [
+        _row("worst error over nominal, the worst of all", {"ours": worst}, all(fine)),
+        _row("mean error over nominal", {"ours": mean}, None),
+    ]
+    study = f"rates on overlapping rows, {designs} designs of {worlds} worlds"
+    return [{"study": study, **row} for row in rows]
 
 
 def _rates(rows: Floats, ones: Floats) -> Core:
@@ -215,15 +217,20 @@ def _rates(rows: Floats, ones: Floats) -> Core:
     )
 
 
-def run(full: bool) -> dict[str, Any]:
-    """Run the study and write its result."""
-    parts = {
-        "enumerated": enumerated(FULL if full else QUICK, 400 if full else 60),
-        "forty groups": forty(1000 if full else 60),
-        "rates on overlapping rows": overlapping(400 if full else 60, 4000 if full else 1000),
+def run(full: bool = False) -> dict[str, Any]:
+    """Run the three studies; ``full`` takes all sizes and a thousand worlds."""
+    rows = [
+        *enumerated(FULL if full else QUICK, 400 if full else 60),
+        *forty(1000 if full else 60),
+        *overlapping(400 if full else 60, 4000 if full else 1000),
+    ]
+    result = {
+        "source": "paired changes, beside McNemar's test",
+        "bar": BAR,
+        "rows": rows,
+        "agrees": agreed(rows),
     }
-    agrees = all(part["agrees"] for part in parts.values())
-    return write(__file__, "change", {**parts, "agrees": agrees}, full)
+    return write(__file__, "change", result, full)
 
 
 if __name__ == "__main__":
