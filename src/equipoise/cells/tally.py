@@ -240,7 +240,7 @@ def _model(scan: Scan, column: str) -> FloatArray:
     return _zero_one(values, f"model column {column!r}", model_positive(scan.positive, words))
 
 
-def _zero_one(values: list[Any], called: str, given: Any) -> FloatArray:
+def _zero_one(values: Sequence[object], called: str, given: object) -> FloatArray:
     found = {value for value in values if value is not None}
     positive = canonical(1 if given is None else given)
     held = listing(sorted(found, key=str), most=5)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from equipoise.findings.finding import Group
 from equipoise.findings.words import disparity_text, plural
@@ -49,7 +48,7 @@ class ChangedGroup(Group):
 
 
 def changed_sentences(
-    groups: tuple[ChangedGroup, ...], claim: Mapping[str, Any], *, share: bool
+    groups: tuple[ChangedGroup, ...], claim: Mapping[str, object], *, share: bool
 ) -> list[str]:
     """The groups whose metric moved furthest, with what it was and is, or is among partners."""
     known = [row for row in groups if row.change is not None]
@@ -62,7 +61,7 @@ def changed_sentences(
     return [f"Moved furthest: {'; '.join(said)}."] if said else []
 
 
-def is_paired(claim: Mapping[str, Any]) -> bool:
+def is_paired(claim: Mapping[str, object]) -> bool:
     """Whether what is listed are pairs with a reference group, not a change."""
     target = claim.get("target")
     return isinstance(target, Mapping) and target.get("kind") == "reference"

@@ -273,7 +273,7 @@ class AuditPlan(_Strict):
             raise PlanError(f"{marked.at(place)}: {error}") from error
 
 
-def _with_models(plain: Any, models: ModelsPlan) -> Any:
+def _with_models(plain: object, models: ModelsPlan) -> object:
     """What was written, with the columns of the models in every change that names none."""
     if isinstance(plain, list | tuple):
         return [_with_models(item, models) for item in plain]
