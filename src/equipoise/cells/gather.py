@@ -392,8 +392,11 @@ def _paired(
         scan, metric, axes, index, chosen, value - partner, excluded, clusters, False
     )
     _check_anybody(metric, _tally_of(chosen, value, False), table["present"], excluded)
-    few = (-1.0, 0.0, 1.0) if counted.zero_one else ()
-    return replace(made, values=few, sides=(sides[0], sides[1]))
+    if counted.zero_one:
+        return replace(made, values=(-1.0, 0.0, 1.0), sides=(sides[0], sides[1]))
+    _, cell = np.unique(index, axis=0, return_inverse=True)
+    each = cell.reshape(-1)[chosen].astype(np.int64), (value - partner)[chosen]
+    return replace(made, sides=(sides[0], sides[1]), differences=each)
 
 
 def _check_pairs(scan: Scan, pair: IntArray, clusters: IntArray | None) -> None:
@@ -588,6 +591,7 @@ def _from_tally(
         clusters=by_cluster,
         values=counted.values,
         sides=None,
+        differences=None,
         **merged,
     )
 

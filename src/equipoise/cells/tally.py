@@ -602,6 +602,8 @@ class Cells:
     """All the values that the metric can take, where they are few and known."""
     sides: "tuple[Cells, Cells] | None" = field(default=None, repr=False)
     """Where rows are pairs: the partners' metric, and that of the group itself."""
+    differences: tuple[IntArray, FloatArray] | None = field(default=None, repr=False)
+    """Where pairs are no counts: the cell and the difference of each."""
 
     def __len__(self) -> int:
         return len(self.rows)

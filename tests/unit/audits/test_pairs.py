@@ -1,5 +1,7 @@
 """Role `pair`: rows against their partners, beside plain loops over pairs."""
 
+import itertools
+
 import numpy as np
 import polars as pl
 import pytest
@@ -87,6 +89,27 @@ def test_real_valued_metrics_of_pairs() -> None:
     gaps = (wide["Black"] - wide["White"]).to_numpy()
     assert row.disparity == pytest.approx(gaps.mean())
     assert row.reach == pytest.approx(gaps.std(ddof=1) / np.sqrt(60), rel=1e-6)
+
+
+def test_few_pairs_of_numbers_are_judged_by_all_their_signs() -> None:
+    gaps = np.array([0.4, 1.3, -0.2, 0.9, 2.0, 0.7, 0.1])
+    table = pl.DataFrame(
+        {
+            "pair": np.repeat(np.arange(7), 2),
+            "race": ["White", "Black"] * 7,
+            "s": np.stack([np.zeros(7), gaps], axis=1).ravel(),
+        }
+    )
+    trail = eq.read(table, score="s", pair="pair", attributes=["race"])
+    claim = eq.gap(eq.metric("s", "score"), across="race", target=WHITE)
+    for limit in (0.0, 0.25):
+        moved = gaps - limit
+        signs = itertools.product([-1, 1], repeat=7)
+        high = [float(np.dot(s, np.abs(moved))) >= moved.sum() - 1e-12 for s in signs]
+        assert eq.flag(trail, claim, above=limit).rows[0].p == pytest.approx(np.mean(high))
+    row = eq.certify(trail, claim, level=0.9, rng=1).rows[0]
+    assert (row.lower or 0) < gaps.mean() < (row.upper or 0)
+    assert eq.flag(trail, claim, above=(row.lower or 0) - 0.01).rows[0].p <= 0.05
 
 
 def test_rows_without_a_partner_are_counted_and_reported() -> None:

@@ -14,7 +14,9 @@ from equipoise.claims.target import Reference
 from equipoise.findings.adjusted import AdjustedGroup, ChangedGroup
 from equipoise.methods.inference.core import Core
 from equipoise.methods.inference.orthogonal import Residual, e_value
+from equipoise.methods.inference.paired import FlipPivot
 from equipoise.methods.inference.strata import Adjusted, Sameness, homogeneity
+from equipoise.methods.inference.student import LEAST_ROWS
 from equipoise.methods.numerics import FloatArray
 from equipoise.methods.targets import Status, compare
 
@@ -45,7 +47,35 @@ def without_partners(problem: Problem, core: Core) -> Core:
     inside = inside_of(target.where, cells.axes, cells.index)
     outside = problem.collection.sums(np.where(inside, 0.0, cells.present))
     same = (outside == 0) & (problem.collection.sums(cells.present) > 0)
-    return replace(core, status=np.where(same, int(Status.IDENTICAL), core.status))
+    core = replace(core, status=np.where(same, int(Status.IDENTICAL), core.status))
+    return (
+        core if cells.differences is None or cells.clusters is not None else _flipped(problem, core)
+    )
+
+
+def _flipped(problem: Problem, core: Core) -> Core:
+    """The core in which groups of few pairs are judged by all signs of their differences."""
+    rows, pairs = core.comparison.rows, problem.cells.differences
+    unsure = np.isin(core.status, (Status.FEW_ROWS, Status.CONSTANT))
+    few = unsure & (rows > 1) & (rows < LEAST_ROWS)
+    if pairs is None or not bool(few.any()):
+        return core
+    cell, value = pairs
+    member = problem.collection.sums(np.eye(len(problem.cells))) > 0
+    values = {int(g): value[member[cell, g]] for g in np.flatnonzero(few)}
+    error = core.pivot.error.copy()
+    for group, each in values.items():
+        # differences that are all alike show no spread to start from
+        error[group] = max(float(np.std(each)), float(np.abs(each).max(initial=0.0)), 1e-9)
+    pivot = FlipPivot(
+        estimate=core.pivot.estimate, error=error, many=core.pivot.tails, few=few, values=values
+    )
+    return replace(
+        core,
+        pivot=pivot,
+        status=np.where(few, int(Status.OK), core.status),
+        reach=np.where(few, np.inf, core.reach),
+    )
 
 
 def without_factors(problem: Problem) -> tuple[AdjustedGroup, ...]:

@@ -218,7 +218,7 @@ def assemble(
         claim=claim,
         cells=cells,
         collection=collection,
-        target=_before(cells) or _none(cells) or method_target(claim.target, cells, influence),
+        target=_own_target(cells) or method_target(claim.target, cells, influence),
         influence=influence,
         rows=rows,
     )
@@ -406,15 +406,10 @@ def method_target(target: targets.Target, cells: Cells, influence: InfluenceSums
     raise ClaimError(f"{type(target).__name__} is not a target this audit can use.")
 
 
-def _none(cells: Cells) -> Constant | None:
-    """No difference, where rows are differences between partners."""
-    return None if cells.sides is None else Constant(value=0.0)
-
-
-def _before(cells: Cells) -> Before | None:
-    """The rows that counted before, where the rows of a metric depend on the model."""
+def _own_target(cells: Cells) -> Target | None:
+    """No difference, if rows are those of partners; rows that counted before, if they differ."""
     if cells.metric.overlapping is None:
-        return None
+        return None if cells.sides is None else Constant(value=0.0)
     place = cells.cut_by(Overlap(cells.metric.overlapping))
     levels = np.array(cells.axes[place].levels, dtype=np.int64)[cells.index[:, place]]
     return Before(before=(levels & 1) > 0, after=(levels & 2) > 0)
@@ -756,9 +751,13 @@ def exactness(problem: Problem, *, many: bool) -> str:
             f"hold for any number{joint}"
         )
     if not core.counted:
+        flips = (
+            "; fewer than 20 pairs by all signs that differences could have (exact if symmetric)"
+        )
         return (
             f"asymptotic, by each {noun}'s own spread corrected for skewness, guarded by not "
-            f"answering {noun}s too skewed for their rows{joint}"
+            f"answering {noun}s too skewed for their rows"
+            f"{flips if problem.cells.differences is not None else ''}{joint}"
         )
     if not problem.cells.zero_one:
         known = ""

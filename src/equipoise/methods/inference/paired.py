@@ -9,10 +9,14 @@ fills the gaps between the few outcomes that any one number has: hence this is s
 exact test given the changed rows, and as sharp as its mid-p form, which is not valid everywhere.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.special import betainc, betaincinv, gammaln, xlog1py, xlogy
 
-from equipoise.methods.numerics import FloatArray, IntArray
+from equipoise.methods.inference.tails import Tails
+from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
 
 OPEN = 1e-4
 """Chance that the share of rows that are not zero lies outside the range that is searched."""
@@ -138,3 +142,56 @@ def _least(n: FloatArray, changed: IntArray, mean: FloatArray, seen: FloatArray)
             np.where(enough, middle, high),
         )
     return high
+
+
+# --- Few differences that are no counts: all signs they could have had ---
+
+
+def flip_tails(value: FloatArray, at: float) -> tuple[float, float]:
+    """Shares of the signs that differences about ``at`` could have, with a sum as high, and as low.
+
+    If partners are alike but for ``at``, each difference is as likely to have either sign. Four
+    pairs that all rose have one chance in sixteen:
+
+    >>> flip_tails(np.array([0.5, 1.0, 2.5, 0.1]), 0.0)
+    (0.0625, 1.0)
+    """
+    moved = value - at
+    # the sums of both halves, one sorted, so that pairs of them are counted and not written out
+    first, second = (_signed_sums(np.abs(half)) for half in np.array_split(moved, 2))
+    ordered, seen = np.sort(second), float(moved.sum())
+    hair = 1e-11 * (float(np.abs(moved).sum()) + abs(at))
+    below = np.searchsorted(ordered, seen - hair - first, side="left")
+    upto = np.searchsorted(ordered, seen + hair - first, side="right")
+    every = first.size * second.size
+    return 1 - float(below.sum()) / every, float(upto.sum()) / every
+
+
+def _signed_sums(size: FloatArray) -> FloatArray:
+    sums = np.zeros(1)
+    for x in size:
+        sums = np.concatenate([sums - x, sums + x])
+    return sums
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlipPivot:
+    """p-values of mean differences between partners, exact for the groups with few pairs."""
+
+    estimate: FloatArray
+    """The mean differences."""
+    error: FloatArray
+    """About their standard errors."""
+    many: Callable[[FloatArray, IntArray], Tails]
+    """The tails of groups with more pairs."""
+    few: BoolArray
+    """Groups with few pairs."""
+    values: dict[int, FloatArray]
+    """The differences of each of them."""
+
+    def tails(self, disparity: FloatArray, chosen: IntArray) -> Tails:
+        """Chances, if the disparity were this, of an estimate as high, and as low, as was seen."""
+        up, down = (x.copy() for x in self.many(disparity, chosen))
+        for i in np.flatnonzero(self.few[chosen]).tolist():
+            up[i], down[i] = flip_tails(self.values[int(chosen[i])], float(disparity[i]))
+        return up, down
