@@ -110,7 +110,8 @@ def _local(scan: Scan, metric: Metric) -> Tally:
 
 def _others(metric: Metric) -> bool:
     """Whether a metric can be something else than 0 and 1, whatever it happens to be."""
-    return not set(metric.values) <= {0.0, 1.0}
+    differs = metric.change is not None and not metric.overlapping
+    return differs or not set(metric.values) <= {0.0, 1.0}
 
 
 def _few(value: FloatArray) -> tuple[float, ...]:

@@ -86,7 +86,9 @@ ROLE_NAMES = tuple(field.name for field in dataclasses.fields(Roles))
 def check_roles(roles: Roles, schema: Mapping[str, nw.dtypes.DType]) -> None:
     """Refuse a role whose column is absent or holds the wrong kind of value."""
     for role, column in roles:
-        require_column(column, schema, f"{role}={column!r}")
+        # pairs that nobody named as clusters are spoken of as pairs
+        called = "pair" if role == "cluster" and column == roles.pair else role
+        require_column(column, schema, f"{called}={column!r}")
         _check_type(role, column, schema[column])
     _check_distinct(roles)
 
@@ -127,7 +129,8 @@ def _check_distinct(roles: Roles) -> None:
         shared = ({"prediction", "score"}, {"cluster", "pair"})
         if column in taken and {role, taken[column]} not in shared:
             raise TrailError(
-                f"Column {column!r} is given two roles, {taken[column]} and {role}. "
+                f"Column {column!r} is given two roles, {taken[column]} and "
+                f"{'pair' if column == roles.pair else role}. "
                 "Name a different column for one of them."
             )
         taken[column] = role

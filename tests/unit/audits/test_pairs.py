@@ -110,6 +110,11 @@ def test_few_pairs_of_numbers_are_judged_by_all_their_signs() -> None:
     row = eq.certify(trail, claim, level=0.9, rng=1).rows[0]
     assert (row.lower or 0) < gaps.mean() < (row.upper or 0)
     assert eq.flag(trail, claim, above=(row.lower or 0) - 0.01).rows[0].p <= 0.05
+    alike = table.with_columns(s=pl.when(pl.col("race") == "Black").then(1.5).otherwise(1.0))
+    silent = eq.flag(eq.read(alike, score="s", pair="pair", attributes=["race"]), claim).rows[0]
+    assert (silent.p, silent.note.startswith("too few rows")) == (None, True)
+    with pytest.raises(eq.TrailError, match="pair='gone'"):
+        eq.read(table, score="s", pair="gone")
 
 
 def test_rows_without_a_partner_are_counted_and_reported() -> None:

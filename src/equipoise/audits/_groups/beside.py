@@ -56,19 +56,18 @@ def without_partners(problem: Problem, core: Core) -> Core:
 def _flipped(problem: Problem, core: Core) -> Core:
     """The core in which groups of few pairs are judged by all signs of their differences."""
     rows, pairs = core.comparison.rows, problem.cells.differences
-    unsure = np.isin(core.status, (Status.FEW_ROWS, Status.CONSTANT))
-    few = unsure & (rows > 1) & (rows < LEAST_ROWS)
+    few = (core.status == Status.FEW_ROWS) & (rows > 1) & (rows < LEAST_ROWS)
     if pairs is None or not bool(few.any()):
         return core
     cell, value = pairs
     member = problem.collection.sums(np.eye(len(problem.cells))) > 0
     values = {int(g): value[member[cell, g]] for g in np.flatnonzero(few)}
-    error = core.pivot.error.copy()
-    for group, each in values.items():
-        # differences that are all alike show no spread to start from
-        error[group] = max(float(np.std(each)), float(np.abs(each).max(initial=0.0)), 1e-9)
+    # differences that are all alike show no spread, and stay unanswered
+    values = {g: each for g, each in values.items() if float(np.ptp(each)) > 0}
+    few = np.isin(np.arange(few.size), list(values))
+    many = core.pivot
     pivot = FlipPivot(
-        estimate=core.pivot.estimate, error=error, many=core.pivot.tails, few=few, values=values
+        estimate=many.estimate, error=many.error, many=many.tails, few=few, values=values
     )
     return replace(
         core,
