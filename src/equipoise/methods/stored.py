@@ -61,7 +61,7 @@ def stored(core: Core) -> dict[str, object] | None:
     }
     m = found.parts
     if isinstance(pivot, OverlapPivot):
-        data["overlap"], pivot = True, pivot.many
+        data["few"], pivot = pivot.few.tolist(), pivot.many
     if isinstance(pivot, CountPivot) and m.weight is m.rows and bool(np.isinf(pivot.degrees).all()):
         return data | {"form": "counts", "rows": _whole(m.rows), "ones": _whole(m.total)}
     if isinstance(pivot, CountPivot):
@@ -136,7 +136,10 @@ def _restored(data: Mapping[str, Any]) -> tuple[Pivot, int]:
         return FewValuedPivot(comparison=found, values=tuple(data["values"])), size
     if data["form"] == "spread":
         spread = StudentPivot(comparison=found, shape=float(data["shape"]))
-        return OverlapPivot(comparison=found, many=spread) if "overlap" in data else spread, size
+        if "few" not in data:
+            return spread, size
+        few = np.array(data["few"], dtype=bool)
+        return OverlapPivot(comparison=found, many=spread, few=few), size
     left = LeftOut(
         powers=tuple(np.array(x, dtype=np.float64) for x in data["powers"]),
         sizes=np.array(data["sizes"], dtype=np.float64),

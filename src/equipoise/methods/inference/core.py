@@ -210,12 +210,18 @@ class ClusterPivot:
         return student_tails(gap, self.left_out.some(chosen).spread(factor))
 
 
+LEAST_ONCE = 10.0
+"""Rows that a change of a rate must be worth to be judged by their spread."""
+LEAST_REACH = 3.5
+"""The score that their skewness must let them reach."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverlapPivot:
     """p-values of changes of a rate whose rows depend on the model.
 
     Rows that count both before and after hardly move the change, so it rests on those that count
-    once. Where those are worth fewer than ``LEAST_ROWS``, what is sure is used: a rise of d takes,
+    once. Where those are worth few rows, or are skewed, what is sure is used: a rise of d takes,
     among all rows that count, a share of at least d that count after only and are ones or before
     only and are zeros; so few of them have a chance of at most that of a binomial. A fall likewise.
     """
@@ -224,6 +230,8 @@ class OverlapPivot:
     """Rows that count after beside those that counted before."""
     many: Pivot
     """The pivot of groups with enough rows that count once."""
+    few: BoolArray
+    """The other groups."""
 
     @property
     def estimate(self) -> FloatArray:
@@ -236,11 +244,6 @@ class OverlapPivot:
         rows = self.comparison.parts.rows
         about = np.sqrt(once(self.comparison) + 1) / np.maximum(rows.sum(axis=0), 1.0)
         return np.where(self.few, about, self.many.error)
-
-    @property
-    def few(self) -> BoolArray:
-        """Groups with few rows that count once."""
-        return _worth_once(self.comparison) < LEAST_ROWS
 
     def tails(self, disparity: FloatArray, chosen: IntArray) -> Tails:
         """Chances, if the change were this, of one as high, and as low, as was seen."""
@@ -399,9 +402,10 @@ def core_of(
     if isinstance(target, Before):
         status = _too_few_once(found, status)
         if zero_one and not weighted and left_out is None:
-            pivot = OverlapPivot(comparison=found, many=pivot)
-            few = (status == Status.IDENTICAL) | (status == Status.FEW_ROWS)
-            status = np.where(few, int(Status.OK), status)
+            few_once = (_worth_once(found) < LEAST_ONCE) | (spread.reach < LEAST_REACH)
+            pivot = OverlapPivot(comparison=found, many=pivot, few=few_once)
+            counted_on = (status == Status.IDENTICAL) | (status == Status.FEW_ROWS)
+            status = np.where(counted_on, int(Status.OK), status)
     elif not counted:
         status = _unsure(found, status, 0.0 if left_out is not None else least_rows)
     draws: CellDraws = RowDraws(cells) if clusters is None else ClusterDraws(clusters)
