@@ -14,6 +14,7 @@ from equipoise.findings.adjusted import (
     ChangedGroup,
     adjusted_sentences,
     changed_sentences,
+    is_paired,
 )
 from equipoise.findings.charts.groups import Line, forest, forest_pair, reading, width_curve
 from equipoise.findings.charts.ranked import Dot, ranked
@@ -267,6 +268,14 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
         return None if end is None or end == even or (end > even) != above else end
 
     def _told(self, row: BoundedGroup) -> str:
+        both = [one for one in self.changed if one.group == row.group and one.where == row.where]
+        if both and not is_paired(self.claim):
+            before, after = (amount(x, self.share) for x in (both[0].before, both[0].after))
+            moved = disparity_text(row.disparity or 0.0, self.relative, self.share)
+            return (
+                f"{row.group}: {self.metric} {moved}, {before} before and {after} after "
+                f"(n = {row.n:,})"
+            )
         far = apart(row.disparity or 0.0, self.relative, self.share)
         value = amount(row.value, self.share)
         given = f" given {self.given}" if self.given else ""

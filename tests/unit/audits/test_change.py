@@ -258,6 +258,7 @@ audits:
     assert isinstance(bounds, eq.Bounds)
     assert [row.change is not None for row in bounds.changed] == [True] * 3
     assert gate(evidence, undetermined="fail").code != 0
+    assert " before and " in bounds.headline()
     page = eq.report(bounds).html
     for words in ("Before and after", "before (%)", "change (points)", "✕ exceeded"):
         assert words in page
