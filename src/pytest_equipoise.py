@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
+    from _pytest._code.code import TerminalRepr, TracebackStyle
+
     from equipoise.findings.evidence import Evidence
 
 _PLAN = re.compile(r"^equipoise:\s*\d", re.MULTILINE)
@@ -83,13 +85,15 @@ class PlanAudit(pytest.Item):
             if meaning == "skip":
                 pytest.skip(f"undetermined: {said}")
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any) -> Any:
+    def repr_failure(
+        self, excinfo: pytest.ExceptionInfo[BaseException], style: TracebackStyle | None = None
+    ) -> str | TerminalRepr:
         """The finding's own sentences, or why the question could not be asked."""
         from equipoise.errors import EquipoiseError
 
         if isinstance(excinfo.value, ViolationError | EquipoiseError):
             return str(excinfo.value)
-        return super().repr_failure(excinfo, *args)
+        return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, None, str]:
         """Where and what."""

@@ -3,9 +3,10 @@
     python tools/build_datasets.py RAW_FOLDER [OUT_FOLDER]
 
 The raw folder holds `compas-two-years.csv` (ProPublica's two-year table),
-`adult_income_with_predictions.csv` (a test split of Adult with a model's scores) and
-`boston-mortgages.csv` (the applications of the Boston Fed study). Only counts of people are
-written: no names, no dates, no exact ages, no exact sums.
+`adult_income_with_predictions.csv` (a test split of Adult with a model's scores),
+`boston-mortgages.csv` (the applications of the Boston Fed study) and `resume-callbacks.csv` (the
+letters of Bertrand and Mullainathan's experiment). Only counts are written: no names, no dates, no
+exact ages, no exact sums.
 """
 
 from __future__ import annotations
@@ -113,6 +114,23 @@ MORTGAGES = Table(
 )
 
 
+def ad_patterns(rows: Iterable[Row]) -> Counter[Key]:
+    """Count advertisements by city and by what became of their pairs of letters.
+
+    A pair is the first (or second) letter under a White name and under a Black name: the sex of the
+    name and whether it was called back, White first.
+    """
+    ads: dict[str, dict[str, list[str]]] = {}
+    for row in rows:
+        ad = ads.setdefault(row["job_ad_id"], {"city": [row["job_city"]], "white": [], "black": []})
+        ad[row["race"]].append(row["gender"] + row["received_callback"])
+    found: Counter[Key] = Counter()
+    for ad in ads.values():
+        pairs = [white + black for white, black in zip(ad["white"], ad["black"], strict=True)]
+        found[(ad["city"][0], *pairs, *[""] * (2 - len(pairs)))] += 1
+    return found
+
+
 def read_rows(path: Path) -> Iterable[Row]:
     """Yield the rows of a raw table as column -> text."""
     with path.open(encoding="utf-8", newline="") as stream:
@@ -127,9 +145,14 @@ def sort_key(cell: Key) -> tuple[tuple[int, str], ...]:
 def build(table: Table, raw: Path, out: Path) -> int:
     """Write one table of counts and return the number of people in it."""
     counts = Counter(table.key(row) for row in read_rows(raw / table.raw))
-    with (out / table.counts).open("w", encoding="utf-8", newline="") as stream:
+    return write_counts(table.columns, counts, out / table.counts)
+
+
+def write_counts(columns: Key, counts: Counter[Key], path: Path) -> int:
+    """Write counts in order, and return how many they are together."""
+    with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow((*table.columns, "n"))
+        writer.writerow((*columns, "n"))
         writer.writerows((*cell, counts[cell]) for cell in sorted(counts, key=sort_key))
     return counts.total()
 
@@ -142,6 +165,9 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     for table in (COMPAS, ADULT, MORTGAGES):
         print(f"{table.counts}: {build(table, options.raw, options.out)} people")
+    ads = ad_patterns(read_rows(options.raw / "resume-callbacks.csv"))
+    total = write_counts(("city", "first", "second"), ads, options.out / "callbacks.csv")
+    print(f"callbacks.csv: {total} advertisements")
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@ A registered frozen dataclass becomes ``{"kind": name, field: value, …}`` with
 differ from their defaults; tuples become lists, and infinities the words "inf" and "-inf" inside
 ``{"number": …}``. A mapping whose own keys could be mistaken for these is written as
 ``{"mapping": [[key, value], …]}``. A class with a ``shorthand`` method may write itself as a bare
-word instead; whoever holds such a value reads the word back. Reading refuses unknown kinds and
-unknown fields by name.
+word, or as what it was made from, instead; whoever holds such a value reads that back. Reading
+refuses unknown kinds and unknown fields by name.
 """
 
 import dataclasses
@@ -84,8 +84,9 @@ def to_plain(value: object, other: Callable[[object], object] | None = None) -> 
     ``other`` says what to write for a value that has no plain form, which is otherwise an error.
     """
     again = functools.partial(to_plain, other=other)
-    if hasattr(value, "shorthand") and value.shorthand() is not None:
-        return value.shorthand()
+    brief = value.shorthand() if hasattr(value, "shorthand") else None
+    if brief is not None:
+        return brief if isinstance(brief, str) else again(brief)
     if type(value) in _NAMES:
         return {"kind": _NAMES[type(value)], **_plain_fields(value, again)}
     if isinstance(value, Mapping):

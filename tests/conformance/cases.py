@@ -95,6 +95,17 @@ CASES: dict[str, tuple[dict[str, Any], eq.Claim]] = {
         BASIC,
         eq.gap("accuracy", across="sex", target=eq.reference(member=True)),
     ),
+    "change": (
+        BASIC,
+        eq.gap(eq.change("accuracy", before="decision", after="member"), across=by_sex),
+    ),
+    "change, from a score on": (
+        BASIC,
+        eq.gap(
+            eq.change("positive_predictive_value", before="score", after="lower", threshold=0.3),
+            across=by_sex,
+        ),
+    ),
     "four fifths": (
         BASIC,
         eq.ratio("selection_rate", across="race", target=0.8 * eq.reference(sex="Male")),

@@ -66,11 +66,28 @@ White,Married,under 28 %,80 to 95 %,No record,1,1
 """
 
 
+LETTERS_RAW = """\
+job_ad_id,job_city,race,gender,received_callback
+7,Boston,white,f,1
+7,Boston,white,f,0
+7,Boston,black,f,0
+7,Boston,black,m,0
+9,Chicago,black,m,0
+9,Chicago,white,m,0
+"""
+LETTERS_COUNTS = """\
+city,first,second,n
+Boston,f1f0,f0m0,1
+Chicago,m0m0,,1
+"""
+
+
 @pytest.fixture
 def raw(tmp_path: Path) -> Path:
     (tmp_path / COMPAS.raw).write_text(f"{COMPAS_HEADER}\n{COMPAS_RAW}", encoding="utf-8")
     (tmp_path / ADULT.raw).write_text(ADULT_RAW, encoding="utf-8")
     (tmp_path / MORTGAGES.raw).write_text(MORTGAGES_RAW, encoding="utf-8")
+    (tmp_path / "resume-callbacks.csv").write_text(LETTERS_RAW, encoding="utf-8")
     return tmp_path
 
 
@@ -79,6 +96,7 @@ def test_counts_of_a_small_raw_table(raw: Path, tmp_path: Path) -> None:
     assert (tmp_path / COMPAS.counts).read_bytes() == COMPAS_COUNTS.encode()
     assert (tmp_path / ADULT.counts).read_bytes() == ADULT_COUNTS.encode()
     assert (tmp_path / MORTGAGES.counts).read_bytes() == MORTGAGES_COUNTS.encode()
+    assert (tmp_path / "callbacks.csv").read_bytes() == LETTERS_COUNTS.encode()
 
 
 def test_bundled_mortgages_are_the_applications_of_the_study() -> None:
@@ -131,7 +149,7 @@ def test_bundled_adult_counts_are_the_raw_ones() -> None:
     assert people("adult_predictions.csv", lambda row: row["age_band"] == "86 to 95") == 21
 
 
-@pytest.mark.parametrize("name", ["compas.csv", "adult_predictions.csv"])
+@pytest.mark.parametrize("name", ["compas.csv", "adult_predictions.csv", "callbacks.csv"])
 def test_bundled_files_have_distinct_cells_and_unix_line_ends(name: str) -> None:
     content = (BUNDLED / name).read_bytes()
     cells = [line.rsplit(b",", 1)[0] for line in content.splitlines()]

@@ -59,8 +59,9 @@ def independent(unit: str = "rows") -> str:
 
 
 def unit_of(cells: Cells) -> str:
-    """What is drawn independently: rows, or clusters where the trail names them."""
-    return "rows" if cells.clusters is None else "clusters"
+    """What is drawn independently: rows, pairs of them, or clusters where the trail names them."""
+    rows = "rows" if cells.sides is None else "pairs"
+    return rows if cells.clusters is None else "clusters"
 
 
 def possible_range(claim: Claim, zero_one: bool = False) -> tuple[float | None, float | None]:
@@ -114,6 +115,7 @@ class Roles(TypedDict, total=False):
     weight: str | None
     count: str | None
     cluster: str | None
+    pair: str | None
     attributes: Sequence[str] | None
     positive: object
     encoding: str | None
@@ -170,6 +172,10 @@ def plain_claim(claim: Claim, verb: str) -> Claim:
         raise OptionError(f"{verb} knows no given=; certify, flag, describe and joint_test do.")
     if isinstance(claim.target, targets.Highest):
         raise OptionError(f"{verb} knows no highest(); certify, flag, describe and joint_test do.")
+    if claim.metric.overlapping:
+        raise OptionError(
+            f"{verb} knows no {claim.metric.words}; certify, flag, describe and joint_test do."
+        )
     if claim.metric == scoring_rate:
         raise OptionError(
             f"{verb} knows no scoring_rate; certify, flag, describe and joint_test do."

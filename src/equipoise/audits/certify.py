@@ -38,6 +38,7 @@ from equipoise.audits._groups.problem import (
     Problem,
     about,
     adjusted_groups,
+    changed_groups,
     check_method,
     exactness,
     group_fields,
@@ -257,7 +258,7 @@ def _finding(problem: Problem, options: CertifyOptions, seed: Seed, found: Found
         guarantee=found.guarantee or _guarantee(problem, options),
         assumptions=(*problem.assumptions, found.assumption),
         rows=(),
-        share=problem.cells.zero_one,
+        share=problem.share,
         relative=problem.relative,
         level=options.level,
         side=options.side,
@@ -269,6 +270,7 @@ def _finding(problem: Problem, options: CertifyOptions, seed: Seed, found: Found
         quantiles=found.quantiles,
         recipe=found.recipe,
         adjusted=adjusted_groups(problem),
+        changed=changed_groups(problem),
     )
     notes = found.notes or published_notes(problem, ~np.isnan(found.reach), options.method)
     other = found.against if found.against is not None else np.full(found.lower.shape, np.nan)
@@ -336,7 +338,7 @@ def certify_groups(
             )
             for i, (fields, note) in enumerate(zip(group_fields(problem), notes, strict=True))
         ),
-        claimed=tolerance_words(limit, options.side, problem.relative, problem.cells.zero_one),
+        claimed=tolerance_words(limit, options.side, problem.relative, problem.share),
         level=options.level,
         tolerance=limit,
         side=options.side,

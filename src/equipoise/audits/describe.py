@@ -21,13 +21,15 @@ from equipoise.audits._common import (
 from equipoise.audits._groups.problem import (
     Problem,
     adjusted_groups,
+    cell_moments,
+    changed_groups,
     groups_only,
     make_core,
     notes_of,
     set_up,
 )
 from equipoise.cells import Cells, Collection, form_groups, gather
-from equipoise.cells.gather import group_means, overall_mean, target_values
+from equipoise.cells.gather import by_pairs, group_means, overall_mean, target_values
 from equipoise.cells.tally import Tallied, steady_cells
 from equipoise.claims import Claim, Gap, Metric, Ratio, as_claim, constant, gap
 from equipoise.claims.groups import GroupsLike
@@ -39,7 +41,7 @@ from equipoise.findings.describe import DescribedMetrics
 from equipoise.methods.inference.core import Core
 from equipoise.methods.inference.student import clopper_pearson, wilson
 from equipoise.methods.numerics import FloatArray
-from equipoise.methods.targets import Constant
+from equipoise.methods.targets import Constant, compare
 from equipoise.trail import Trail
 
 Interval = Literal["exact", "wilson"]
@@ -145,10 +147,14 @@ def _asked(asked: Claim, source: Trail | Tallied, options: _Options) -> Descript
         # against zero every bound of a gap is one of the rate itself
         alone = Gap(metric=asked.metric, across=asked.across, target=constant(0.0))
         median = set_up(source, alone)
-    if asked.given or isinstance(asked.target, Highest):
+    paired = by_pairs(source.roles, asked)
+    if paired or asked.given or asked.metric.change or isinstance(asked.target, Highest):
         problem = set_up(source, asked)
     known = problem or median
     cells = steady_cells(*gather(source, [asked])) if known is None else known.cells
+    if cells.sides is not None:
+        # what is described is the group; its partners are the target
+        cells = cells.sides[1]
     return _described(asked, cells, options, problem, median)
 
 
@@ -161,7 +167,11 @@ def _described(
 ) -> Description:
     collection = form_groups(asked.across, cells)
     groups_only(collection, "describe")
-    if median is None:
+    two = None
+    if problem is not None and asked.metric.overlapping:
+        two = _change_overall(problem)
+        found = _by_core(cells, problem.core, options.level, "counts of rows before and after")
+    elif median is None:
         found = _intervals(cells, collection, options.level, options.interval)
     else:
         found = _by_core(cells, median.core, options.level, "counts, and the error of the median")
@@ -173,13 +183,20 @@ def _described(
         provenance=provenance_of(cells),
         rows=_rows(asked, cells, collection, found, options.small, problem),
         metric=asked.metric.words,
-        overall=overall_mean(cells),
-        share=cells.zero_one,
+        overall=overall_mean(cells) if two is None else two,
+        share=cells.zero_one if problem is None else problem.share,
         level=options.level,
         method=found.method,
         small=options.small,
         adjusted=() if problem is None else adjusted_groups(problem),
+        changed=() if problem is None else changed_groups(problem),
     )
+
+
+def _change_overall(problem: Problem) -> float:
+    """The change over everyone of a rate whose rows depend on the model."""
+    cells = cell_moments(problem.cells)
+    return float(compare(cells, problem.target, lambda x: x.sum(axis=-1)[..., None]).estimate[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,6 +261,10 @@ def _rows(
     else:
         beside = problem.core.comparison
         targets, disparities = beside.target.scale * beside.theta, beside.estimate
+        if problem.cells.sides is not None:
+            targets = group_means(problem.cells.sides[0], collection)
+        if claim.metric.overlapping:
+            sizes, values, targets = beside.rows, beside.estimate, np.zeros_like(targets)
     names = zip(collection.labels(), collection.wheres(), strict=True)
     return tuple(
         DescribedGroup(

@@ -30,6 +30,7 @@ from equipoise.audits._groups.problem import (
     Problem,
     about,
     adjusted_groups,
+    changed_groups,
     check_method,
     exactness,
     group_fields,
@@ -70,7 +71,7 @@ from equipoise.methods.inference.student import independent_score
 from equipoise.methods.inference.tails import Reachable, Tails, dealt_tails, smallest_reachable
 from equipoise.methods.numerics import BoolArray, FloatArray
 from equipoise.methods.published.bootstrap import algorithm_4
-from equipoise.methods.targets import Highest, Status
+from equipoise.methods.targets import Before, Highest, Status
 
 # --- Flags on the groups of a problem: question, tests, adjustment, and the finding in words ---
 
@@ -107,7 +108,7 @@ def flag_groups(problem: Problem, options: FlagOptions, seed: Seed, progress: Pr
         guarantee=_guarantee(options, chosen, problem),
         assumptions=_assumptions(problem, options, chosen),
         rows=_rows(problem, null, p, adjusted, options, notes),
-        share=problem.cells.zero_one,
+        share=problem.share,
         relative=problem.relative,
         null=words,
         rate=options.fdr,
@@ -115,6 +116,7 @@ def flag_groups(problem: Problem, options: FlagOptions, seed: Seed, progress: Pr
         method=to_plain(chosen),
         engine="no resampling",
         adjusted=adjusted_groups(problem),
+        changed=changed_groups(problem),
     )
 
 
@@ -156,7 +158,7 @@ def question_of(problem: Problem, options: FlagOptions) -> tuple[Null, str]:
         possible_limit("limit", limit, problem.claim, possible_range(problem.claim))
     if problem.relative:
         return _ratio_question(above, below, outside)
-    share = problem.cells.zero_one
+    share = problem.share
     if above is not None:
         return Above(limit=one[0]), _limit_words(one[0], "above", "below", share)
     if below is not None:
@@ -334,9 +336,9 @@ def _reach(problem: Problem, null: Null, threshold: float) -> Reachable | None:
     """What groups of these sizes could show at most, worked out as if the target were known."""
     core = problem.core
     plain = not problem.cells.weighted and problem.cells.clusters is None
-    if problem.claim.given or isinstance(problem.target, Highest):
+    if problem.claim.given or isinstance(problem.target, Highest | Before):
         return None
-    if not core.counted or not plain:
+    if not core.counted or not plain or not problem.cells.zero_one:
         return None
     found = core.comparison
     theta = np.nan_to_num(found.target.scale * found.theta)

@@ -41,6 +41,7 @@ from equipoise.audits._groups.problem import (
     Problem,
     about,
     adjusted_groups,
+    changed_groups,
     check_method,
     exactness,
     group_fields,
@@ -348,7 +349,8 @@ def _by_scores(
         family="joint",
         region=None,
         adjusted=adjusted_groups(problem),
-        share=bool(problem.claim.given) and problem.cells.zero_one,
+        changed=(changed := changed_groups(problem)),
+        share=bool(problem.claim.given or changed) and problem.share,
     )
 
 

@@ -34,6 +34,7 @@ from equipoise.cells.tally import (
     Tally,
     steady_cells,
     total,
+    unweighted,
 )
 from equipoise.cells.tally import tally as totals_of
 from equipoise.claims import target as targets
@@ -44,6 +45,7 @@ from equipoise.claims.groups import (
     Dimension,
     Levels,
     Ordered,
+    Overlap,
     Period,
     Tilt,
     Values,
@@ -52,7 +54,7 @@ from equipoise.claims.metric import Metric
 from equipoise.claims.target import Complement, Constant, Custom, Overall, Reference, Target
 from equipoise.errors import ClaimError, TrailError
 from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray
-from equipoise.trail import Trail
+from equipoise.trail import Roles, Trail
 from equipoise.trail.engine import fetch, number_of_levels
 from equipoise.trail.trail import expect_trail
 
@@ -99,21 +101,28 @@ def target_values(target: Target, cells: Cells, collection: Collection) -> Float
 
 def reference_cells(where: Mapping[str, object], cells: Cells) -> BoolArray:
     """Which cells make up a reference group; an error names the values that exist."""
-    inside = np.ones(len(cells), dtype=bool)
-    for name, value in where.items():
-        position = cells.axis(name)
-        if position < 0:
-            raise ClaimError(
-                f"The cells were not cut by {name!r}, but by "
-                f"{listing(axis.name for axis in cells.axes)}."
-            )
-        inside &= cells.index[:, position] == _level(cells.axes[position], value)
+    inside = inside_of(where, cells.axes, cells.index)
     if not cells.rows[inside].sum():
         named = ", ".join(f"{name}={value!r}" for name, value in where.items())
         raise ClaimError(
             f"The reference group {named} has no row on which {cells.metric.name!r} counts. "
             "Choose another reference."
         )
+    return inside
+
+
+def inside_of(where: Mapping[str, object], axes: Sequence[Axis], index: IntArray) -> BoolArray:
+    """Which rows of an index lie in a reference group."""
+    inside = np.ones(len(index), dtype=bool)
+    # a tilt is no attribute, however it is called
+    names = [None if isinstance(axis.dimension, Tilt) else axis.name for axis in axes]
+    for name, value in where.items():
+        if name not in names:
+            raise ClaimError(
+                f"The cells were not cut by {name!r}, but by {listing(axis.name for axis in axes)}."
+            )
+        position = names.index(name)
+        inside &= index[:, position] == _level(axes[position], value)
     return inside
 
 
@@ -171,6 +180,17 @@ def _text(metric: Metric) -> str:
         "A custom target needs a metric written as a formula, without clip; "
         f"{metric.name!r} is not."
     )
+
+
+# --- What must be counted beside a change: the metric before, and the metric after ---
+
+
+def side_claims(claim: Claim) -> list[Claim]:
+    """The metric under either model, where the claim is about the difference row by row."""
+    change = claim.metric.change
+    if change is None or change.overlapping:
+        return []
+    return [Gap(metric=metric, across=claim.across) for metric in change.sides()]
 
 
 # --- The share above the median of the whole sample: the median is found first ---
@@ -231,14 +251,17 @@ def median_cells(
 MAX_CELLS = 1_000_000
 
 
-def gather(trail: Trail | Tallied, claims: Sequence[Claim]) -> tuple[Cells, ...]:
+def gather(
+    trail: Trail | Tallied, claims: Sequence[Claim], *, pairs: bool = False
+) -> tuple[Cells, ...]:
     """The cells of each claim's metric, over the dimensions of all the claims, in one scan.
 
-    Counts that were tallied before are taken as they are, and no table is looked at.
+    Counts that were tallied before are taken as they are, and no table is looked at. With
+    ``pairs``, claims against a reference group are about differences between partners.
     """
     if isinstance(trail, Tallied):
-        return all_cells(trail.scan.narrowed(claims), claims)
-    return all_cells(scan_for(expect_trail(trail), claims), claims)
+        return all_cells(trail.scan.narrowed(claims), claims, pairs=pairs)
+    return all_cells(scan_for(expect_trail(trail), claims), claims, pairs=pairs)
 
 
 def scan_for(
@@ -284,12 +307,14 @@ def tallied_within(trail: Trail, claims: Sequence[Claim | Together], limit: int)
     asked = [part for claim in claims for part in parts_of(claim)]
     if not asked:
         raise ClaimError("tally needs at least one claim: what is to be counted?")
-    every = [part for claim in asked for part in (claim, *influence_claims(claim))]
+    every = [
+        part for claim in asked for part in (claim, *influence_claims(claim), *side_claims(claim))
+    ]
     return Tallied(scan=scan_for(trail, every, limit), trail=trail)
 
 
 def all_cells(
-    scan: Scan, claims: Sequence[Claim], *, may_be_none: bool = False
+    scan: Scan, claims: Sequence[Claim], *, may_be_none: bool = False, pairs: bool = False
 ) -> tuple[Cells, ...]:
     """The cells of each claim's metric; ``may_be_none`` allows for metrics that count on no row."""
     axes, index = _axes(scan)
@@ -298,7 +323,122 @@ def all_cells(
         _cells(scan, position, axes, index, clusters, may_be_none)
         for position in range(len(scan.metrics))
     ]
-    return tuple(made[scan.position(claim.metric)] for claim in claims)
+    return tuple(
+        _paired(scan, claim, axes, index, clusters)
+        if pairs and by_pairs(scan.roles, claim)
+        else made[scan.position(claim.metric)]
+        for claim in claims
+    )
+
+
+def by_pairs(roles: Roles, claim: Claim) -> bool:
+    """Whether a claim is about differences between partners."""
+    plain = isinstance(claim, Gap) and isinstance(claim.target, Reference)
+    return plain and claim.target.scale == 1 and not claim.given and roles.pair is not None
+
+
+def _paired(
+    scan: Scan,
+    claim: Claim,
+    axes: tuple[Axis, ...],
+    index: IntArray,
+    clusters: IntArray | None,
+) -> Cells:
+    """The cells of differences between rows and their partners in the reference group.
+
+    A pair stands where its row outside the reference stands, and is counted once.
+    """
+    position = scan.position(claim.metric)
+    metric, table = scan.metrics[position], scan.table
+    if scan.weighted or metric.change is not None or claim.across.weighs:
+        raise ClaimError(
+            "Pairs are compared without weights, by plain metrics and in plain groups. Read the "
+            "trail with cluster= in place of pair=."
+        )
+    assert isinstance(claim.target, Reference)
+    counted = totals_of(scan, position)
+    own = "pair" in table
+    pair = cluster_codes(table["pair" if own else "cluster"])
+    if not own or clusters is None:
+        clusters = None
+    else:
+        counted = _without_cluster(counted, clusters < 0)
+    _check_pairs(scan, pair, clusters)
+    inside = inside_of(claim.target.where, axes, index)
+    rows = np.where(pair >= 0, counted.rows, 0.0)
+    number = int(pair.max(initial=-1)) + 1
+    place = np.maximum(pair, 0)
+
+    def by_pair(values: FloatArray) -> FloatArray:
+        return np.bincount(place, values, max(number, 1)).astype(np.float64)[place]
+
+    there, here = by_pair(rows * inside), by_pair(rows * ~inside)
+    whole = (there == 1) & (here == 1)
+    chosen = whole & ~inside & (rows > 0)
+    value = np.where(chosen, counted.moments["total"], 0.0)
+    partner = np.where(chosen, by_pair(np.where(inside, counted.moments["total"], 0.0)), 0.0)
+    lost = {
+        "missing pair": float(counted.rows[pair < 0].sum()),
+        "without a partner": float(rows[there + here == 1].sum()),
+        "paired within or outside the reference": float(rows[(there + here == 2) & ~whole].sum()),
+        "counted with their partners": float(chosen.sum()),
+    }
+    excluded = counted.excluded | {why: round(many) for why, many in lost.items() if many}
+    sides = [
+        _differences(scan, metric, axes, index, chosen, x, excluded, clusters, counted.zero_one)
+        for x in (partner, value)
+    ]
+    made = _differences(
+        scan, metric, axes, index, chosen, value - partner, excluded, clusters, False
+    )
+    _check_anybody(metric, _tally_of(chosen, value, False), table["present"], excluded)
+    if counted.zero_one:
+        return replace(made, values=(-1.0, 0.0, 1.0), sides=(sides[0], sides[1]))
+    _, cell = np.unique(index, axis=0, return_inverse=True)
+    each = cell.reshape(-1)[chosen].astype(np.int64), (value - partner)[chosen]
+    return replace(made, sides=(sides[0], sides[1]), differences=each)
+
+
+def _check_pairs(scan: Scan, pair: IntArray, clusters: IntArray | None) -> None:
+    """Refuse pairs of more than two rows, and pairs that lie in two clusters."""
+    known = pair >= 0
+    size = np.bincount(pair[known], scan.table["present"][known])
+    column = scan.roles.pair
+    if bool((size > 2).any()):
+        raise TrailError(
+            f"A pair has two rows, but {int((size > 2).sum()):,} values of the pair column "
+            f"{column!r} stand in more, one in {int(size.max()):,}. Give every pair a value of its "
+            "own, or name sets of more rows as cluster=."
+        )
+    if clusters is not None:
+        found = np.unique(np.stack([pair[known], clusters[known]]), axis=1)[0]
+        if bool((np.bincount(found) > 1).any()):
+            raise TrailError(
+                f"Some pairs of {column!r} lie in two clusters of {scan.roles.cluster!r}. Clusters "
+                "hold whole pairs."
+            )
+
+
+def _tally_of(chosen: BoolArray, value: FloatArray, zero_one: bool) -> Tally:
+    rows = chosen.astype(np.float64)
+    moments = unweighted(rows, value, value**2, None if zero_one else value**3)
+    return Tally(rows=rows, moments=moments, excluded={}, zero_one=zero_one)
+
+
+def _differences(
+    scan: Scan,
+    metric: Metric,
+    axes: tuple[Axis, ...],
+    index: IntArray,
+    chosen: BoolArray,
+    value: FloatArray,
+    excluded: Mapping[str, int],
+    clusters: IntArray | None,
+    zero_one: bool,
+) -> Cells:
+    """The cells of one value for each pair."""
+    counted = replace(_tally_of(chosen, value, zero_one), excluded=dict(excluded))
+    return _from_tally(scan, metric, axes, index, clusters, counted)
 
 
 def _scan(query: Query, asked: tuple[Dimension, ...], limit: int) -> Scan:
@@ -343,7 +483,10 @@ def _reads(trail: Trail, metric: Metric) -> tuple[str, ...]:
     """What a metric reads, as messages call it; an error if it cannot."""
     for role in metric.binary:
         trail.indicator(role)
-    return tuple(_called(trail, column) for column in metric_columns(trail, metric))
+    columns = metric_columns(trail, metric)
+    for column in metric.models:
+        trail.model_indicator(column)
+    return tuple(_called(trail, column) for column in columns)
 
 
 def _called(trail: Trail, column: str) -> str:
@@ -382,7 +525,7 @@ def _levels(dimension: Dimension, column: AnyArray) -> tuple[tuple[object, ...],
         return encode(column, name, advice)
     if isinstance(dimension, Condition):
         return (False, True), column.astype(np.int64)
-    if isinstance(dimension, Values | Tilt | Period):
+    if isinstance(dimension, Values | Tilt | Period | Overlap):
         return encode(column, dimension.name, "", most=MAX_CELLS)
     if isinstance(dimension, Ordered) and dimension.edges is None:
         levels, codes = encode(column, dimension.column, "Pass edges=… or a number as grid=….")
@@ -409,22 +552,35 @@ def _cells(
     clusters: IntArray | None,
     may_be_none: bool,
 ) -> Cells:
-    table = scan.table
     counted = totals_of(scan, position)
     if clusters is not None:
         counted = _without_cluster(counted, clusters < 0)
+    metric = scan.metrics[position]
+    made = _from_tally(scan, metric, axes, index, clusters, counted)
+    if not may_be_none:
+        _check_anybody(metric, counted, scan.table["present"], made.excluded)
+    return made
+
+
+def _from_tally(
+    scan: Scan,
+    metric: Metric,
+    axes: tuple[Axis, ...],
+    index: IntArray,
+    clusters: IntArray | None,
+    counted: Tally,
+) -> Cells:
+    table = scan.table
     present = table["present"]
     lost = {"missing count": scan.uncounted, "missing weight": total(table, "missing_weight")}
     excluded = {name: rows for name, rows in {**lost, **counted.excluded}.items() if rows}
-    if not may_be_none:
-        _check_anybody(scan.metrics[position], counted, present, excluded)
     sums = {"present": present, "rows": counted.rows, **counted.moments}
     merged_index, merged = merge(index, sums)
     by_cluster = None
     if clusters is not None:
         by_cluster = cluster_table(clusters, index, counted.rows, counted.moments)
     return Cells(
-        metric=scan.metrics[position],
+        metric=metric,
         axes=axes,
         index=merged_index,
         zero_one=counted.zero_one,
@@ -434,6 +590,8 @@ def _cells(
         source=scan.source,
         clusters=by_cluster,
         values=counted.values,
+        sides=None,
+        differences=None,
         **merged,
     )
 
@@ -451,7 +609,7 @@ def _without_cluster(counted: Tally, unknown: BoolArray) -> Tally:
 
 
 def _check_anybody(
-    metric: Metric, counted: Tally, present: FloatArray, excluded: dict[str, int]
+    metric: Metric, counted: Tally, present: FloatArray, excluded: Mapping[str, int]
 ) -> None:
     if not counted.rows.sum():
         lost = ", ".join(f"{rows:,} {why}" for why, rows in excluded.items()) or "none excluded"

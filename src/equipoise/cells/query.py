@@ -26,6 +26,7 @@ from equipoise.claims.groups import (
     Dimension,
     Levels,
     Ordered,
+    Overlap,
     Period,
     Tilt,
     Values,
@@ -108,12 +109,30 @@ ROW_SUMS = ("present", "missing_weight", "weight", "weight2", "weight3")
 def is_local(metric: Metric) -> bool:
     """Whether a metric can be worked out from the two-valued roles alone."""
     texts = isinstance(metric.value, str) and not isinstance(metric.where, nw.Expr)
-    return texts and bool(metric.names()) and set(metric.names()) <= set(metric.binary)
+    known = {Reference(role) for role in metric.binary}
+    known |= {Reference(column, "column") for column in metric.models}
+    read = {reference for formula in metric.formulas() for reference in formula.references}
+    return texts and bool(read) and read <= known
 
 
 def two_valued(metrics: Sequence[Metric]) -> tuple[str, ...]:
     """The two-valued roles that some metric reads; they are grouped by."""
     return tuple(r for r in TWO_VALUED if any(r in metric.binary for metric in metrics))
+
+
+def model_columns(metrics: Sequence[Metric]) -> tuple[str, ...]:
+    """Columns that some metric reads as a prediction; they are grouped by, as model0 and so on."""
+    return tuple(dict.fromkeys(column for metric in metrics for column in metric.models))
+
+
+def unit_columns(roles: Roles, metric: Metric) -> dict[str, str]:
+    """The columns that must lie between 0 and 1, by what they are to the metric."""
+    change = metric.change
+    if change is None:
+        return {role: roles.column(role) for role in metric.unit}
+    if not change.of.unit:
+        return {}
+    return {"before": change.before, "after": change.after}
 
 
 def distinct_metrics(claims: Sequence[Claim]) -> tuple[Metric, ...]:
@@ -160,7 +179,8 @@ class Scan:
 
     def key_columns(self) -> dict[str, AnyArray]:
         """The columns by which rows are grouped."""
-        fixed = [*TWO_VALUED, "cluster"]
+        models = (f"model{i}" for i in range(len(model_columns(self.metrics))))
+        fixed = [*TWO_VALUED, *models, "cluster", "pair"]
         names = [*(f"key{i}" for i in range(len(self.dimensions))), *fixed]
         return {name: self.table[name] for name in names if name in self.table}
 
@@ -191,8 +211,12 @@ class Scan:
             sums |= {} if old is None else self._metric_sums(old, new)
         named = {f"key{new}": self.table[f"key{old}"] for new, old in enumerate(axes)}
         named |= {role: self.table[role] for role in two_valued(metrics)}
-        if "cluster" in self.table:
-            named["cluster"] = self.table["cluster"]
+        known = model_columns(self.metrics)
+        named |= {
+            f"model{new}": self.table[f"model{known.index(column)}"]
+            for new, column in enumerate(model_columns(metrics))
+        }
+        named |= {name: self.table[name] for name in ("cluster", "pair") if name in self.table}
         return replace(
             self,
             dimensions=tuple(self.dimensions[i] for i in axes),
@@ -231,7 +255,8 @@ class Scan:
         if position >= 0:
             return position
         # Grouped by label and prediction, the rows answer every metric of the two.
-        if is_local(metric) and set(metric.binary) <= set(self.two_valued):
+        models = set(metric.models) <= set(model_columns(self.metrics))
+        if is_local(metric) and set(metric.binary) <= set(self.two_valued) and models:
             return None
         names = listing(known.name for known in self.metrics)
         raise ClaimError(
@@ -365,6 +390,10 @@ def key_of(trail: Trail, dimension: Dimension) -> nw.Expr:
         return _period(trail, dimension)
     if isinstance(dimension, Tilt):
         return weight_of(trail, dimension)
+    if isinstance(dimension, Overlap):
+        metric = dimension.change.metric()
+        old, new = (condition_of(trail, text, metric) for text in dimension.change.wheres())
+        return truth_number(old) + truth_number(new) * 2
     if isinstance(dimension, Condition):
         return truth_number(condition_of(trail, dimension.formula, None, guarded=True))
     if isinstance(dimension, Binned):
@@ -500,6 +529,8 @@ def _evaluate(trail: Trail, formula: Formula, metric: Metric | None) -> Term:
     by_role = metric is not None and metric.by_role
 
     def operand(reference: Reference) -> Term:
+        if metric is not None and reference.marked == "column" and reference.name in metric.models:
+            return Term(trail.model_indicator(reference.name), "number")
         is_role = reference.marked != "column" and reference.name in TWO_VALUED
         if is_role and reference.name in trail.roles:
             role = reference.name
@@ -597,8 +628,12 @@ class Query:
         trail = self.trail
         keys = {f"key{i}": key_of(trail, d) for i, d in enumerate(self.dimensions)}
         keys |= {role: trail.key(trail.roles.column(role)) for role in two_valued(self.metrics)}
+        models = enumerate(model_columns(self.metrics))
+        keys |= {f"model{i}": trail.key(column) for i, column in models}
         if trail.roles.cluster is not None:
             keys["cluster"] = trail.key(trail.roles.cluster)
+        if trail.roles.pair not in (None, trail.roles.cluster):
+            keys["pair"] = trail.key(trail.roles.column("pair"))
         # A table without attributes still needs something to group by.
         return keys or {"key": nw.lit(0)}
 
@@ -665,13 +700,12 @@ class Query:
         self, metric: Metric, value: nw.Expr, known: nw.Expr, prefix: str
     ) -> dict[str, nw.Expr]:
         sums: dict[str, nw.Expr] = {}
-        for role in metric.unit:
-            column = self.trail.roles.column(role)
+        for role, column in unit_columns(self.trail.roles, metric).items():
             score = self.trail.number(column)
             outside = self.trail.present(column) & ((score < 0) | (score > 1))
             sums[f"{prefix}outside_{role}"] = when(outside, nw.lit(1.0))
         # The range of a built-in metric follows from its formula; that of another is a promise.
-        if metric.shorthand() is None and not metric.clipped:
+        if not isinstance(metric.shorthand(), str) and not metric.clipped:
             if metric.low is not None:
                 sums[f"{prefix}below"] = when(known & (value < metric.low), nw.lit(1.0))
             if metric.high is not None:

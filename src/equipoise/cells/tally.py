@@ -11,7 +11,17 @@ import numpy as np
 
 from equipoise._codec import canonical, from_plain, to_plain
 from equipoise._validate import LARGEST, known_keywords, listing, rows_text
-from equipoise.cells.query import Columns, Scan, each_once, floats, is_local, plain_keys, regrouped
+from equipoise.cells.query import (
+    Columns,
+    Scan,
+    each_once,
+    floats,
+    is_local,
+    model_columns,
+    plain_keys,
+    regrouped,
+    unit_columns,
+)
 from equipoise.claims.formula import Reference, Term, as_number, as_truth, parse
 from equipoise.claims.groups import Dimension, Levels, Tilt
 from equipoise.claims.metric import Metric, as_metric
@@ -19,7 +29,7 @@ from equipoise.errors import ClaimError, TrailError
 from equipoise.methods.numerics import AnyArray, FloatArray, IntArray
 from equipoise.trail import Roles, Trail
 from equipoise.trail.engine import objects
-from equipoise.trail.trail import expect_trail
+from equipoise.trail.trail import expect_trail, model_positive
 
 # --- One metric on the grouped rows: what it counts, what it adds up to, what it leaves out ---
 
@@ -63,16 +73,18 @@ def total(table: Columns, name: str) -> int:
 def _local(scan: Scan, metric: Metric) -> Tally:
     """A metric of two-valued roles, worked out on the grouped rows themselves."""
     table = scan.table
-    roles = {role: _indicator(scan, role) for role in scan.two_valued}
+    roles = {Reference(role): _indicator(scan, role) for role in scan.two_valued}
+    roles |= {Reference(name, "column"): _model(scan, name) for name in metric.models}
     frequency = table["present"]
     if scan.weighted:
         frequency = frequency - table["missing_weight"]
     complete = np.ones(len(frequency), dtype=bool)
     excluded: dict[str, int] = {}
-    for role in metric.binary:
+    read = [Reference(role) for role in metric.binary]
+    for part in (*read, *(Reference(name, "column") for name in metric.models)):
         # A row that lacks several roles is counted once, under the first of them.
-        missing = np.isnan(roles[role])
-        excluded[f"missing {role}"] = round(float(frequency[complete & missing].sum()))
+        missing = np.isnan(roles[part])
+        excluded[f"missing {part.name}"] = round(float(frequency[complete & missing].sum()))
         complete &= ~missing
     counts = complete & as_truth(_on_arrays(metric.where or "1 == 1", roles))
     # Where the metric does not count its value may not exist, and is thrown away.
@@ -85,7 +97,7 @@ def _local(scan: Scan, metric: Metric) -> Tally:
             f"Metric {metric.name!r} is infinite, too large, or not a number on some rows. "
             "Bound it with .clip(low, high)."
         )
-    zero_one = bool(np.isin(value[counts], (0.0, 1.0)).all())
+    zero_one = not _others(metric) and bool(np.isin(value[counts], (0.0, 1.0)).all())
     moments = _local_moments(scan, frequency, value, zero_one)
     return Tally(
         rows=np.where(counts, frequency, 0.0),
@@ -94,6 +106,12 @@ def _local(scan: Scan, metric: Metric) -> Tally:
         zero_one=zero_one,
         values=_few(value[counts]),
     )
+
+
+def _others(metric: Metric) -> bool:
+    """Whether a metric can be something else than 0 and 1, whatever it happens to be."""
+    differs = metric.change is not None and not metric.overlapping
+    return differs or not set(metric.values) <= {0.0, 1.0}
 
 
 def _few(value: FloatArray) -> tuple[float, ...]:
@@ -107,7 +125,7 @@ def _local_moments(
 ) -> dict[str, FloatArray]:
     if not scan.weighted:
         cube = None if zero_one else frequency * value**3
-        return _unweighted(frequency, frequency * value, frequency * value**2, cube)
+        return unweighted(frequency, frequency * value, frequency * value**2, cube)
     # the cube of a huge weight is infinite, and then so are the sums of third order, or unknown
     with np.errstate(over="ignore", invalid="ignore"):
         moments = {
@@ -119,7 +137,7 @@ def _local_moments(
     return {"cube3": cube, **moments}
 
 
-def _unweighted(
+def unweighted(
     rows: FloatArray, total: FloatArray, square: FloatArray, cube: FloatArray | None
 ) -> dict[str, FloatArray]:
     """Without weights the weight is the number of rows, and so are its square and its cube.
@@ -135,14 +153,14 @@ def _pushed(scan: Scan, metric: Metric, reads: tuple[str, ...], prefix: str) -> 
     """A metric that the engine has summed."""
     table = scan.table
     rows = table[f"{prefix}rows"]
-    zero_one = metric.zero_one or _only_zero_one(metric, table, prefix)
+    zero_one = metric.zero_one or (not _others(metric) and _only_zero_one(metric, table, prefix))
     cube = None if zero_one else table[f"{prefix}cube3"]
     if scan.weighted:
         names = [f"{name}{order}" for order in _ORDERS for name in _POWERS]
         moments = {name: table[f"{prefix}{name}"] for name in names}
         moments = {"cube3": moments["total3"] if cube is None else cube, **moments}
     else:
-        moments = _unweighted(rows, table[f"{prefix}total"], table[f"{prefix}square"], cube)
+        moments = unweighted(rows, table[f"{prefix}total"], table[f"{prefix}square"], cube)
     # Each column is counted among the rows that have all before it, so the losses add up.
     present = [total(table, "present") - total(table, "missing_weight")]
     present += [total(table, f"{prefix}present{i}") for i in range(len(reads))]
@@ -164,12 +182,15 @@ def _check_metric(scan: Scan, metric: Metric, reads: tuple[str, ...], prefix: st
     for role in scan.two_valued:
         if role in metric.binary:
             _indicator(scan, role)
-    for role in metric.unit:
+    for column in metric.models:
+        _model(scan, column)
+    for role, column in unit_columns(scan.roles, metric).items():
         outside = total(table, f"{prefix}outside_{role}")
         if outside:
+            called = role if metric.change is None else "score"
             raise TrailError(
-                f"Metric {metric.name!r} needs a {role} between 0 and 1; {rows_text(outside)} "
-                f"of column {scan.roles.column(role)!r} lie outside. Rescale the column."
+                f"Metric {metric.name!r} needs a {called} between 0 and 1; {rows_text(outside)} "
+                f"of column {column!r} lie outside. Rescale the column."
             )
     _check_defined(metric, reads, table, prefix)
     for side, end in (("below", metric.low), ("above", metric.high)):
@@ -208,32 +229,42 @@ def _check_defined(metric: Metric, reads: tuple[str, ...], table: Columns, prefi
 
 def _indicator(scan: Scan, role: str) -> FloatArray:
     """A two-valued role as 0, 1 and NaN (missing), after checking that it has two values."""
-    values = scan.table[role].tolist()
+    called = f"{role} column {scan.roles.column(role)!r}"
+    return _zero_one(scan.table[role].tolist(), called, scan.positive.get(role))
+
+
+def _model(scan: Scan, column: str) -> FloatArray:
+    """What a model says, read as the prediction is."""
+    place = model_columns(scan.metrics).index(column)
+    values = scan.table[f"model{place}"].tolist()
+    words = any(isinstance(value, str) for value in values)
+    return _zero_one(values, f"model column {column!r}", model_positive(scan.positive, words))
+
+
+def _zero_one(values: Sequence[object], called: str, given: object) -> FloatArray:
     found = {value for value in values if value is not None}
-    name = scan.roles.column(role)
-    positive = canonical(scan.positive.get(role, 1))
+    positive = canonical(1 if given is None else given)
     held = listing(sorted(found, key=str), most=5)
-    if role in scan.positive and found and positive not in found:
+    if given is not None and found and positive not in found:
         raise TrailError(
-            f"positive={positive!r} does not occur in the {role} column {name!r}, "
-            f"which holds {held}."
+            f"positive={positive!r} does not occur in the {called}, which holds {held}."
         )
     # 1 and 2 may be codes for no and yes or the reverse; only 0 and 1 speak for themselves.
-    allowed = found if role in scan.positive else {0, 1}
+    allowed = {0, 1} if given is None else found
     if len(found) > 2 or not found <= allowed:
         raise TrailError(
-            f"The {role} column {name!r} must hold two values, 0/1 or another pair with "
+            f"The {called} must hold two values, 0/1 or another pair with "
             f"positive=…; it holds {len(found):,}: {held}."
         )
     return np.array([np.nan if v is None else float(v == positive) for v in values])
 
 
-def _on_arrays(formula: str | nw.Expr, roles: dict[str, FloatArray]) -> Term:
+def _on_arrays(formula: str | nw.Expr, roles: dict[Reference, FloatArray]) -> Term:
     if not isinstance(formula, str):
         raise ClaimError("Only formulas written as text are worked out here.")
 
     def operand(reference: Reference) -> Term:
-        return Term(roles[reference.name], "number")
+        return Term(roles[reference], "number")
 
     return parse(formula).evaluate(operand, np.float64)
 
@@ -570,6 +601,10 @@ class Cells:
     """Totals by cluster, if the trail has a cluster column."""
     values: tuple[float, ...] = ()
     """All the values that the metric can take, where they are few and known."""
+    sides: "tuple[Cells, Cells] | None" = field(default=None, repr=False)
+    """Where rows are pairs: the partners' metric, and that of the group itself."""
+    differences: tuple[IntArray, FloatArray] | None = field(default=None, repr=False)
+    """Where pairs are no counts: the cell and the difference of each."""
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -26,7 +26,7 @@ from equipoise.claims.groups import (
     thresholds,
     tilts,
 )
-from equipoise.claims.metric import METRICS, Metric, MetricLike, metric
+from equipoise.claims.metric import METRICS, Metric, MetricLike, change, metric
 from equipoise.claims.target import (
     Target,
     complement,
@@ -54,6 +54,7 @@ __all__ = [
     "binned",
     "bins",
     "boxes",
+    "change",
     "complement",
     "constant",
     "custom",

@@ -14,6 +14,7 @@ from equipoise.claims.groups import (
     Groups,
     GroupsLike,
     Levels,
+    Overlap,
     Tilt,
     as_dimension,
     as_groups,
@@ -80,14 +81,21 @@ class Claim(Written):
         whom = everyone() if self.across is None else as_groups(self.across)
         given = _factors(self.given)
         # with others who share their factors, which a group's own rows do not tell
-        usual = complement() if any(isinstance(one, Factors) for one in given) else overall()
+        learnt, measured = any(isinstance(one, Factors) for one in given), as_metric(self.metric)
+        usual: Target = complement() if learnt else overall()
+        usual = usual if measured.change is None else Constant(value=0)
         whose = usual if self.target is None else as_target(self.target)
-        object.__setattr__(self, "metric", as_metric(self.metric))
+        object.__setattr__(self, "metric", measured)
         object.__setattr__(self, "across", whom)
         object.__setattr__(self, "target", whose)
         object.__setattr__(self, "given", given)
         known_name("weights", self.weights, get_args(WeightsName), ClaimError)
         self._check_given()
+        if measured.overlapping and (self.given or whom.weighs or whose != Constant(value=0)):
+            raise ClaimError(
+                f"The {measured.words} compares rates of two sets of rows: it takes groups and "
+                "the target 0, no given=, no tilts."
+            )
 
     def _check_given(self) -> None:
         """Refuse factors where nobody could be compared with others who share them."""
@@ -146,6 +154,8 @@ class Claim(Written):
             needed += [Levels(name) for name in self.target.where if name not in cut_by]
         if not self.learnt:
             needed += [one for one in self.given if not isinstance(one, Factors)]
+        if self.metric.overlapping is not None:
+            needed.append(Overlap(self.metric.overlapping))
         return tuple(dict.fromkeys(needed))
 
 
@@ -168,6 +178,8 @@ class Ratio(Claim):
     def __post_init__(self) -> None:
         if self.across is None:
             raise ClaimError("A ratio needs groups: pass across=….")
+        if as_metric(self.metric).change is not None:
+            raise ClaimError("A change is a difference: pass gap(change(…), across=…).")
         Claim.__post_init__(self)
         target = self.target
         if target.scale == 0 or (isinstance(target, Constant) and target.value == 0):

@@ -192,6 +192,33 @@ class Formula:
         return _Evaluation(self.text, operand, constant).term(self.tree)
 
 
+def with_column(text: str, role: str, column: str, at_least: float | None = None) -> str:
+    """The formula with a column in place of a role, or with whether it reaches a number.
+
+    >>> with_column("label != prediction", "prediction", "new says")
+    "label != column('new says')"
+    >>> with_column("label", "score", "s"), with_column("1 - prediction", "prediction", "s", 0.5)
+    ('label', "1 - (column('s') >= 0.5)")
+    """
+    written = f"column({column!r})" if at_least is None else f"column({column!r}) >= {at_least!r}"
+    put = ast.parse(written, mode="eval").body
+
+    class _Put(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            return put if node.id == role else node
+
+        def visit_Call(self, node: ast.Call) -> ast.AST:
+            match node:
+                case ast.Call(func=ast.Name(id="role"), args=[ast.Constant(value=name)]):
+                    return put if name == role else node
+                case ast.Call(func=ast.Name(id="column")):
+                    return node
+            node.args = [self.visit(argument) for argument in node.args]
+            return node
+
+    return ast.unparse(_Put().visit(_tree(text)))
+
+
 def parse(text: str) -> Formula:
     """Read a formula; an error points at what is not understood."""
     if not isinstance(text, str) or not text.strip():

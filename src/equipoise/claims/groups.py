@@ -19,6 +19,7 @@ from equipoise._validate import (
     yes_or_no,
 )
 from equipoise.claims.formula import parse
+from equipoise.claims.metric import Change
 from equipoise.errors import ClaimError
 
 # --- Dimensions: how one attribute cuts the population into levels ---
@@ -137,6 +138,19 @@ class Values:
         return self.column
 
 
+@kind("overlap")
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Whether a row counts under the old model (1), under the new one (2), or both (3)."""
+
+    change: Change
+
+    @property
+    def name(self) -> str:
+        """What the dimension is called."""
+        return f"rows of {self.change.before} and {self.change.after}"
+
+
 Unit = Literal["day", "week", "month", "quarter", "year"]
 
 
@@ -204,7 +218,7 @@ def named_level(name: str, level: str) -> str:
     return f"{name}: {level}" if level.strip() else f"{name} {level!r}"
 
 
-Dimension = Levels | Binned | Ordered | Condition | Tilt | Values | Period
+Dimension = Levels | Binned | Ordered | Condition | Tilt | Values | Period | Overlap
 
 AttributeLike = str | Levels | Binned | Condition
 """What groups may be formed by: a column by its name, or what `binned` makes of one."""

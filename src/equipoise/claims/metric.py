@@ -14,8 +14,8 @@ from typing import Literal
 import narwhals as nw
 
 from equipoise._codec import Written, from_plain, kind
-from equipoise._validate import known_keywords, known_name, real
-from equipoise.claims.formula import Formula, parse
+from equipoise._validate import known_keywords, known_name, listing, real
+from equipoise.claims.formula import Formula, parse, with_column
 from equipoise.errors import ClaimError
 
 Harm = Literal["high", "low", "both"]
@@ -58,6 +58,10 @@ class Metric(Written):
     """Whether its names are roles, even on a table with a column of that name."""
     values: tuple[float, ...] = ()
     """All the values it can take, where they are few: counts then say everything."""
+    models: tuple[str, ...] = ()
+    """Columns that hold two values, read as the prediction is."""
+    change: "Change | None" = None
+    """The change that it measures, if it is one."""
 
     def __post_init__(self) -> None:
         # A plan file may build a metric as well, so the value itself checks its fields.
@@ -88,10 +92,15 @@ class Metric(Written):
         return self.name.replace("_", " ")
 
     @property
+    def overlapping(self) -> "Change | None":
+        """The change whose two rates are each of other rows, if it is one."""
+        return self.change if self.change is not None and self.change.overlapping else None
+
+    @property
     def in_unit(self) -> bool:
         """Whether its values are certain to lie between 0 and 1."""
         # The range of a metric of your own is a promise, which the scan has yet to check.
-        certain = self.clipped or self.shorthand() is not None
+        certain = self.clipped or isinstance(self.shorthand(), str)
         low, high = self.low, self.high
         return certain and low is not None and low >= 0 and high is not None and high <= 1
 
@@ -105,6 +114,8 @@ class Metric(Written):
         Metric(squared_error clipped to [0, 4])
         """
         low, high = real("low", low), real("high", high)
+        if self.change is not None:
+            raise ClaimError("Clip the metric before its change is taken: change(m.clip(…), …).")
         if not low < high:
             raise ClaimError(f"clip needs low below high; got {low:g} and {high:g}.")
         name = f"{self.name} clipped to [{low:g}, {high:g}]"
@@ -127,8 +138,10 @@ class Metric(Written):
         """Every role or column that its formulas mention."""
         return tuple(sorted({name for formula in self.formulas() for name in formula.names}))
 
-    def shorthand(self) -> str | None:
-        """The bare name, if it is a built-in metric."""
+    def shorthand(self) -> "str | Change | None":
+        """The bare name, if it is a built-in metric; the change that it measures."""
+        if self.change is not None:
+            return self.change
         # An expression has no truth value, so it must not be compared.
         built_in = isinstance(self.value, str) and METRICS.get(self.name) == self
         return self.name if built_in else None
@@ -144,6 +157,8 @@ def as_metric(value: object) -> Metric:
         value = from_plain(value)
     if isinstance(value, Metric):
         return value
+    if isinstance(value, Change):
+        return value.metric()
     if isinstance(value, str):
         return METRICS[known_name("Metric", value, METRICS, ClaimError)]
     raise ClaimError(
@@ -191,6 +206,173 @@ def _rising(values: Iterable[float]) -> tuple[float, ...]:
             "values= out for any other metric."
         )
     return known
+
+
+# --- The same metric under two models: by how much it changes ---
+
+
+@kind("change")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change(Written):
+    """A metric under two models on the same rows, as it is written in a plan.
+
+    Made by [`change`][equipoise.change], which gives the metric itself.
+    """
+
+    of: Metric
+    """The metric of which the change is asked."""
+    before: str
+    """Column with what the old model says."""
+    after: str
+    """Column with what the new model says."""
+    threshold: float | None = None
+    """The score from which on a model says yes, where the columns hold scores."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "of", as_metric(self.of))
+        for name in ("before", "after"):
+            column = getattr(self, name)
+            if not isinstance(column, str) or not column:
+                raise ClaimError(
+                    f"{name} must be the name of a column with what a model says; got {column!r}."
+                )
+        if self.before == self.after:
+            raise ClaimError(
+                f"before and after are the same column, {self.before!r}; a change needs two."
+            )
+        if self.of.change is not None:
+            raise ClaimError(f"{self.of.words} is a change already.")
+        if not all(isinstance(x, str | None) for x in (self.of.value, self.of.where)):
+            raise ClaimError(
+                f"The change of {self.of.name!r} needs its value and its rows written as formulas."
+            )
+        if self.threshold is not None:
+            object.__setattr__(self, "threshold", real("threshold", self.threshold))
+        if self.threshold is not None and self.role != "prediction":
+            raise ClaimError(f"{self.of.name!r} takes scores as they are; leave out threshold=.")
+        if self.overlapping and self.role in parse(str(self.of.value)).names:
+            raise ClaimError(
+                f"Both the value of {self.of.name!r} and the rows it counts on depend on what a "
+                "model says. Write its value without it, or count on all rows."
+            )
+
+    @property
+    def role(self) -> str:
+        """What the columns stand for: a prediction or a score."""
+        read = [name for name in ("prediction", "score") if name in self.of.names()]
+        if len(read) != 1:
+            which = "both" if read else "neither"
+            raise ClaimError(
+                f"A change is that of a metric of predictions or of scores; {self.of.name!r} reads "
+                f"{which}: {listing(self.of.names())}."
+            )
+        return read[0]
+
+    @property
+    def overlapping(self) -> bool:
+        """Whether the rows that count depend on what a model says."""
+        where = self.of.where
+        return isinstance(where, str) and self.role in parse(where).names
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The columns that must hold two values."""
+        known = self.role == "prediction" and self.threshold is None
+        return (self.before, self.after) if known and "prediction" in self.of.binary else ()
+
+    def wheres(self) -> tuple[str, str]:
+        """The rows that count under the old model, and under the new one."""
+        where = str(self.of.where)
+        return self._said(where, self.before), self._said(where, self.after)
+
+    def metric(self) -> Metric:
+        """What is measured on each row: the difference, or the value where either counts."""
+        of = self.of
+        if self.overlapping:
+            value, where = str(of.value), " or ".join(f"({text})" for text in self.wheres())
+            return self._made(f"change in {of.name}", value, where, of.zero_one, ())
+        value = f"({self._value(self.after)}) - ({self._value(self.before)})"
+        values = (-1.0, 0.0, 1.0) if of.zero_one else ()
+        made = self._made(f"change in {of.name}", value, of.where, False, values)
+        if of.low is None or of.high is None:
+            return made
+        return dataclasses.replace(made, low=of.low - of.high, high=of.high - of.low)
+
+    def sides(self) -> tuple[Metric, Metric]:
+        """The metric under either model, on the rows of which both have something to say."""
+        return self._side(self.before, self.after), self._side(self.after, self.before)
+
+    def _side(self, model: str, other: str) -> Metric:
+        # zero times the other changes nothing, but counts on the same rows
+        value = f"({self._value(model)}) + 0 * ({self._value(other)})"
+        made = self._made(f"{self.of.name} of {model}", value, self.of.where, self.of.zero_one, ())
+        return dataclasses.replace(made, change=None, low=self.of.low, high=self.of.high)
+
+    def _value(self, column: str) -> str:
+        value, low, high = self._said(str(self.of.value), column), self.of.low, self.of.high
+        if not self.of.clipped:
+            return value
+        # formulas know no clip, but what is nearer to which end
+        return f"(abs(({value}) - {low!r}) - abs(({value}) - {high!r}) + {low!r} + {high!r}) / 2"
+
+    def _said(self, text: str, column: str) -> str:
+        return with_column(text, self.role, column, self.threshold)
+
+    def _made(
+        self,
+        name: str,
+        value: str,
+        where: str | nw.Expr | None,
+        zero_one: bool,
+        values: tuple[float, ...],
+    ) -> Metric:
+        return dataclasses.replace(
+            self.of,
+            name=name,
+            value=value,
+            where=where,
+            binary=tuple(role for role in self.of.binary if role != "prediction"),
+            unit=(),
+            zero_one=zero_one,
+            values=values,
+            models=self.models,
+            clipped=False,
+            low=-1.0 if zero_one else None,
+            high=1.0 if zero_one else None,
+            change=self,
+        )
+
+
+@known_keywords
+def change(
+    metric: MetricLike, *, before: str, after: str, threshold: float | None = None
+) -> Metric:
+    """By how much a metric changes when one model takes the place of another, on the same rows.
+
+    Parameters
+    ----------
+    metric
+        A metric of predictions or of scores, or its name.
+    before, after
+        Columns with what the old and the new model say of each row. Predictions are read as the
+        trail's prediction is (0/1, booleans, or words with ``positive=``), scores as numbers.
+    threshold
+        Where the columns hold scores and the metric is one of predictions: the score from which on
+        the answer is yes.
+
+    Rows without an answer of both models are left out and counted. Unless a claim says otherwise,
+    its target is zero, no change. Of a metric that counts on the same rows under both models, each
+    row has a difference; of one whose rows depend on the model, such as the positive predictive
+    value, the two rates are compared with regard to the rows they share.
+
+    Examples
+    --------
+    >>> import equipoise as eq
+    >>> worse = eq.change(eq.error_rate, before="old_says", after="new_says")
+    >>> eq.gap(worse, across="sex").words
+    'change in error rate against 0'
+    """
+    return Change(of=as_metric(metric), before=before, after=after, threshold=threshold).metric()
 
 
 def _rate(name: str, value: str, where: str | None, harm: Harm, *roles: str) -> Metric:

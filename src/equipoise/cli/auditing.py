@@ -105,6 +105,7 @@ def audit(
     weight: options.Weight = None,
     count: options.Count = None,
     cluster: options.Cluster = None,
+    pair: options.Pair = None,
     positive: options.Positive = None,
     encoding: options.Encoding = None,
     metric: Annotated[
@@ -168,6 +169,7 @@ def audit(
         weight=weight,
         count=count,
         cluster=cluster,
+        pair=pair,
         positive=_number_or_word(positive),
     )
     metrics = [name for given in metric or () for name in options.names(given)]

@@ -29,6 +29,9 @@ Count = Annotated[str | None, typer.Option(help="Column with how many identical 
 Cluster = Annotated[
     str | None, typer.Option(help="Column whose equal values mark rows that are not independent.")
 ]
+Pair = Annotated[
+    str | None, typer.Option(help="Column whose equal values join two rows, such as twins.")
+]
 Positive = Annotated[
     str | None, typer.Option(help="Value of label and prediction that counts as 1, if a word.")
 ]

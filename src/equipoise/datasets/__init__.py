@@ -15,12 +15,14 @@ from equipoise._files import write_atomically
 from equipoise._validate import known_keywords
 from equipoise.errors import OptionError
 from equipoise.trail import Roles, Trail
+from equipoise.trail.engine import fetch
 from equipoise.trail.sources import open_source
-from equipoise.trail.trail import make_trail
+from equipoise.trail.trail import from_columns, make_trail
 
 __all__ = [
     "adult_predictions",
     "berkeley",
+    "callbacks",
     "compas",
     "compas_by_month",
     "mortgages",
@@ -115,6 +117,49 @@ def mortgages() -> Trail:
     """
     roles = Roles(prediction="approved", count="n")
     return _bundled("mortgages", roles, "the bundled Boston mortgage counts")
+
+
+@known_keywords
+def callbacks() -> Trail:
+    """Letters of application that differ by the name alone: who was called back.
+
+    4,870 letters answered 1,323 advertisements in Boston and Chicago (Bertrand and Mullainathan,
+    2004), half of them under names common among Black people, half under names common among White
+    people. The table holds counts of advertisements; from them every advertisement is a cluster,
+    and its letters are numbered pairs of one Black and one White name.
+
+    >>> callbacks().roles.pair, callbacks().attributes
+    ('pair', ('race', 'sex', 'city'))
+    """
+    table = fetch(open_source(str(files(__name__) / "callbacks.csv")).frame, "callbacks")
+    columns: dict[str, list[object]] = {name: [] for name in _LETTER}
+    ads = 0
+    for city, first, second, n in zip(*(table[x].tolist() for x in _ADS), strict=True):
+        for _ in range(int(n)):
+            ads += 1
+            for pair in (first, second):
+                for race, (sex, called) in zip(("White", "Black"), _letters(pair), strict=False):
+                    number = len(columns["ad"]) // 2
+                    letter = (ads, number, race, sex, city, called)
+                    for name, value in zip(_LETTER, letter, strict=True):
+                        columns[name].append(value)
+    return make_trail(
+        from_columns({name: np.array(values) for name, values in columns.items()}, "letters"),
+        roles=Roles(prediction="called_back", cluster="ad", pair="pair"),
+        attributes=("race", "sex", "city"),
+        positive=None,
+        source="the bundled counts of letters",
+    )
+
+
+_ADS = ("city", "first", "second", "n")
+_LETTER = ("ad", "pair", "race", "sex", "city", "called_back")
+
+
+def _letters(pair: str | None) -> list[tuple[str, int]]:
+    """Sex and callback of both letters of a pair, such as f0m1; none without a pair."""
+    each = [] if not pair else [pair[:2], pair[2:]]
+    return [({"f": "Female", "m": "Male"}[one[0]], int(one[1])) for one in each]
 
 
 def write_decisions(path: str | Path) -> Path:

@@ -1,5 +1,6 @@
-"""What is said of every group where legitimate factors are given."""
+"""What is said of every group beside its disparity: without factors, or before and after."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from equipoise.findings.finding import Group
@@ -32,6 +33,44 @@ class AdjustedGroup(Group):
     hidden: float | None = None
     """E-value: what a hidden factor would have to multiply both rates and chances by to explain
     all that is left; None for metrics that are no rates."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedGroup(Group):
+    """A group's metric under two models on the same rows, or of both members of its pairs."""
+
+    before: float | None
+    """The metric before, or of the partners; None where it counts on no row."""
+    after: float | None
+    """The metric after, or of the group itself."""
+    change: float | None
+    """How far it went."""
+
+
+def changed_sentences(
+    groups: tuple[ChangedGroup, ...], claim: Mapping[str, object], *, share: bool
+) -> list[str]:
+    """The groups whose metric moved furthest, with what it was and is, or is among partners."""
+    known = [row for row in groups if row.change is not None]
+    furthest = sorted(known, key=lambda row: -abs(row.change or 0.0))[:3]
+    both = [(row.group, _value(row.before, share), _value(row.after, share)) for row in furthest]
+    if is_paired(claim):
+        said = [f"{group} {after}, their partners {before}" for group, before, after in both]
+        return [f"Furthest apart: {'; '.join(said)}."] if said else []
+    said = [f"{group} {before} before and {after} after" for group, before, after in both]
+    return [f"Moved furthest: {'; '.join(said)}."] if said else []
+
+
+def is_paired(claim: Mapping[str, object]) -> bool:
+    """Whether what is listed are pairs with a reference group, not a change."""
+    target = claim.get("target")
+    return isinstance(target, Mapping) and target.get("kind") == "reference"
+
+
+def _value(value: float | None, share: bool) -> str:
+    if value is None:
+        return "unknown"
+    return f"{100 * value:.1f} %" if share else f"{value:.3g}"
 
 
 def adjusted_sentences(

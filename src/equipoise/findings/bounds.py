@@ -9,7 +9,13 @@ from typing import Any
 
 from equipoise._validate import confidence, names_extra
 from equipoise.errors import ClaimError, EquipoiseError, OptionError
-from equipoise.findings.adjusted import AdjustedGroup, adjusted_sentences
+from equipoise.findings.adjusted import (
+    AdjustedGroup,
+    ChangedGroup,
+    adjusted_sentences,
+    changed_sentences,
+    is_paired,
+)
 from equipoise.findings.charts.groups import Line, forest, forest_pair, reading, width_curve
 from equipoise.findings.charts.ranked import Dot, ranked
 from equipoise.findings.finding import (
@@ -111,6 +117,8 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
     """What bounds that are not estimate ± reach are made from, so that any level can be had."""
     adjusted: tuple[AdjustedGroup, ...] = dataclasses.field(default=(), metadata=IF_ANY)
     """Where factors are given: every group without them, and what the adjustment rests on."""
+    changed: tuple[ChangedGroup, ...] = dataclasses.field(default=(), metadata=IF_ANY)
+    """Where a change or pairs are asked about: every group's metric before and after."""
 
     def at(self, level: float) -> "Bounds":
         """The same bounds at another confidence level, from the stored distribution."""
@@ -194,6 +202,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             *self._verdict_sentence(),
             *self._extreme_sentences(),
             *self._adjusted_sentences(),
+            *changed_sentences(self.changed, self.claim, share=self.share),
             *self._vacuous_sentence(),
             self.provenance.left_out(),
         )
@@ -259,6 +268,14 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
         return None if end is None or end == even or (end > even) != above else end
 
     def _told(self, row: BoundedGroup) -> str:
+        both = [one for one in self.changed if one.group == row.group and one.where == row.where]
+        if both and not is_paired(self.claim):
+            before, after = (amount(x, self.share) for x in (both[0].before, both[0].after))
+            moved = disparity_text(row.disparity or 0.0, self.relative, self.share)
+            return (
+                f"{row.group}: {self.metric} {moved}, {before} before and {after} after "
+                f"(n = {row.n:,})"
+            )
         far = apart(row.disparity or 0.0, self.relative, self.share)
         value = amount(row.value, self.share)
         given = f" given {self.given}" if self.given else ""

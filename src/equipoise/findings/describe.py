@@ -8,7 +8,12 @@ from types import SimpleNamespace
 from typing import Any, Literal
 
 from equipoise._validate import known_name, names_extra, whole
-from equipoise.findings.adjusted import AdjustedGroup, adjusted_sentences
+from equipoise.findings.adjusted import (
+    AdjustedGroup,
+    ChangedGroup,
+    adjusted_sentences,
+    changed_sentences,
+)
 from equipoise.findings.charts.groups import Line, forest, reading
 from equipoise.findings.charts.ranked import Dot, ranked
 from equipoise.findings.finding import (
@@ -68,6 +73,8 @@ class Description(MetricFinding[DescribedGroup], ByGroup[DescribedGroup]):
     """Groups with fewer rows than this are noted as small."""
     adjusted: tuple[AdjustedGroup, ...] = field(default=(), metadata=IF_ANY)
     """Every group without the legitimate factors, where such are given."""
+    changed: tuple[ChangedGroup, ...] = field(default=(), metadata=IF_ANY)
+    """Where a change or pairs are asked about: every group's metric before and after."""
 
     def sentences(self) -> tuple[str, ...]:
         """Everyone's value, the extremes, the small groups, and the rows left out."""
@@ -81,6 +88,7 @@ class Description(MetricFinding[DescribedGroup], ByGroup[DescribedGroup]):
             "to miss.",
             *self._small_groups(),
             *self._given(),
+            *changed_sentences(self.changed, self.claim, share=self.share),
             source.left_out(),
         )
 

@@ -90,7 +90,7 @@ def cell_text(value: object) -> str:
 
 #: Kinds of findings whose tables are about shares, and may be read in per cent and points.
 _IN_POINTS = ("bounds", "flags", "description")
-_DISPARITIES = ("disparity", "lower", "upper", "unadjusted", "explained")
+_DISPARITIES = ("disparity", "lower", "upper", "unadjusted", "explained", "change")
 
 
 def unit_of(finding: "Finding", column: str) -> str:
@@ -99,7 +99,7 @@ def unit_of(finding: "Finding", column: str) -> str:
     if finding.kind not in _IN_POINTS:
         return ""
     ends_of_value = finding.kind == "description" and column in ("lower", "upper")
-    if column in ("value", "target") or ends_of_value:
+    if column in ("value", "target", "before", "after") or ends_of_value:
         return "%" if share else ""
     if column not in _DISPARITIES:
         return ""

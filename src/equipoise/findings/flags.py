@@ -5,7 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from equipoise._validate import names_extra
-from equipoise.findings.adjusted import AdjustedGroup, adjusted_sentences
+from equipoise.findings.adjusted import (
+    AdjustedGroup,
+    ChangedGroup,
+    adjusted_sentences,
+    changed_sentences,
+)
 from equipoise.findings.charts.groups import (
     ABOVE,
     BELOW,
@@ -73,6 +78,8 @@ class Flags(ComparedFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
     """How resamples were drawn, or that none were needed."""
     adjusted: tuple[AdjustedGroup, ...] = field(default=(), metadata=IF_ANY)
     """Where factors are given: every group without them, and what the adjustment rests on."""
+    changed: tuple[ChangedGroup, ...] = field(default=(), metadata=IF_ANY)
+    """Where a change or pairs are asked about: every group's metric before and after."""
 
     @property
     def flagged(self) -> tuple[FlaggedGroup, ...]:
@@ -109,6 +116,7 @@ class Flags(ComparedFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
             *adjusted_sentences(
                 self.adjusted, self.given, relative=self.relative, share=self.share
             ),
+            *changed_sentences(self.changed, self.claim, share=self.share),
             *self._unreachable_sentence(),
             self.provenance.left_out(),
         )

@@ -7,7 +7,12 @@ from typing import Any
 
 from equipoise._validate import known_name, names_extra
 from equipoise.errors import EquipoiseError, OptionError
-from equipoise.findings.adjusted import AdjustedGroup, adjusted_sentences
+from equipoise.findings.adjusted import (
+    AdjustedGroup,
+    ChangedGroup,
+    adjusted_sentences,
+    changed_sentences,
+)
 from equipoise.findings.charts.groups import Line, forest
 from equipoise.findings.finding import (
     COMPARED,
@@ -86,6 +91,8 @@ class JointTest(ComparedFinding[JointlyTested], ByGroup[JointlyTested]):
     """What the joint region is made from, for `contains`; None if that would be too much."""
     adjusted: tuple[AdjustedGroup, ...] = dataclasses.field(default=(), metadata=IF_ANY)
     """Every group without the legitimate factors, where such are given."""
+    changed: tuple[ChangedGroup, ...] = dataclasses.field(default=(), metadata=IF_ANY)
+    """Where a change or pairs are asked about: every group's metric before and after."""
     share: bool = dataclasses.field(default=False, metadata=IF_ANY)
     """Whether these are shares, read as percentages."""
 
@@ -149,6 +156,7 @@ class JointTest(ComparedFinding[JointlyTested], ByGroup[JointlyTested]):
                     relative=self.claim.get("kind") == "ratio",
                     share=self.share,
                 ),
+                *changed_sentences(self.changed, self.claim, share=self.share),
                 self.provenance.left_out(),
             )
         dropped = self.tested - self.degrees

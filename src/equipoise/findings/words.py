@@ -178,12 +178,22 @@ def be(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
+#: What rows are called that are the other half of a pair.
+PARTNERS = "counted with their partners"
+
+
 def left_out(excluded: Mapping[str, int], ineligible: int) -> str:
     """A sentence on the rows that were not used.
 
     >>> left_out({"missing label": 3}, 10)
     '3 rows were left out (3 missing label); the metric does not count on 10 others.'
+    >>> left_out({PARTNERS: 4}, 0)
+    'Rows count as 4 pairs. No row was left out.'
     """
+    if PARTNERS in excluded:
+        others = {reason: rows for reason, rows in excluded.items() if reason != PARTNERS}
+        pairs = plural(excluded[PARTNERS], "pair")
+        return f"Rows count as {pairs}. {left_out(others, ineligible)}"
     lost = sum(excluded.values())
     reasons = ", ".join(f"{rows:,} {reason}" for reason, rows in excluded.items())
     were = "was" if lost == 1 else "were"

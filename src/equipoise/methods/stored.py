@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.methods.inference.core import ClusterPivot, Core, Pivot, bounds
+from equipoise.methods.inference.core import ClusterPivot, Core, OverlapPivot, Pivot, bounds
 from equipoise.methods.inference.counts import CountPivot
 from equipoise.methods.inference.multinomial import FewValuedPivot
 from equipoise.methods.inference.orthogonal import Residual
@@ -30,6 +30,7 @@ _TARGETS: Mapping[str, Callable[[float, float], Target]] = {
     "overall": lambda scale, value: Overall(scale=scale),
     "complement": lambda scale, value: Complement(scale=scale),
     # the parts are stored, so that nobody asks which cells they came from
+    "before": lambda scale, value: Reference(scale=scale, cells=np.zeros(0, dtype=bool)),
     "reference": lambda scale, value: Reference(scale=scale, cells=np.zeros(0, dtype=bool)),
 }
 
@@ -59,6 +60,8 @@ def stored(core: Core) -> dict[str, object] | None:
         "answered": core.answered.tolist(),
     }
     m = found.parts
+    if isinstance(pivot, OverlapPivot):
+        data["few"], pivot = pivot.few.tolist(), pivot.many
     if isinstance(pivot, CountPivot) and m.weight is m.rows and bool(np.isinf(pivot.degrees).all()):
         return data | {"form": "counts", "rows": _whole(m.rows), "ones": _whole(m.total)}
     if isinstance(pivot, CountPivot):
@@ -132,7 +135,11 @@ def _restored(data: Mapping[str, Any]) -> tuple[Pivot, int]:
     if data["form"] == "values":
         return FewValuedPivot(comparison=found, values=tuple(data["values"])), size
     if data["form"] == "spread":
-        return StudentPivot(comparison=found, shape=float(data["shape"])), size
+        spread = StudentPivot(comparison=found, shape=float(data["shape"]))
+        if "few" not in data:
+            return spread, size
+        few = np.array(data["few"], dtype=bool)
+        return OverlapPivot(comparison=found, many=spread, few=few), size
     left = LeftOut(
         powers=tuple(np.array(x, dtype=np.float64) for x in data["powers"]),
         sizes=np.array(data["sizes"], dtype=np.float64),

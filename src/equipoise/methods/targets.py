@@ -149,6 +149,24 @@ class Reference(Target):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Before(Target):
+    """The group's own rows that counted before, some of which count after as well."""
+
+    before: BoolArray
+    """Which cells counted before, shape ``(C,)``."""
+    after: BoolArray
+    """Which cells count after."""
+
+    group: ClassVar[tuple[bool, ...]] = (True, True, False)
+    against: ClassVar[tuple[bool, ...]] = (False, True, True)
+
+    def parts(self, x: FloatArray, sums: GroupSums) -> FloatArray:
+        """Rows that count after only, at both times, and before only."""
+        kinds = (self.after & ~self.before, self.after & self.before, self.before & ~self.after)
+        return np.stack([sums(np.where(kind, x, 0.0)) for kind in kinds])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Highest(Target):
     """The highest of a group's rivals, whichever that is; it has no parts of its own."""
 

@@ -215,6 +215,9 @@ class TrailPlan(_Strict):
     cluster: str | None = Field(
         None, description="Column whose equal values mark rows that are not independent."
     )
+    pair: str | None = Field(
+        None, description="Column whose equal values join two rows, such as twins."
+    )
     attributes: tuple[str, ...] | None = Field(None, description="Columns that may form groups.")
     positive: Any = Field(None, description="The value of label and prediction that counts as 1.")
     encoding: str | None = Field(None, description="What a CSV file is written in.")
@@ -232,6 +235,16 @@ class ModelPlan(_Strict):
     purpose: str | None = Field(None, description="What it decides, and about whom.")
 
 
+class ModelsPlan(_Strict):
+    """The columns with what two models say of the same rows."""
+
+    before: str = Field(description="Column with what the old model says.")
+    after: str = Field(description="Column with what the new model says.")
+    threshold: float | None = Field(
+        None, description="The score from which on a model says yes, where the columns hold scores."
+    )
+
+
 class AuditPlan(_Strict):
     """One audit: a verb with its options, written as in Python."""
 
@@ -244,10 +257,11 @@ class AuditPlan(_Strict):
         """The arguments of the verb, those that were written, as the values they stand for."""
         return dict(self._options)
 
-    def read_options(self, marked: Marked, number: int) -> None:
+    def read_options(self, marked: Marked, number: int, models: ModelsPlan | None = None) -> None:
         """Make values of what was written, so that a plan which cannot be asked is no plan."""
         written = self.model_dump(exclude_unset=True, exclude=set(AuditPlan.model_fields))
-        for name, plain in written.items():
+        for name, as_written in written.items():
+            plain = as_written if models is None else _with_models(as_written, models)
             try:
                 self._options[name] = _READERS[name](plain) if name in _READERS else plain
             except EquipoiseError as error:
@@ -257,6 +271,18 @@ class AuditPlan(_Strict):
         except EquipoiseError as error:
             place: Keys = ("audits", number, *_named_in(str(error), written))
             raise PlanError(f"{marked.at(place)}: {error}") from error
+
+
+def _with_models(plain: object, models: ModelsPlan) -> object:
+    """What was written, with the columns of the models in every change that names none."""
+    if isinstance(plain, list | tuple):
+        return [_with_models(item, models) for item in plain]
+    if not isinstance(plain, Mapping):
+        return plain
+    made = {key: _with_models(item, models) for key, item in plain.items()}
+    if made.get("kind") == "change" and not {"before", "after"} & made.keys():
+        made |= models.model_dump(exclude_none=True)
+    return made
 
 
 def _named_in(message: str, options: Iterable[str]) -> list[str]:
@@ -272,6 +298,9 @@ class Plan(_Strict):
     title: str = Field("Audit", description="What is audited, in words.")
     model: ModelPlan | None = Field(None, description="What is audited and who answers for it.")
     trail: TrailPlan
+    models: ModelsPlan | None = Field(
+        None, description="What an old and a new model say, for claims about the change."
+    )
     seed: int = Field(ge=0, description="Start of all randomness; the same seed, the same answer.")
     audits: tuple[AuditPlan, ...] = Field(min_length=1)
 
@@ -305,7 +334,7 @@ class Plan(_Strict):
         except ValidationError as error:
             raise PlanError(_complaint(error, marked)) from error
         for i, audit in enumerate(made.audits):
-            audit.read_options(marked, i)
+            audit.read_options(marked, i, made.models)
         _check_names(made, marked)
         return typing.cast(Self, made)
 
@@ -432,7 +461,11 @@ def _in_words(first: ErrorDetails, place: str, marked: Marked, path: Keys) -> st
 
 
 def _fields_at(path: Keys, marked: Marked) -> list[str]:
-    parts: dict[str | int, type[_Strict]] = {"trail": TrailPlan, "model": ModelPlan}
+    parts: dict[str | int, type[_Strict]] = {
+        "trail": TrailPlan,
+        "model": ModelPlan,
+        "models": ModelsPlan,
+    }
     if len(path) == 1 and path[0] in parts:
         return list(parts[path[0]].model_fields)
     if len(path) == 2 and path[0] == "audits":

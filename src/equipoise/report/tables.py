@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TypeVar
 
 from equipoise.findings import Finding
+from equipoise.findings.adjusted import is_paired
 from equipoise.findings.finding import head_text, unit_of, unit_text
 from equipoise.findings.words import LONG, Verdict, clipped, telling_order, tidy
 
@@ -79,7 +81,25 @@ def tables_of(finding: Finding) -> tuple[Table, ...]:
             "compared", "smallest", "hidden",
         )  # fmt: skip
         made.append(_table(f"Without {finding.given}", without, columns, finding))
+    changed = getattr(finding, "changed", ())
+    if changed:
+        columns = ("group", "n", "before", "after", "change", "verdict", "flagged")
+        paired = is_paired(finding.claim)
+        caption = "Partners (before) and groups (after)" if paired else "Before and after"
+        made.append(_table(caption, _with_verdicts(finding), columns, finding))
     return tuple(table for table in made if table.total)
+
+
+def _with_verdicts(finding: Finding) -> list[object]:
+    """Both rates of every group, with what is shown about it."""
+    shown = {(row.group, str(row.where)): row for row in finding.rows}
+    listed: list[object] = []
+    for row in getattr(finding, "changed", ()):
+        other = shown.get((row.group, str(row.where)))
+        said = {name: getattr(other, name, None) for name in ("verdict", "flagged")}
+        told = {name: getattr(row, name) for name in ("group", "n", "before", "after", "change")}
+        listed.append(SimpleNamespace(**told, **said))
+    return listed
 
 
 def worst_first(finding: Finding) -> Sequence[object]:

@@ -54,6 +54,8 @@ class Roles:
     """Frequency: how many identical rows this row is."""
     cluster: str | None = None
     """Rows with the same value were not sampled independently."""
+    pair: str | None = None
+    """Two rows with the same value belong together, as twins do."""
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         """The roles that are played, as (role, column)."""
@@ -84,7 +86,9 @@ ROLE_NAMES = tuple(field.name for field in dataclasses.fields(Roles))
 def check_roles(roles: Roles, schema: Mapping[str, nw.dtypes.DType]) -> None:
     """Refuse a role whose column is absent or holds the wrong kind of value."""
     for role, column in roles:
-        require_column(column, schema, f"{role}={column!r}")
+        # pairs that nobody named as clusters are spoken of as pairs
+        called = "pair" if role == "cluster" and column == roles.pair else role
+        require_column(column, schema, f"{called}={column!r}")
         _check_type(role, column, schema[column])
     _check_distinct(roles)
 
@@ -121,10 +125,12 @@ def _check_type(role: str, column: str, dtype: nw.dtypes.DType) -> None:
 def _check_distinct(roles: Roles) -> None:
     taken: dict[str, str] = {}
     for role, column in roles:
-        # A model may output its decision as its score, so that pair alone may share a column.
-        if column in taken and {role, taken[column]} != {"prediction", "score"}:
+        # A model may output its decision as its score, and pairs may be all the clusters there are.
+        shared = ({"prediction", "score"}, {"cluster", "pair"})
+        if column in taken and {role, taken[column]} not in shared:
             raise TrailError(
-                f"Column {column!r} is given two roles, {taken[column]} and {role}. "
+                f"Column {column!r} is given two roles, {taken[column]} and "
+                f"{'pair' if column == roles.pair else role}. "
                 "Name a different column for one of them."
             )
         taken[column] = role
@@ -241,9 +247,16 @@ class Trail:
 
     def indicator(self, role: str) -> nw.Expr:
         """A two-valued role as the numbers 0 and 1, computed by the engine."""
-        column = self.roles.column(role)
-        if role in self.positive:
-            return truth_number(self.key(column) == self.positive[role]).cast(nw.Float64)
+        return self._two_valued(role, self.roles.column(role), self.positive.get(role))
+
+    def model_indicator(self, column: str) -> nw.Expr:
+        """What another model says, read as the prediction is: as the numbers 0 and 1."""
+        words = is_text(self.schema[column])
+        return self._two_valued("model", column, model_positive(self.positive, words))
+
+    def _two_valued(self, role: str, column: str, positive: Scalar) -> nw.Expr:
+        if positive is not None:
+            return truth_number(self.key(column) == positive).cast(nw.Float64)
         if is_text(self.schema[column]):
             raise TrailError(
                 f"The {role} column {column!r} holds text. Pass positive=… to equipoise.read to "
@@ -256,6 +269,15 @@ class Trail:
                 "value counts as 1."
             )
         return self.number(column)
+
+
+def model_positive(positive: Mapping[str, Scalar], words: bool) -> Scalar:
+    """The value that counts as 1 in what a model says: the prediction's, or a label's word.
+
+    >>> model_positive({"label": "yes"}, words=True), model_positive({"label": 2}, words=False)
+    ('yes', None)
+    """
+    return positive.get("prediction", positive.get("label") if words else None)
 
 
 def expect_trail(value: object) -> Trail:
@@ -416,6 +438,7 @@ def read(
     weight: str | None = None,
     count: str | None = None,
     cluster: str | None = None,
+    pair: str | None = None,
     attributes: Sequence[str] | None = None,
     positive: object | Mapping[str, object] = None,
     encoding: str | None = None,
@@ -443,6 +466,10 @@ def read(
     weight, count, cluster
         Sampling weight; number of identical rows a row stands for; column whose equal values mark
         rows that were not sampled independently.
+    pair
+        Column whose equal values join two rows: twins, matched applications, the same prompt with
+        another name. A gap against ``reference(…)`` then compares every row with its partner; to
+        all other questions pairs are clusters, unless ``cluster`` names larger ones around them.
     attributes
         Columns by which groups may be formed; all columns without a role if not given.
     positive
@@ -473,7 +500,9 @@ def read(
         high=high,
         weight=weight,
         count=count,
-        cluster=cluster,
+        # rows of one pair are not independent, whatever is asked
+        cluster=pair if cluster is None else cluster,
+        pair=pair,
     )
     chosen = None if attributes is None else columns_named("attributes", attributes)
     reading = Reading(
@@ -552,7 +581,11 @@ def from_arrays(
         columns[name] = _array(f"sensitive feature {name!r}", values)
     _refuse_lengths(columns)
     return make_trail(
-        _frame(columns), roles=roles, attributes=None, positive=positive, source="arrays"
+        from_columns(columns, "arrays"),
+        roles=roles,
+        attributes=None,
+        positive=positive,
+        source="arrays",
     )
 
 
@@ -637,9 +670,10 @@ def _refuse_lengths(columns: Mapping[str, AnyArray]) -> None:
         raise TrailError("There are no rows. Pass y_true, y_pred and sensitive_features.")
 
 
-def _frame(columns: dict[str, AnyArray]) -> Frame:
+def from_columns(columns: dict[str, AnyArray], source: str) -> Frame:
+    """A table of arrays."""
     connection = new_duckdb()
-    with engine_errors("arrays"):
+    with engine_errors(source):
         # any column name must do, also one that an engine would read as a number or a keyword
         plain = {f"column_{i}": values for i, values in enumerate(columns.values())}
         connection.register("arrays", plain)

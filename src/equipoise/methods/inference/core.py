@@ -32,9 +32,10 @@ from equipoise.methods.inference.student import (
     student_tails,
     too_skewed,
 )
-from equipoise.methods.inference.tails import Tails
+from equipoise.methods.inference.tails import Tails, binomial_at_most
 from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
 from equipoise.methods.targets import (
+    Before,
     Comparison,
     Constant,
     Custom,
@@ -209,6 +210,76 @@ class ClusterPivot:
         return student_tails(gap, self.left_out.some(chosen).spread(factor))
 
 
+LEAST_ONCE = 10.0
+"""Rows that a change of a rate must be worth to be judged by their spread."""
+LEAST_REACH = 3.5
+"""The score that their skewness must let them reach."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverlapPivot:
+    """p-values of changes of a rate whose rows depend on the model.
+
+    Rows that count both before and after hardly move the change, so it rests on those that count
+    once. Where those are worth few rows, or are skewed, what is sure is used: a rise of d takes,
+    among all rows that count, a share of at least d that count after only and are ones or before
+    only and are zeros; so few of them have a chance of at most that of a binomial. A fall likewise.
+    """
+
+    comparison: Comparison
+    """Rows that count after beside those that counted before."""
+    many: Pivot
+    """The pivot of groups with enough rows that count once."""
+    few: BoolArray
+    """The other groups."""
+
+    @property
+    def estimate(self) -> FloatArray:
+        """The changes."""
+        return self.many.estimate
+
+    @property
+    def error(self) -> FloatArray:
+        """About the standard error: where a search starts."""
+        rows = self.comparison.parts.rows
+        about = np.sqrt(once(self.comparison) + 1) / np.maximum(rows.sum(axis=0), 1.0)
+        return np.where(self.few, about, self.many.error)
+
+    def tails(self, disparity: FloatArray, chosen: IntArray) -> Tails:
+        """Chances, if the change were this, of one as high, and as low, as was seen."""
+        up, down = self.many.tails(disparity, chosen)
+        rows, ones = (
+            x[:, chosen] for x in (self.comparison.parts.rows, self.comparison.parts.total)
+        )
+        rising = ones[0] + rows[2] - ones[2]
+        moved = np.where(disparity > 0, rising, rows[0] + rows[2] - rising)
+        size = np.clip(np.abs(disparity), 0.0, 1.0)
+        sure = binomial_at_most(moved, rows.sum(axis=0), size)
+        few = self.few[chosen]
+        return (
+            np.where(few, np.where(disparity < 0, sure, 1.0), up),
+            np.where(few, np.where(disparity > 0, sure, 1.0), down),
+        )
+
+
+def _worth_once(found: Comparison) -> FloatArray:
+    """How many equally telling rows a change of 0/1 rows rests on: (Σ u²)²/Σ u⁴ of influences u."""
+    m, factor = found.parts, np.full(found.parts.rows.shape[1], found.target.scale)
+    slopes = found.slopes(factor)
+    apart = found.intercepts(factor, np.nan_to_num(over(m.total, m.weight)))
+    # half a row more of either kind: an outcome that nobody has must not look impossible
+    zeros, ones = (m.rows - m.total + 0.5, -apart), (m.total + 0.5, slopes - apart)
+    second, fourth = (
+        sum((number * u**power).sum(axis=0) for number, u in (zeros, ones)) for power in (2, 4)
+    )
+    return np.nan_to_num(over(np.asarray(second) ** 2, np.asarray(fourth)))
+
+
+def once(found: Comparison) -> FloatArray:
+    """Rows of each group that count before or after, but not at both times."""
+    return np.asarray(found.parts.rows[0] + found.parts.rows[2])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Core:
     """The groups of one question, ready to be asked anything."""
@@ -315,7 +386,7 @@ def core_of(
     spread = row_spread(found, factor, shape) if left_out is None else left_out.spread(factor)
     few = bool(values) and not zero_one and not weighted and clusters is None
     few = few and found.tilts is None and not isinstance(target, Custom)
-    counted = (zero_one or few) and found.tilts is None
+    counted = (zero_one or few) and found.tilts is None and not isinstance(target, Before)
     status = found.status
     ok = status == Status.OK
     if few:
@@ -328,9 +399,18 @@ def core_of(
         pivot = ClusterPivot(comparison=found, left_out=left_out)
     if left_out is not None:
         status = np.where(ok & (spread.degrees < LEAST_DEGREES), Status.FEW_CLUSTERS, status)
-    if not counted:
+    if isinstance(target, Before):
+        status = _too_few_once(found, status)
+        if zero_one and not weighted and left_out is None:
+            few_once = (_worth_once(found) < LEAST_ONCE) | (spread.reach < LEAST_REACH)
+            pivot = OverlapPivot(comparison=found, many=pivot, few=few_once)
+            counted_on = (status == Status.IDENTICAL) | (status == Status.FEW_ROWS)
+            status = np.where(counted_on, int(Status.OK), status)
+    elif not counted:
         status = _unsure(found, status, 0.0 if left_out is not None else least_rows)
     draws: CellDraws = RowDraws(cells) if clusters is None else ClusterDraws(clusters)
+    if isinstance(target, Before):
+        zero_one = False
     outcomes = _outcomes(found, spread, zero_one=zero_one, clustered=left_out is not None)
     if strata is not None:
         place, kind = strata
@@ -342,7 +422,7 @@ def core_of(
         pivot=pivot,
         status=status.astype(np.int64),
         spread=spread,
-        reach=np.full(factor.shape, np.inf) if counted else spread.reach,
+        reach=np.full(factor.shape, np.inf) if counted else _reach(pivot, spread),
         outcomes=outcomes,
         cells=draws,
         sums=sums,
@@ -469,6 +549,12 @@ def _typical(shrink: FloatArray, found: Comparison, spread: Spread) -> float:
     return float(np.exp((weight * np.log(np.maximum(shrink, 1e-9))).sum() / weight.sum()))
 
 
+def _reach(pivot: Pivot, spread: Spread) -> FloatArray:
+    """The highest score that skewness lets each group have; binomials have no such limit."""
+    few = pivot.few if isinstance(pivot, OverlapPivot) else False
+    return np.where(few, np.inf, spread.reach)
+
+
 def _unsure(found: Comparison, status: IntArray, least_rows: float) -> IntArray:
     """Groups about whose spread too little is known."""
     m = found.parts
@@ -486,6 +572,12 @@ def _unsure(found: Comparison, status: IntArray, least_rows: float) -> IntArray:
     out[ok & (np.minimum(size, other) < least_rows)] = Status.FEW_ROWS
     out[ok & (found.rows <= 1)] = Status.SINGLE
     return out
+
+
+def _too_few_once(found: Comparison, status: IntArray) -> IntArray:
+    """Groups in which few rows count before or after only, on which a change rests."""
+    few = (status == Status.OK) & (once(found) < LEAST_ROWS)
+    return np.where(few, int(Status.FEW_ROWS), status)
 
 
 def _worth(found: Comparison, member: FloatArray) -> FloatArray:

@@ -5,7 +5,8 @@ probabilities of the values under it give the distribution of the contrast, whic
 and its two tails beyond what was seen are the p-values of δ. Two things stay open: the level of the
 means and how many rows differ from the middle value. The tails are the largest over the fitted
 probabilities and half a standard error along both; enumerated over all tables of up to twelve rows,
-and of two parts of up to 40, that keeps the error rate to within half a point.
+and of two parts of up to 40, that keeps the error rate to within half a point. About a known number
+there is a sharper way for few rows that differ from the middle value, in `paired`.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr, rel_entr
 
 from equipoise.methods.inference.counts import OPEN_STEPS, PLENTY, SHAKY, SHARE_MOVES, SHARE_STEPS
+from equipoise.methods.inference.paired import far_tail
 from equipoise.methods.inference.tails import Tails
 from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
 from equipoise.methods.targets import Comparison, over
@@ -92,7 +94,7 @@ class FewValuedPivot:
                 high, low = lattice_tails(rows, chance, a, seen, noise)
                 up[place[at]] = np.maximum(up[place[at]], high)
                 down[place[at]] = np.maximum(down[place[at]], low)
-        return up, down
+        return _sharpened(case, up, down) if case.known else (up, down)
 
     def _case(self, disparity: FloatArray, found: Comparison) -> "_Case":
         return _Case(
@@ -136,6 +138,11 @@ class _Case:
 
     def reweighed(self, times: FloatArray) -> "_Case":
         return replace(self, found=self.found.reweighed(times))
+
+    @property
+    def known(self) -> bool:
+        """Whether three values are compared with a number, so that one part is all there is."""
+        return not self.found.target.estimated and len(self.values) > 2
 
     @property
     def middle(self) -> float:
@@ -204,6 +211,23 @@ class _Case:
         """Probabilities away from zero, of the values that there are."""
         extra = np.array([PULL, PULL * (len(self.values) > 2), PULL])[:, None, None]
         return np.asarray((counts + extra) / (counts.sum(axis=0) + extra.sum()))
+
+
+def _sharpened(case: _Case, up: FloatArray, down: FloatArray) -> Tails:
+    """The tails about a known number that matter, where few rows differ from the middle value."""
+    a, n = case.contrast[0], case.found.parts.rows[0]
+    mean = (over(case.aim, a) - case.middle) / case.step
+    inside = np.abs(np.nan_to_num(mean, nan=2.0)) < 1
+    few = inside & (n * _variance(case.fitted(case.counts))[0] < LARGE)
+    here = np.flatnonzero(few & (np.minimum(up, down) < 0.5))
+    if here.size:
+        low, _, high = case.counts[:, 0, here]
+        # the sums say on which side what was seen lies, and that side alone is asked about
+        above = up[here] <= down[here]
+        plus, minus = np.where(above, high, low), np.where(above, low, high)
+        tail = far_tail(n[here], plus, minus, np.where(above, 1, -1) * mean[here])
+        up[here], down[here] = np.where(above, tail, up[here]), np.where(above, down[here], tail)
+    return up, down
 
 
 # --- what a disparity leaves open ----------------------------------------------------------------
@@ -288,6 +312,9 @@ def _open_chances(
 ) -> Iterator[tuple[IntArray, FloatArray]]:
     """The fitted probabilities, and those moved along what the disparity leaves open."""
     yield np.arange(case.aim.size), fitted
+    if case.known:
+        # enumerated: the sum alone, at the fitted spread, errs on the safe side
+        return
     rows, a = case.found.parts.rows, case.contrast
     pulled = case.pulled(rows * fitted)
     for wish, steps in _wishes(rows, pulled, a, three=len(case.values) > 2):

@@ -1,0 +1,150 @@
+"""What stands beside the groups of a finding: each without its factors, or before and after."""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import ndtri
+
+from equipoise.audits._common import finite
+from equipoise.audits._groups.problem import Problem, cell_moments, group_fields, strata_of
+from equipoise.cells.gather import group_means, inside_of
+from equipoise.cells.groups import level_text
+from equipoise.claims.groups import Factors
+from equipoise.claims.target import Reference
+from equipoise.findings.adjusted import AdjustedGroup, ChangedGroup
+from equipoise.methods.inference.core import Core
+from equipoise.methods.inference.orthogonal import Residual, e_value
+from equipoise.methods.inference.paired import FlipPivot
+from equipoise.methods.inference.strata import Adjusted, Sameness, homogeneity
+from equipoise.methods.inference.student import LEAST_ROWS
+from equipoise.methods.numerics import FloatArray
+from equipoise.methods.targets import Status, compare
+
+
+def both_sides(problem: Problem) -> tuple[ChangedGroup, ...]:
+    """What every group's metric was before and is after, or is among its pairs."""
+    found = problem.core.comparison
+    before, after = found.theta, found.mean
+    if problem.sides is not None:
+        before, after = (group_means(cells, problem.collection) for cells in problem.sides)
+    return tuple(
+        ChangedGroup(
+            group=fields["group"],
+            where=fields["where"],
+            n=fields["n"],
+            before=finite(before[i]),
+            after=finite(after[i]),
+            change=finite(found.estimate[i]),
+        )
+        for i, fields in enumerate(group_fields(problem))
+    )
+
+
+def without_partners(problem: Problem, core: Core) -> Core:
+    """The core of pairs, in which the reference group has no difference of its own."""
+    target, cells = problem.claim.target, problem.cells
+    assert isinstance(target, Reference)
+    inside = inside_of(target.where, cells.axes, cells.index)
+    outside = problem.collection.sums(np.where(inside, 0.0, cells.present))
+    same = (outside == 0) & (problem.collection.sums(cells.present) > 0)
+    core = replace(core, status=np.where(same, int(Status.IDENTICAL), core.status))
+    return (
+        core if cells.differences is None or cells.clusters is not None else _flipped(problem, core)
+    )
+
+
+def _flipped(problem: Problem, core: Core) -> Core:
+    """The core in which groups of few pairs are judged by all signs of their differences."""
+    rows, pairs = core.comparison.rows, problem.cells.differences
+    few = (core.status == Status.FEW_ROWS) & (rows > 1) & (rows < LEAST_ROWS)
+    if pairs is None or not bool(few.any()):
+        return core
+    cell, value = pairs
+    member = problem.collection.sums(np.eye(len(problem.cells))) > 0
+    values = {int(g): value[member[cell, g]] for g in np.flatnonzero(few)}
+    # differences that are all alike show no spread, and stay unanswered
+    values = {g: each for g, each in values.items() if float(np.ptp(each)) > 0}
+    few = np.isin(np.arange(few.size), list(values))
+    many = core.pivot
+    pivot = FlipPivot(
+        estimate=many.estimate, error=many.error, many=many.tails, few=few, values=values
+    )
+    return replace(
+        core,
+        pivot=pivot,
+        status=np.where(few, int(Status.OK), core.status),
+        reach=np.where(few, np.inf, core.reach),
+    )
+
+
+def without_factors(problem: Problem) -> tuple[AdjustedGroup, ...]:
+    """Every group without the factors that are given."""
+    found = problem.core.comparison
+    plain = compare(
+        cell_moments(problem.cells), problem.target, problem.collection.sums,
+        relative=problem.relative,
+    ).estimate  # fmt: skip
+    if isinstance(found, Residual):
+        return _by_rows(problem, found, plain)
+    assert isinstance(found, Adjusted)
+    strata = found.strata
+    # against everyone the part of composition is that of the group's own share, too
+    known = not problem.relative and problem.target.scale == 1.0
+    part = strata.explained * strata.dilution if known else np.full(plain.shape, np.nan)
+    same, named = homogeneity(strata), _stratum_names(problem)
+    return tuple(
+        AdjustedGroup(
+            group=fields["group"],
+            where=fields["where"],
+            n=fields["n"],
+            unadjusted=finite(plain[i]),
+            explained=finite(part[i]),
+            strata=int((strata.group_rows[:, i] > 0).sum()),
+            shared=int(strata.overlap[:, i].sum()),
+            apart=int(strata.apart[i]),
+            same=finite(same.p[i]),
+            differing=_differing(same, i, named),
+        )
+        for i, fields in enumerate(group_fields(problem))
+    )
+
+
+def _stratum_names(problem: Problem) -> list[str]:
+    """Every stratum in words, in the order of their numbers."""
+    cells = problem.cells
+    place, _ = strata_of(cells, problem.claim)
+    axes = [cells.cut_by(one) for one in problem.claim.given if not isinstance(one, Factors)]
+    first = np.unique(place, return_index=True)[1]
+    return [
+        ", ".join(
+            level_text(cells.axes[axis].dimension, cells.axes[axis].levels[level], told_apart=False)
+            for axis, level in zip(axes, cells.index[cell, axes].tolist(), strict=True)
+        )
+        for cell in first.tolist()
+    ]
+
+
+def _differing(same: Sameness, group: int, named: list[str]) -> tuple[str, ...]:
+    """Strata that depart from what all have by more than chance does in any of them."""
+    score = np.abs(same.score[:, group])
+    far = float(-ndtri(0.025 / max(int((score > 0).sum()), 1)))
+    most = np.argsort(-score, kind="stable")
+    return tuple(named[s] for s in most.tolist() if score[s] > far)
+
+
+def _by_rows(problem: Problem, found: Residual, plain: FloatArray) -> tuple[AdjustedGroup, ...]:
+    """What factors explain, how open they leave who is who, and what could still be hidden."""
+    known = problem.cells.zero_one
+    return tuple(
+        AdjustedGroup(
+            group=fields["group"],
+            where=fields["where"],
+            n=fields["n"],
+            unadjusted=finite(plain[i]),
+            explained=finite(plain[i] - found.gap[i]),
+            compared=finite(found.information[i]),
+            smallest=finite(found.smallest[i]),
+            hidden=finite(e_value(found.level[i], found.theta[i])) if known else None,
+        )
+        for i, fields in enumerate(group_fields(problem))
+    )
