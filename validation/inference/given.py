@@ -46,6 +46,10 @@ class Design:
     kind: str = "mantel-haenszel"
     target: str = "complement"
     relative: bool = False
+    certain: float | None = None
+    """If given, a stratum's rate is this or one less this, and the first group is above the low."""
+    small: bool = False
+    """Whether the first group is a tenth of everybody."""
 
 
 SHAPES = ((3, 300.0), (12, 50.0), (50, 10.0), (200, 4.0), (500, 3.0))
@@ -72,6 +76,15 @@ DESIGNS = (
            kind="group"),
     Design(name="12 of 50, weights, population's", strata=12, size=50, weights=True,
            kind="population"),
+    *(Design(name=f"{s} of {n:g}, nearly certain ({eps:g}), {kind}", strata=s, size=n, kind=kind,
+             certain=eps, small=True)
+      for s, n, eps, kind in ((2, 100.0, 0.0, "mantel-haenszel"), (20, 20.0, 0.0, "group"),
+                              (20, 20.0, 0.0, "population"), (20, 20.0, 0.01, "mantel-haenszel"),
+                              (200, 3.0, 0.0, "mantel-haenszel"))),
+    Design(name="20 of 20, nearly certain, ratio", strata=20, size=20, certain=0.0, small=True,
+           relative=True),
+    Design(name="100 of 4, nobody but some of one group", strata=100, size=4, rate=0.0,
+           certain=0.0),
 )  # fmt: skip
 
 
@@ -161,6 +174,8 @@ def _table(
     # who is where goes with the rate: adjusting matters, and some strata lack a side
     lean = np.linspace(-2, 2, design.groups)
     shares = np.exp(lean * (base[:, None] - 0.5) * 2 + rng.normal(0, 0.7, (design.strata, 1)))
+    if design.small:
+        shares[:, 0] = shares[:, 1:].sum(axis=1) / 9
     shares /= shares.sum(axis=1, keepdims=True)
     counts = rng.poisson(design.size * shares)
     s, g = np.indices(counts.shape)
@@ -169,6 +184,10 @@ def _table(
     uneven = 1 + 0.5 * np.cos(np.arange(design.strata))
     # the first group differs by more in some strata than in others
     mean = rate[s] * (1 + effect * uneven[s] * (g == 0))
+    if design.certain is not None:
+        high = (s % 2 == 1) & (design.rate > 0)
+        rare = design.certain + (effect > 0) * 0.05 * (g == 0)
+        mean = np.where(high, 1 - design.certain, rare)
     n = s.size
     cluster = rng.integers(0, max(design.clusters, 1), n)
     # clusters move rates up and down around their means

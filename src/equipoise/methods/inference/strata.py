@@ -12,6 +12,7 @@ pairs of unlike sides). Tails are those of a gamma law with the skewness that th
 reach half a step of the counts further.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -305,15 +306,70 @@ def contrast_variance(strata: Strata, factor: FloatArray, aim: FloatArray) -> Fl
     w = strata.weight
     n1, n0 = np.maximum(strata.group_rows, 1.0), np.maximum(strata.other_rows, 1.0)
     p1, p0 = strata.group_ones / n1, strata.other_ones / n0
+    q1, q0 = _moved(strata, factor, aim)
     times = np.maximum(np.abs(factor), 1e-12)
     # what the group's rate would be by the others', and the other way round
-    other, back = factor * p0 + aim, (p1 - aim) / times
+    other, back = _implied(w, factor * q0, aim), _implied(w * times, q1 / times, -aim)
     shares = _pairs(strata.group_rows, strata.other_rows)
-    mixed1 = _bernoulli(shares, p1, n1, other, factor**2 * _excess(p0, n0))
-    mixed0 = _bernoulli(shares[::-1], p0, n0, back, _excess(p1, n1) / times**2)
+    mixed1 = _bernoulli(shares, q1, _excess(p1, n1), other, factor**2 * _excess(p0, n0))
+    mixed0 = _bernoulli(shares[::-1], q0, _excess(p0, n0), back, _excess(p1, n1) / times**2)
     about = (w**2 * (mixed1 / n1 + factor**2 * mixed0 / n0)).sum(axis=0)
     rows = np.maximum(strata.group_rows.sum(axis=0), 1.0)
     return np.asarray(np.maximum(about, 0.25 / rows**2))
+
+
+# Rates as a hypothesis has them. What was seen is moved until the contrast is what it should be;
+# where everybody was a one already nobody's rate can rise, so that of others must by more. Rates
+# as they were seen would leave no variance where nothing was seen to vary, and moving all alike
+# would let strata of nothing but zeros and strata of nothing but ones cancel.
+
+
+def _moved(strata: Strata, factor: FloatArray, aim: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Rates of both sides that give the contrast; the side moves more that is known less well."""
+    w = strata.weight
+    n1, n0 = np.maximum(strata.group_rows, 1.0), np.maximum(strata.other_rows, 1.0)
+    p1, p0 = strata.group_ones / n1, strata.other_ones / n0
+    open1, open0 = (w**2 / n1).sum(axis=0), np.abs(factor) * (w**2 / n0).sum(axis=0)
+    both = np.maximum(open1 + open0, 1e-300)
+    each1, each0 = open1 / both, open0 / both
+
+    def contrast(t: FloatArray) -> tuple[FloatArray, FloatArray]:
+        q1, q0 = np.clip(p1 + t * each1, 0.0, 1.0), np.clip(p0 - t * each0, 0.0, 1.0)
+        slope1, slope0 = (np.where((q > 0) & (q < 1), w, 0.0).sum(axis=0) for q in (q1, q0))
+        gap = (w * (q1 - factor * q0)).sum(axis=0) - aim
+        return gap, each1 * slope1 + factor * each0 * slope0
+
+    reach = 2 / np.maximum(np.minimum(each1, each0), 1e-6)
+    t = _root(contrast, reach)
+    return np.clip(p1 + t * each1, 0.0, 1.0), np.clip(p0 - t * each0, 0.0, 1.0)
+
+
+def _implied(w: FloatArray, rate: FloatArray, aim: FloatArray) -> FloatArray:
+    """Rates that exceed these by ``aim`` altogether: Σ w (implied − rate) = aim."""
+
+    def contrast(t: FloatArray) -> tuple[FloatArray, FloatArray]:
+        implied = np.clip(rate + t, 0.0, 1.0)
+        slope = np.where((implied > 0) & (implied < 1), w, 0.0).sum(axis=0)
+        return (w * (implied - rate)).sum(axis=0) - aim, slope
+
+    return np.clip(rate + _root(contrast, np.full(aim.shape, 2.0)), 0.0, 1.0)
+
+
+def _root(
+    contrast: Callable[[FloatArray], tuple[FloatArray, FloatArray]], reach: FloatArray
+) -> FloatArray:
+    """Where a rising function, given with its slope, is zero; the nearer end if it is nowhere."""
+    low, high, t = -reach, reach.copy(), np.zeros_like(reach)
+    for _ in range(60):
+        gap, slope = contrast(t)
+        far = np.abs(gap) > 1e-12
+        if not bool(far.any()):
+            break
+        low, high = np.where(gap < 0, t, low), np.where(gap > 0, t, high)
+        step = t - np.divide(gap, slope, out=np.zeros_like(gap), where=slope > 0)
+        inside = (step > low) & (step < high) & (slope > 0)
+        t = np.where(far, np.where(inside, step, (low + high) / 2), t)
+    return t
 
 
 def _shape(
@@ -323,10 +379,10 @@ def _shape(
     n1, n0 = np.maximum(found.group_rows, 1.0), np.maximum(found.other_rows, 1.0)
     # all rows of a stratum together say what the group's rate is, and so do all strata
     share = found.group_rows / np.maximum(found.group_rows + found.other_rows, 1.0)
-    implied = factor * found.other_ones / n0 + aim
-    rate1 = np.clip(share * found.group_ones / n1 + (1 - share) * implied, 0.0, 1.0)
-    rate0 = np.clip((rate1 - aim) / np.maximum(np.abs(factor), 1e-12), 0.0, 1.0)
-    w = found.weight
+    w, times = found.weight, np.maximum(np.abs(factor), 1e-12)
+    q1, q0 = _moved(found, factor, aim)
+    rate1 = share * q1 + (1 - share) * _implied(w, factor * q0, aim)
+    rate0 = _implied(w * times, rate1 / times, -aim)
     third, wide, size = (np.zeros(error.shape) for _ in range(3))
     for rate, n, sign in ((rate1, n1, np.ones_like(factor)), (rate0, n0, -factor)):
         each, spread = sign * w / n, n * rate * (1 - rate)
@@ -365,7 +421,7 @@ def _excess(p: FloatArray, n: FloatArray) -> FloatArray:
 def _bernoulli(
     shares: tuple[FloatArray, FloatArray, FloatArray],
     p: FloatArray,
-    n: FloatArray,
+    excess: FloatArray,
     implied: FloatArray,
     implied_excess: FloatArray,
 ) -> FloatArray:
@@ -374,7 +430,7 @@ def _bernoulli(
     Each pair tells whether two rows differ; none uses a row twice, so that a stratum of three rows
     counts for what it is. Rows of the other side are taken to what they imply for this one.
     """
-    own = p * (1 - p) + _excess(p, n)
+    own = p * (1 - p) + excess
     mixed = (p * (1 - implied) + implied * (1 - p)) / 2
     other = implied * (1 - implied) + implied_excess
     return shares[0] * own + shares[1] * mixed + shares[2] * other
