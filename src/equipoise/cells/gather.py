@@ -681,6 +681,11 @@ def _observed(trail: Trail, every: Ordered) -> tuple[FloatArray, FloatArray]:
             "quantiles from. Pass edges=… instead of grid=…."
         )
     values, counts = numbers(table["key0"]), floats(table["present"])
+    if every.role and bool((np.isinf(values) & (counts > 0)).any()):
+        raise TrailError(
+            f"The score column {every.column!r} holds infinite numbers, so that a median of the "
+            "others would be none of all. Replace them with finite scores."
+        )
     keep = np.isfinite(values) & (counts > 0)
     order = np.argsort(values[keep])
     return values[keep][order], counts[keep][order]

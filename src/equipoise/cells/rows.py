@@ -386,6 +386,12 @@ def pull_factors(
     parts = [_filled(*_encode(name, table.columns[f"feature{i}"])) for i, name in enumerate(names)]
     matrix = np.concatenate([part for part, _ in parts], axis=1) if parts else table.matrix
     features = tuple(feature for _, found in parts for feature in found)
+    endless = [f.column for f, x in zip(features, matrix.T, strict=True) if np.isinf(x).any()]
+    if endless:
+        raise TrailError(
+            f"The factor {endless[0]!r} holds infinite numbers, from which nothing can be learnt. "
+            "Replace them, or take the column out of factors(…)."
+        )
     table = replace(table, columns={}, matrix=matrix, features=features)
     # rows whose metric, weight or cluster is missing are counted where cells are
     known = np.isfinite(table.value) & (table.cell >= 0) & (table.weights > 0)

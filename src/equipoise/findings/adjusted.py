@@ -30,6 +30,8 @@ class AdjustedGroup(Group):
     """How many rows' worth of people the factors leave open, where rows are used."""
     smallest: float | None = None
     """The smallest chance, by the factors, of belonging to the group or to the others."""
+    unknown: int | None = None
+    """Rows of the group of which a factor that forms strata is missing: a stratum of their own."""
     hidden: float | None = None
     """E-value: what a hidden factor would have to multiply both rates and chances by to explain
     all that is left; None for metrics that are no rates."""
@@ -95,6 +97,12 @@ def adjusted_sentences(
         out.append(
             f"{plural(alone, 'row')} of the groups share their {given} with nobody else and say "
             "nothing here."
+        )
+    without = [f"{row.unknown:,} of {row.group}" for row in groups if row.unknown]
+    if without:
+        more = f" and {len(without) - 3} more groups" if len(without) > 3 else ""
+        out.append(
+            f"Rows without {given} ({', '.join(without[:3])}{more}) are compared with one another."
         )
     uneven = [row for row in groups if row.same is not None and row.same < 0.05 / len(groups)]
     for row in uneven[:3]:

@@ -204,7 +204,9 @@ def _statutory(name: str, rows: Sequence[Beside]) -> PackTable:
             "below four fifths",
         ),
         lines=tuple(
-            (row.group, row.own.people, row.own.ones, row.own.rate, row.ratio, row.below)
+            # without a ratio nothing is below or above
+            (row.group, row.own.people, row.own.ones, row.own.rate, row.ratio,
+             None if row.ratio is None else row.below)
             for row in rows
         ),
     )  # fmt: skip
@@ -260,9 +262,11 @@ def _bounded(
     for row, chance in zip(rows, p, strict=True):
         ends = found[row.group].lower, found[row.group].upper
         reading = _reading(row, _chosen(chance, rows), level)
-        lines.append(
-            (row.group, row.ratio, *ends, "the highest rate" if row.group == top else reading)
-        )
+        if row.ratio is None:
+            reading = "nobody was selected"
+        elif row.group == top:
+            reading = "the highest rate"
+        lines.append((row.group, row.ratio, *ends, reading))
     return PackTable(
         name=name,
         part="uncertain",

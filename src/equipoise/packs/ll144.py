@@ -344,7 +344,10 @@ def _words(tables: Sequence[PackTable], counted: _Counted, justification: str | 
             continue
         known = [line for line in table.lines if line[-1] is not None]
         if not known:
-            said.append(f"By {table.name} nobody counts, so there is no impact ratio.")
+            said.append(
+                f"By {table.name} there is no impact ratio: the rate of every category "
+                "that counts is zero."
+            )
             continue
         low = min(known, key=lambda line: float(line[-1]))
         keys = len(table.columns) - 4

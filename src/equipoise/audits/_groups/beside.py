@@ -91,7 +91,7 @@ def without_factors(problem: Problem) -> tuple[AdjustedGroup, ...]:
     # against everyone the part of composition is that of the group's own share, too
     known = not problem.relative and problem.target.scale == 1.0
     part = strata.explained * strata.dilution if known else np.full(plain.shape, np.nan)
-    same, named = homogeneity(strata), _stratum_names(problem)
+    same, named, unknown = homogeneity(strata), _stratum_names(problem), _unknown(problem)
     return tuple(
         AdjustedGroup(
             group=fields["group"],
@@ -104,9 +104,22 @@ def without_factors(problem: Problem) -> tuple[AdjustedGroup, ...]:
             apart=int(strata.apart[i]),
             same=finite(same.p[i]),
             differing=_differing(same, i, named),
+            unknown=int(unknown[i]),
         )
         for i, fields in enumerate(group_fields(problem))
     )
+
+
+def _unknown(problem: Problem) -> FloatArray:
+    """Rows of every group of which a column that forms strata is missing."""
+    cells = problem.cells
+    gone = np.zeros(len(cells), dtype=bool)
+    for one in problem.claim.given:
+        if not isinstance(one, Factors):
+            axis = cells.cut_by(one)
+            missing = [i for i, level in enumerate(cells.axes[axis].levels) if level is None]
+            gone |= np.isin(cells.index[:, axis], missing)
+    return np.asarray(problem.collection.sums(np.where(gone, cells.rows, 0.0)))
 
 
 def _stratum_names(problem: Problem) -> list[str]:
@@ -134,17 +147,20 @@ def _differing(same: Sameness, group: int, named: list[str]) -> tuple[str, ...]:
 
 def _by_rows(problem: Problem, found: Residual, plain: FloatArray) -> tuple[AdjustedGroup, ...]:
     """What factors explain, how open they leave who is who, and what could still be hidden."""
-    known = problem.cells.zero_one
+    known, told = problem.cells.zero_one, found.state == Status.OK
+    unknown = _unknown(problem)
     return tuple(
         AdjustedGroup(
             group=fields["group"],
             where=fields["where"],
             n=fields["n"],
             unadjusted=finite(plain[i]),
-            explained=finite(plain[i] - found.gap[i]),
+            # where nothing is said of what is left, nothing is said of what is not
+            explained=finite(plain[i] - found.gap[i]) if told[i] else None,
             compared=finite(found.information[i]),
             smallest=finite(found.smallest[i]),
-            hidden=finite(e_value(found.level[i], found.theta[i])) if known else None,
+            hidden=finite(e_value(found.level[i], found.theta[i])) if known and told[i] else None,
+            unknown=int(unknown[i]),
         )
         for i, fields in enumerate(group_fields(problem))
     )
