@@ -13,6 +13,7 @@ from equipoise.claims.groups import (
     Factors,
     Groups,
     GroupsLike,
+    Intersections,
     Levels,
     Tilt,
     as_dimension,
@@ -32,6 +33,8 @@ from equipoise.claims.metric import (
 from equipoise.claims.target import (
     Complement,
     Constant,
+    Custom,
+    Highest,
     Overall,
     Reference,
     Target,
@@ -43,6 +46,7 @@ from equipoise.claims.target import (
 from equipoise.errors import ClaimError
 
 WeightsName = Literal["mantel-haenszel", "group", "population"]
+UnknownName = Literal["group", "random", "worst"]
 #: Factors as claims take them: names of columns, attributes cut into ranges, or factors(…).
 GivenLike = str | Factors | Sequence[AttributeLike | Factors]
 
@@ -69,6 +73,9 @@ class Claim(Written):
     """Legitimate factors: people are compared with others who share them."""
     weights: WeightsName = "mantel-haenszel"
     """What strata of these factors are weighed by."""
+    unknown: UnknownName = "group"
+    """What is made of people whose attributes are unknown: a group of their own, nobody's (as if
+    missing at random), or whatever would be worst."""
 
     @property
     def words(self) -> str:
@@ -87,7 +94,9 @@ class Claim(Written):
         object.__setattr__(self, "target", whose)
         object.__setattr__(self, "given", given)
         known_name("weights", self.weights, get_args(WeightsName), ClaimError)
+        known_name("unknown", self.unknown, get_args(UnknownName), ClaimError)
         self._check_given()
+        self._check_unknown()
 
     def _check_given(self) -> None:
         """Refuse factors where nobody could be compared with others who share them."""
@@ -121,6 +130,26 @@ class Claim(Written):
             if named:
                 raise ClaimError(f"The reference is named by {listing(named)}, which is given.")
 
+    def _check_unknown(self) -> None:
+        """Refuse questions whose answer nobody knows if some people's attributes are unknown."""
+        if self.unknown == "group":
+            return
+        asked = f"unknown={self.unknown!r}"
+        if not isinstance(self.across, Intersections):
+            raise ClaimError(
+                f"{asked} is about groups formed by values of attributes: across='race', or "
+                "intersections(…)."
+            )
+        if self.given:
+            raise ClaimError(f"{asked} takes no given= so far; leave one of them out.")
+        if isinstance(self.target, Reference) and None in self.target.where.values():
+            raise ClaimError(f"The unknown are no reference with {asked}.")
+        if self.unknown == "worst" and isinstance(self.target, Highest | Custom):
+            raise ClaimError(
+                f"{asked} compares with a number, everyone, complement() or reference(…); got "
+                f"{self.target.words}."
+            )
+
     @property
     def learnt(self) -> Factors | None:
         """The factors from which outcome and membership are predicted, if there are such."""
@@ -136,6 +165,12 @@ class Claim(Written):
     def given_words(self) -> str:
         """The factors as they read after a question; empty without any."""
         return f", given {', '.join(self.given_columns)}" if self.given else ""
+
+    @property
+    def unknown_words(self) -> str:
+        """What is made of the unknown, as it reads after a question; empty as usual."""
+        said = {"random": ", of those who are known", "worst": ", whoever the unknown are"}
+        return said.get(self.unknown, "")
 
     def dimensions(self) -> tuple[Dimension, ...]:
         """The dimensions of the groups, of the reference group, and of what is given."""
@@ -157,7 +192,7 @@ class Gap(Claim):
     @property
     def words(self) -> str:
         """The question as it reads in a sentence."""
-        return f"{self.metric.words} against {self.target.words}{self.given_words}"
+        return f"{self.metric.words} against {self.target.words}{self.given_words}{self.unknown_words}"
 
 
 @kind("ratio")
@@ -178,7 +213,8 @@ class Ratio(Claim):
     @property
     def words(self) -> str:
         """The question as it reads in a sentence."""
-        return f"{self.metric.words} as a share of {self.target.words}{self.given_words}"
+        compared = f"{self.metric.words} as a share of {self.target.words}"
+        return f"{compared}{self.given_words}{self.unknown_words}"
 
 
 @kind("together")
@@ -203,6 +239,7 @@ def gap(
     target: TargetLike | None = None,
     given: GivenLike = (),
     weights: WeightsName = "mantel-haenszel",
+    unknown: UnknownName = "group",
 ) -> Gap:
     """How far each group's metric lies from the target (everyone, unless said otherwise).
 
@@ -213,11 +250,23 @@ def gap(
     most), by the ``"group"``'s own composition or by the ``"population"``'s. Factors that form no
     strata, such as an income, go into `equipoise.factors`.
 
+    ``unknown`` says what becomes of people whose attribute is missing: ``"group"`` makes them a
+    group of their own; ``"random"`` leaves them out of the groups that the attribute forms, as if
+    it were missing at random; ``"worst"`` allows for every group they may belong to.
+
     >>> import equipoise as eq
     >>> eq.gap(eq.false_positive_rate, across=eq.intersections("race", "sex")).words
     'false positive rate against everyone'
     """
-    return made_from(Gap, metric=metric, across=across, target=target, given=given, weights=weights)
+    return made_from(
+        Gap,
+        metric=metric,
+        across=across,
+        target=target,
+        given=given,
+        weights=weights,
+        unknown=unknown,
+    )
 
 
 @known_keywords
@@ -228,15 +277,22 @@ def ratio(
     target: TargetLike | None = None,
     given: GivenLike = (),
     weights: WeightsName = "mantel-haenszel",
+    unknown: UnknownName = "group",
 ) -> Ratio:
-    """Each group's metric divided by the target; ``given`` and ``weights`` as in `gap`.
+    """Each group's metric divided by the target; other options as in `gap`.
 
     >>> import equipoise as eq
     >>> eq.ratio(eq.selection_rate, across="sex", target=eq.reference(sex="Male")).words
     'selection rate as a share of Male'
     """
     return made_from(
-        Ratio, metric=metric, across=across, target=target, given=given, weights=weights
+        Ratio,
+        metric=metric,
+        across=across,
+        target=target,
+        given=given,
+        weights=weights,
+        unknown=unknown,
     )
 
 
