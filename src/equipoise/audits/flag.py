@@ -17,6 +17,7 @@ from equipoise.audits._common import (
     as_source,
     finite,
     jointly,
+    possible_limit,
     possible_range,
     progress_bar,
     stepped_down,
@@ -35,9 +36,9 @@ from equipoise.audits._groups.problem import (
     group_fields,
     method_target,
     notes_of,
-    possible_limit,
     published_notes,
     set_up,
+    unknown_beside,
 )
 from equipoise.audits.methods import (
     Bootstrap,
@@ -115,6 +116,7 @@ def flag_groups(problem: Problem, options: FlagOptions, seed: Seed, progress: Pr
         method=to_plain(chosen),
         engine="no resampling",
         adjusted=adjusted_groups(problem),
+        unknown=unknown_beside(problem),
     )
 
 

@@ -26,6 +26,7 @@ from equipoise.audits._common import (
     as_source,
     critical_scores,
     finite,
+    groups_only,
     independent,
     stepped_down,
 )
@@ -44,9 +45,9 @@ from equipoise.audits._groups.problem import (
     check_method,
     exactness,
     group_fields,
-    groups_only,
     notes_of,
     set_up,
+    unknown_beside,
 )
 from equipoise.audits.certify import limits_of
 from equipoise.audits.methods import Euclidean, Likelihood, Pivotal, as_method
@@ -348,7 +349,9 @@ def _by_scores(
         family="joint",
         region=None,
         adjusted=adjusted_groups(problem),
-        share=bool(problem.claim.given) and problem.cells.zero_one,
+        unknown=unknown_beside(problem),
+        share=bool(problem.claim.given or problem.claim.unknown != "group")
+        and problem.cells.zero_one,
     )
 
 

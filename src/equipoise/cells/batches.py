@@ -220,6 +220,7 @@ def cells_from_plain(data: Mapping[str, Any], claim: Claim, called: str) -> Cell
             source="a batch",
             clusters=None if table is None else _clusters(table),
             values=claim.metric.values,
+            ones=None,
             **sums,
         )
         lengths = {len(x) for x in sums.values()} | {len(index)}

@@ -32,6 +32,7 @@ from equipoise.cells.tally import (
     ClusterTable,
     Tallied,
     Tally,
+    by_outcome,
     steady_cells,
     total,
 )
@@ -107,7 +108,7 @@ def reference_cells(where: Mapping[str, object], cells: Cells) -> BoolArray:
                 f"The cells were not cut by {name!r}, but by "
                 f"{listing(axis.name for axis in cells.axes)}."
             )
-        inside &= cells.index[:, position] == _level(cells.axes[position], value)
+        inside &= cells.index[:, position] == level_of(cells.axes[position], value)
     if not cells.rows[inside].sum():
         named = ", ".join(f"{name}={value!r}" for name, value in where.items())
         raise ClaimError(
@@ -117,7 +118,8 @@ def reference_cells(where: Mapping[str, object], cells: Cells) -> BoolArray:
     return inside
 
 
-def _level(axis: Axis, value: object) -> int:
+def level_of(axis: Axis, value: object) -> int:
+    """The position of a level that is named as data; an error names those that exist."""
     levels = [level_where(axis, position) for position in range(len(axis))]
     for position, level in enumerate(levels):
         # True == 1 in Python, but the level "true" is not the level 1
@@ -294,11 +296,13 @@ def all_cells(
     """The cells of each claim's metric; ``may_be_none`` allows for metrics that count on no row."""
     axes, index = _axes(scan)
     clusters = cluster_codes(scan.table["cluster"]) if "cluster" in scan.table else None
-    made = [
-        _cells(scan, position, axes, index, clusters, may_be_none)
-        for position in range(len(scan.metrics))
-    ]
-    return tuple(made[scan.position(claim.metric)] for claim in claims)
+    made: dict[tuple[int, bool], Cells] = {}
+    # metrics that no claim asks for by name, as in stored counts, are checked all the same
+    asked = [(scan.position(claim.metric), claim.unknown == "worst") for claim in claims]
+    rest = [(i, False) for i in range(len(scan.metrics)) if all(i != place for place, _ in asked)]
+    for position, cut in dict.fromkeys([*asked, *rest]):
+        made[position, cut] = _cells(scan, position, axes, index, clusters, may_be_none, cut=cut)
+    return tuple(made[one] for one in asked)
 
 
 def _scan(query: Query, asked: tuple[Dimension, ...], limit: int) -> Scan:
@@ -408,7 +412,9 @@ def _cells(
     index: IntArray,
     clusters: IntArray | None,
     may_be_none: bool,
+    cut: bool = False,
 ) -> Cells:
+    """The cells of one metric, ``cut`` by its outcome too where that is asked for."""
     table = scan.table
     counted = totals_of(scan, position)
     if clusters is not None:
@@ -418,6 +424,13 @@ def _cells(
     excluded = {name: rows for name, rows in {**lost, **counted.excluded}.items() if rows}
     if not may_be_none:
         _check_anybody(scan.metrics[position], counted, present, excluded)
+    if cut:
+        parts = by_outcome(counted, scan.metrics[position], scan.weighted)
+        # rows on which the metric does not count have no outcome: they are with the zeros
+        present = np.concatenate([present - parts[1].rows, parts[1].rows])
+        index = np.concatenate([np.insert(index, index.shape[1], y, axis=1) for y in (0, 1)])
+        clusters = None if clusters is None else np.tile(clusters, 2)
+        counted = _joined(*parts)
     sums = {"present": present, "rows": counted.rows, **counted.moments}
     merged_index, merged = merge(index, sums)
     by_cluster = None
@@ -426,7 +439,8 @@ def _cells(
     return Cells(
         metric=scan.metrics[position],
         axes=axes,
-        index=merged_index,
+        index=merged_index[:, : len(axes)],
+        ones=merged_index[:, -1] == 1 if cut else None,
         zero_one=counted.zero_one,
         weighted=scan.weighted,
         scanned=round(float(present.sum())) + scan.uncounted,
@@ -436,6 +450,14 @@ def _cells(
         values=counted.values,
         **merged,
     )
+
+
+def _joined(zeros: Tally, ones: Tally) -> Tally:
+    """Totals by outcome, one after the other."""
+    moments = {
+        name: np.concatenate([zeros.moments[name], ones.moments[name]]) for name in ones.moments
+    }
+    return replace(ones, rows=np.concatenate([zeros.rows, ones.rows]), moments=moments)
 
 
 def _without_cluster(counted: Tally, unknown: BoolArray) -> Tally:

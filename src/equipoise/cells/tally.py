@@ -16,7 +16,7 @@ from equipoise.claims.formula import Reference, Term, as_number, as_truth, parse
 from equipoise.claims.groups import Dimension, Levels, Tilt
 from equipoise.claims.metric import Metric, as_metric
 from equipoise.errors import ClaimError, TrailError
-from equipoise.methods.numerics import AnyArray, FloatArray, IntArray
+from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray
 from equipoise.trail import Roles, Trail
 from equipoise.trail.engine import objects
 from equipoise.trail.trail import expect_trail
@@ -93,6 +93,33 @@ def _local(scan: Scan, metric: Metric) -> Tally:
         excluded=excluded,
         zero_one=zero_one,
         values=_few(value[counts]),
+    )
+
+
+def by_outcome(counted: Tally, metric: Metric, weighted: bool) -> tuple[Tally, Tally]:
+    """The totals of a 0/1 metric over rows of outcome 0, and over those of outcome 1."""
+    if not counted.zero_one:
+        raise ClaimError(
+            f"unknown='worst' takes metrics that are 0 or 1, and {metric.name!r} has other values. "
+            "Ask for a rate, such as metric('late', 'days > 30'), or unknown='random'."
+        )
+    whole = counted.moments
+    ones = whole["total"]
+    if weighted:
+        # metrics of label and prediction have one outcome in each grouped row
+        if not bool(((ones == 0) | (ones == whole["weight"])).all()):
+            raise ClaimError(
+                "unknown='worst' on rows with weights takes metrics of label and prediction, such "
+                f"as selection_rate; how many rows are 1 is not counted of {metric.name!r}."
+            )
+        ones = np.where(ones > 0, counted.rows, 0.0)
+    # over ones a sum of any power of the metric is that of the weights
+    last = {name: name[-1] if name[-1] in _ORDERS else "" for name in whole}
+    above = {name: whole[f"total{order}"] for name, order in last.items()}
+    below = {name: whole[name] - above[name] for name in whole}
+    return (
+        replace(counted, rows=counted.rows - ones, moments=below),
+        replace(counted, rows=ones, moments=above),
     )
 
 
@@ -570,6 +597,8 @@ class Cells:
     """Totals by cluster, if the trail has a cluster column."""
     values: tuple[float, ...] = ()
     """All the values that the metric can take, where they are few and known."""
+    ones: BoolArray | None = field(default=None, repr=False)
+    """Where cells are cut by outcome too: those of outcome 1."""
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -192,7 +192,9 @@ class Gap(Claim):
     @property
     def words(self) -> str:
         """The question as it reads in a sentence."""
-        return f"{self.metric.words} against {self.target.words}{self.given_words}{self.unknown_words}"
+        return (
+            f"{self.metric.words} against {self.target.words}{self.given_words}{self.unknown_words}"
+        )
 
 
 @kind("ratio")

@@ -1,9 +1,10 @@
-"""What is said of every group where legitimate factors are given."""
+"""What is said of every group beside its disparity: where factors are given, or people unknown."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from equipoise.findings.finding import Group
-from equipoise.findings.words import disparity_text, plural
+from equipoise.findings.words import disparity_text, listed, plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,3 +84,81 @@ def _hidden(groups: tuple[AdjustedGroup, ...]) -> list[str]:
             "rows tell little."
         )
     return out
+
+
+# --- People whose group is unknown ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownGroup(Group):
+    """How many people may be of a group, and what they can change; n are those who surely are."""
+
+    unknown: int
+    """Rows that may be of the group: an attribute that forms it is not known of them."""
+    lowest: float | None = None
+    """The lowest that the disparity can be in these rows, whoever the unknown are."""
+    highest: float | None = None
+    """The highest."""
+    lower: float | None = None
+    """Lower bound as if attributes were missing at random, for all groups at once."""
+    upper: float | None = None
+    """Upper bound of the same."""
+    tipping: float | None = None
+    """The verdict among the known holds until the odds of being of the group, for unknown people of
+    one outcome, are this many times those of known people, and for the other outcome as many times
+    less; None if there is none, or if no spread of the unknown changes it."""
+
+
+def missing_sentences(groups: Iterable[Group]) -> list[str]:
+    """How many people's attributes are unknown, where those form groups of their own."""
+    alone = [group for group in groups if list(group.where.values()) == [None]]
+    if not alone:
+        return []
+    said = listed([f"{next(iter(group.where))} of {plural(group.n, 'row')}" for group in alone])
+    return [
+        f"Not known: {said}. Here they are groups of their own; a claim with unknown='worst' tells "
+        "what they could change in the others."
+    ]
+
+
+def unknown_sentences(groups: Sequence[UnknownGroup], *, relative: bool, share: bool) -> list[str]:
+    """How many are unknown, how far they can move the groups, and what it would take."""
+    alone = {next(iter(g.where)): g.unknown for g in groups if len(g.where) == 1 and g.unknown}
+    if not alone:
+        return ["Every row's attributes are known."] if groups else []
+    said = listed([f"{name} of {plural(rows, 'row')}" for name, rows in alone.items()])
+    ranged = [g for g in groups if g.lowest is not None and g.highest is not None and g.unknown]
+    if not ranged:
+        return [
+            f"Not known: {said}, who are left out of the groups it forms. That is right if "
+            "attributes are missing at random."
+        ]
+    out = [f"Not known: {said}. Bounds hold whichever groups they belong to."]
+
+    def told(value: float | None) -> str:
+        return disparity_text(value or 0.0, relative, share)
+
+    widest = max(ranged, key=lambda g: (g.highest or 0.0) - (g.lowest or 0.0))
+    out.append(
+        f"Without any sampling error, the unknown alone leave the disparity of {widest.group} "
+        f"anywhere from {told(widest.lowest)} to {told(widest.highest)}; of no group do they leave "
+        "more open."
+    )
+    return [*out, *_tipping(groups)]
+
+
+def _tipping(groups: Sequence[UnknownGroup]) -> list[str]:
+    tips = [g for g in groups if g.tipping is not None]
+    if not tips:
+        return []
+    least = min(tips, key=lambda g: g.tipping or 0.0)
+    if (least.tipping or 0.0) <= 1:
+        return [
+            f"Spread over the groups like known people of the same outcome, the unknown already "
+            f"change what is shown of {least.group} among the known."
+        ]
+    return [
+        f"To change what is shown among the known, the unknown would have to be spread unevenly: "
+        f"for {least.group}, the first to change, odds {least.tipping:.2g} times those of known "
+        "people with one outcome, and as many times less with the other."
+    ]

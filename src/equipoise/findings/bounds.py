@@ -9,7 +9,13 @@ from typing import Any
 
 from equipoise._validate import confidence
 from equipoise.errors import ClaimError, EquipoiseError, OptionError
-from equipoise.findings.adjusted import AdjustedGroup, adjusted_sentences
+from equipoise.findings.adjusted import (
+    AdjustedGroup,
+    UnknownGroup,
+    adjusted_sentences,
+    missing_sentences,
+    unknown_sentences,
+)
 from equipoise.findings.charts.groups import Line, forest, forest_pair, reading, width_curve
 from equipoise.findings.charts.ranked import Dot, ranked
 from equipoise.findings.finding import (
@@ -111,6 +117,9 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
     """What bounds that are not estimate ± reach are made from, so that any level can be had."""
     adjusted: tuple[AdjustedGroup, ...] = dataclasses.field(default=(), metadata=IF_ANY)
     """Where factors are given: every group without them, and what the adjustment rests on."""
+    unknown: tuple[UnknownGroup, ...] = dataclasses.field(default=(), metadata=IF_ANY)
+    """Where the unknown are no group of their own: how many may be of each group, and what they can
+    change."""
 
     def at(self, level: float) -> "Bounds":
         """The same bounds at another confidence level, from the stored distribution."""
@@ -136,7 +145,31 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
         ends = self._ends(critical)
         other = self._other_ends(level, critical, ends)
         rows = tuple(map(self._rebound, self.rows, ends, other))
-        return dataclasses.replace(self, level=level, critical=critical, rows=rows, guarantee=said)
+        # what was shown among the known was shown at the level before
+        unknown = tuple(
+            dataclasses.replace(one, lower=None, upper=None, tipping=None) for one in self.unknown
+        )
+        return dataclasses.replace(
+            self, level=level, critical=critical, rows=rows, guarantee=said, unknown=unknown
+        )
+
+    def reason(self, row: BoundedGroup) -> str:
+        """Why a verdict is undetermined: ``few rows``, ``unknown people`` or ``not answered``.
+
+        Unknown people are the reason if they alone, without any sampling error, leave it open: then
+        no number of further rows like these would settle it. Empty where there is a verdict.
+        """
+        if row.verdict is not Verdict.UNDETERMINED or self.tolerance is None:
+            return ""
+        if row.reach is None:
+            return "not answered"
+        ranges = {one.group: (one.lowest, one.highest) for one in self.unknown}
+        low, high = ranges.get(row.group, (None, None))
+        if low is None or high is None:
+            return "few rows"
+        allowed = tolerated(self.tolerance, self.side, self.relative)
+        open_ = judged(low, high, allowed) is Verdict.UNDETERMINED
+        return "unknown people" if open_ else "few rows"
 
     def _ends(self, critical: float) -> list[Ends]:
         """Both ends of every group at a critical value, whichever sides were asked for."""
@@ -194,6 +227,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             *self._verdict_sentence(),
             *self._extreme_sentences(),
             *self._adjusted_sentences(),
+            *self._unknown_sentences(),
             *self._vacuous_sentence(),
             self.provenance.left_out(),
         )
@@ -203,9 +237,28 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             self.adjusted, self.given, relative=self.relative, share=self.share
         )
 
+    def _unknown_sentences(self) -> list[str]:
+        if not self.unknown:
+            return missing_sentences(self.rows)
+        said = unknown_sentences(self.unknown, relative=self.relative, share=self.share)
+        for reason in ("unknown people", "few rows"):
+            names = [row.group for row in self.rows if self.reason(row) == reason]
+            if names:
+                more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+                said.append(f"Undetermined because of {reason}: {', '.join(names[:3])}{more}.")
+        return said
+
+    def _ignorance(self) -> dict[str, tuple[float, float]]:
+        """For each group the range that unknown people alone leave open."""
+        return {
+            one.group: (one.lowest, one.highest)
+            for one in self.unknown
+            if one.lowest is not None and one.highest is not None
+        }
+
     def drawn(self) -> str:
         """The groups furthest from their target, as plain HTML and SVG."""
-        even = float(self.relative)
+        even, open_ = float(self.relative), self._ignorance()
         dots = [
             Dot(
                 group=row.group,
@@ -213,6 +266,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
                 value=row.disparity,
                 lower=row.lower,
                 upper=row.upper,
+                open=open_.get(row.group),
                 order=telling_order(row, self.relative),
                 loud=row.verdict is Verdict.EXCEEDED,
                 settled=not _or(row.lower, -math.inf) <= even <= _or(row.upper, math.inf),
@@ -228,6 +282,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             said=self._say,
             words=("exceeds the limit", "told apart", f"not told apart from {self.against}"),
             intervals=f"{level_text(self.level)} bounds",
+            ignorance="what the unknown alone leave open" if open_ else "",
         )
 
     def headline(self) -> str:
@@ -287,13 +342,15 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
         return forest(
             self._lines(),
             title=f"{self.metric.capitalize()} against {self.against}",
-            subtitle=f"{level_text(self.level)} simultaneous bounds",
+            subtitle=f"{level_text(self.level)} simultaneous bounds"
+            + ("; wide bars: what the unknown alone leave open" if self.unknown else ""),
             axis="ratio" if self.relative else "disparity",
             reference=self._plot_rules(),
             most=most,
         )
 
     def _lines(self) -> list[Line]:
+        open_ = self._ignorance()
         return [
             Line(
                 group=row.group,
@@ -301,6 +358,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
                 centre=row.disparity,
                 lower=row.lower,
                 upper=row.upper,
+                open=open_.get(row.group),
                 colour=str(row.verdict or reading(row.lower, row.upper, float(self.relative))),
             )
             for row in self.rows

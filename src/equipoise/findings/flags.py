@@ -4,7 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from equipoise.findings.adjusted import AdjustedGroup, adjusted_sentences
+from equipoise.findings.adjusted import (
+    AdjustedGroup,
+    UnknownGroup,
+    adjusted_sentences,
+    missing_sentences,
+    unknown_sentences,
+)
 from equipoise.findings.charts.groups import (
     ABOVE,
     BELOW,
@@ -72,6 +78,9 @@ class Flags(ComparedFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
     """How resamples were drawn, or that none were needed."""
     adjusted: tuple[AdjustedGroup, ...] = field(default=(), metadata=IF_ANY)
     """Where factors are given: every group without them, and what the adjustment rests on."""
+    unknown: tuple[UnknownGroup, ...] = field(default=(), metadata=IF_ANY)
+    """Where the unknown are no group of their own: how many may be of each group, and what they can
+    change. A flag then holds whoever they are."""
 
     @property
     def flagged(self) -> tuple[FlaggedGroup, ...]:
@@ -107,6 +116,10 @@ class Flags(ComparedFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
             f"{self.guarantee}.",
             *adjusted_sentences(
                 self.adjusted, self.given, relative=self.relative, share=self.share
+            ),
+            *(
+                unknown_sentences(self.unknown, relative=self.relative, share=self.share)
+                or missing_sentences(self.rows)
             ),
             *self._unreachable_sentence(),
             self.provenance.left_out(),

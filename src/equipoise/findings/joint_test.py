@@ -7,7 +7,13 @@ from typing import Any
 
 from equipoise._validate import known_name
 from equipoise.errors import EquipoiseError, OptionError
-from equipoise.findings.adjusted import AdjustedGroup, adjusted_sentences
+from equipoise.findings.adjusted import (
+    AdjustedGroup,
+    UnknownGroup,
+    adjusted_sentences,
+    missing_sentences,
+    unknown_sentences,
+)
 from equipoise.findings.charts.groups import Line, forest
 from equipoise.findings.finding import (
     COMPARED,
@@ -88,6 +94,8 @@ class JointTest(ComparedFinding[JointlyTested], ByGroup[JointlyTested]):
     """Every group without the legitimate factors, where such are given."""
     share: bool = dataclasses.field(default=False, metadata=IF_ANY)
     """Whether these are shares, read as percentages."""
+    unknown: tuple[UnknownGroup, ...] = dataclasses.field(default=(), metadata=IF_ANY)
+    """Where the unknown are no group of their own: how many may be of each group."""
 
     @property
     def verdict(self) -> Verdict | None:
@@ -148,6 +156,12 @@ class JointTest(ComparedFinding[JointlyTested], ByGroup[JointlyTested]):
                     self.given,
                     relative=self.claim.get("kind") == "ratio",
                     share=self.share,
+                ),
+                *(
+                    unknown_sentences(
+                        self.unknown, relative=self.claim.get("kind") == "ratio", share=self.share
+                    )
+                    or missing_sentences(self.rows)
                 ),
                 self.provenance.left_out(),
             )

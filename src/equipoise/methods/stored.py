@@ -12,6 +12,7 @@ from equipoise.methods.inference.counts import CountPivot
 from equipoise.methods.inference.multinomial import FewValuedPivot
 from equipoise.methods.inference.orthogonal import Residual
 from equipoise.methods.inference.student import LeftOut, StudentPivot
+from equipoise.methods.inference.unknown import PairCore, PairPivot
 from equipoise.methods.numerics import FloatArray
 from equipoise.methods.published import likelihood
 from equipoise.methods.targets import (
@@ -30,6 +31,7 @@ _TARGETS: Mapping[str, Callable[[float, float], Target]] = {
     "overall": lambda scale, value: Overall(scale=scale),
     "complement": lambda scale, value: Complement(scale=scale),
     # the parts are stored, so that nobody asks which cells they came from
+    "opposite": lambda scale, value: Reference(scale=scale, cells=np.zeros(0, dtype=bool)),
     "reference": lambda scale, value: Reference(scale=scale, cells=np.zeros(0, dtype=bool)),
 }
 
@@ -49,6 +51,8 @@ def stored(core: Core) -> dict[str, object] | None:
     found, pivot = core.comparison, core.pivot
     if found.tilts is not None or isinstance(found.target, Custom) or isinstance(found, Residual):
         return None
+    if isinstance(core, PairCore):
+        return _pair(core)
     target = found.target
     data: dict[str, object] = {
         "kind": "pivot",
@@ -86,6 +90,24 @@ def stored(core: Core) -> dict[str, object] | None:
     return None
 
 
+def _pair(core: PairCore) -> dict[str, object] | None:
+    """Both ends, and where searches between them start."""
+    low, high = stored(core.low), stored(core.high)
+    if low is None or high is None:
+        return None
+    where = (core.pivot.estimate, core.pivot.error)
+    estimate, error = (np.nan_to_num(x, posinf=0.0, neginf=0.0).tolist() for x in where)
+    return {
+        "kind": "pivot",
+        "form": "pair",
+        "answered": core.answered.tolist(),
+        "estimate": estimate,
+        "error": error,
+        "low": low,
+        "high": high,
+    }
+
+
 def restored_bounds(
     data: Mapping[str, Any], critical: float, possible: tuple[float, float]
 ) -> tuple[FloatArray, FloatArray]:
@@ -107,6 +129,10 @@ def restored_bounds(
 
 
 def _restored(data: Mapping[str, Any]) -> tuple[Pivot, int]:
+    if data["form"] == "pair":
+        (low, size), (high, _) = (_restored(data[end]) for end in ("low", "high"))
+        estimate, error = (np.array(data[n], dtype=np.float64) for n in ("estimate", "error"))
+        return PairPivot(estimate=estimate, error=error, low=low, high=high), size
     target = _TARGETS[data["target"]](data["scale"], data["value"])
     arrays = {
         name: np.array(data[name], dtype=np.float64)

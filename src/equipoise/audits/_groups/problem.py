@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from equipoise._validate import (
+    Seed,
     confidence,
     fraction,
     known_name,
@@ -20,6 +21,8 @@ from equipoise._validate import (
 from equipoise.audits._common import (
     finite,
     independent,
+    is_tilted,
+    possible_limit,
     possible_range,
     provenance_of,
     unit_of,
@@ -41,8 +44,8 @@ from equipoise.claims.groups import Factors
 from equipoise.claims.metric import Metric, scoring_rate
 from equipoise.errors import ClaimError, OptionError
 from equipoise.findings import Provenance
-from equipoise.findings.adjusted import AdjustedGroup
-from equipoise.findings.words import Ends, Side
+from equipoise.findings.adjusted import AdjustedGroup, UnknownGroup
+from equipoise.findings.words import Side
 from equipoise.methods.inference.core import Core, core_of, highest_core
 from equipoise.methods.inference.orthogonal import Residual, e_value, factor_core
 from equipoise.methods.inference.strata import Adjusted, Sameness, Weights, homogeneity
@@ -70,7 +73,6 @@ from equipoise.methods.targets import (
     Reference,
     Status,
     Target,
-    TiltSums,
     compare,
 )
 from equipoise.trail import Trail
@@ -105,6 +107,10 @@ class Problem:
     @cached_property
     def core(self) -> Core:
         """Pivots of every group, their joint law, and why some have no answer."""
+        if self.claim.unknown != "group":
+            from equipoise.audits._groups.unknown import unknown_core
+
+            return unknown_core(self)
         if self.claim.given and (self.claim.learnt or not _plain_counts(self.cells)):
             return _factor_core(self)
         core = self._known(self.cells)
@@ -180,6 +186,8 @@ def set_up(trail: Trail | Tallied, claim: Claim) -> Problem:
 
 def _above_median(trail: Trail | Tallied, claim: Claim) -> Problem:
     """The problem of rates above the sample's median, which is estimated as well."""
+    if claim.unknown != "group":
+        raise ClaimError(f"scoring_rate knows no unknown={claim.unknown!r} so far; leave it out.")
     asked, cells, median, others = median_cells(trail, claim)
     problem = assemble(claim, cells, lambda: _row_data(trail, asked, cells))
     return replace(problem, median=median, medians=others)
@@ -193,6 +201,10 @@ def assemble(
 ) -> Problem:
     """A problem from cells that exist already."""
     collection = form_groups(claim.across, cells)
+    if claim.unknown != "group":
+        from equipoise.audits._groups.unknown import of_the_known
+
+        collection = of_the_known(claim, cells, collection)
     if isinstance(claim.target, targets.Complement) and is_tilted(collection):
         raise ClaimError(
             "A tilt has no outside: rows count more or less, and complement() needs groups. "
@@ -358,20 +370,6 @@ def cluster_sums(cells: Cells, target: Target) -> ClusterSums | None:
     )
 
 
-def is_tilted(collection: Collection) -> bool:
-    """Whether a collection weighs rows by more than 0 and 1."""
-    return isinstance(collection.sums, TiltSums)
-
-
-def groups_only(collection: Collection, verb: str) -> None:
-    """Refuse tilts where counts of rows are needed."""
-    if is_tilted(collection):
-        raise OptionError(
-            f"{verb} takes groups, or tilts that weigh by 0 and 1. For other tilts there are "
-            "certify and flag."
-        )
-
-
 def method_target(target: targets.Target, cells: Cells, influence: InfluenceSums | None) -> Target:
     """A claim's target as the mathematics takes it."""
     match target:
@@ -506,6 +504,17 @@ def adjusted_groups(problem: Problem) -> tuple[AdjustedGroup, ...]:
     )
 
 
+def unknown_beside(
+    problem: Problem, options: "CertifyOptions | None" = None, seed: Seed | None = None
+) -> tuple[UnknownGroup, ...]:
+    """What the unknown can change in every group; empty if they are a group of their own."""
+    if problem.claim.unknown == "group":
+        return ()
+    from equipoise.audits._groups.unknown import unknown_groups
+
+    return unknown_groups(problem, options, seed)
+
+
 def _stratum_names(problem: Problem) -> list[str]:
     """Every stratum in words, in the order of their numbers."""
     cells = problem.cells
@@ -603,6 +612,8 @@ def check_method(problem: Problem, method: object, usable: Mapping[str, type]) -
         raise OptionError(f"{type(method).__name__} knows no given=; leave method= out.")
     if isinstance(problem.target, Highest) and type(method).__name__ != "Pivotal":
         raise OptionError(f"{type(method).__name__} knows no highest(); leave method= out.")
+    if problem.claim.unknown != "group" and type(method).__name__ != "Pivotal":
+        raise OptionError(f"{type(method).__name__} knows no unknown=; leave method= out.")
     if problem.claim.metric == scoring_rate and type(method).__name__ != "Pivotal":
         raise OptionError(f"{type(method).__name__} knows no scoring_rate; leave method= out.")
     if problem.tilted and not isinstance(method, tuple(usable.values())):
@@ -708,22 +719,6 @@ class FlagOptions:
             raise OptionError(f"Pass one of above=, below= and outside=; got {listing(named)}.")
         if self.min_rows is not None:
             whole("min_rows", self.min_rows)
-
-
-def possible_limit(name: str, limit: float, claim: Claim, possible: Ends) -> None:
-    """Refuse a limit that no disparity of the claim can reach, with what was likely meant."""
-    low, high = possible
-    beyond = (high is not None and limit >= high) or (low is not None and limit <= low)
-    if isinstance(claim, Ratio) or not beyond:
-        return
-    ends = " and ".join(f"{end:g}" for end in (low, high) if end is not None)
-    hint = ""
-    if abs(limit) > 1 and claim.metric.low is not None and claim.metric.high == 1:
-        hint = f" Rates are shares of 1, so {abs(limit):g} points are {abs(limit) / 100:g}."
-    raise OptionError(
-        f"{name} must lie between {ends}, the smallest and largest disparity that "
-        f"{claim.metric.words} can have; got {limit:g}.{hint}"
-    )
 
 
 def exactness(problem: Problem, *, many: bool) -> str:

@@ -69,7 +69,9 @@ def members(index: IntArray, unknown: IntArray, choices: IntArray) -> Membership
     alike = tuple(
         (
             place.reshape(-1) == i,
-            np.logical_and.reduce([b if out else a for a, b, out in zip(fits, told, pattern, strict=True)]),
+            np.logical_and.reduce(
+                [b if out else a for a, b, out in zip(fits, told, pattern, strict=True)]
+            ),
         )
         for i, pattern in enumerate(patterns)
         if pattern.any()
