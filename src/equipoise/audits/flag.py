@@ -338,6 +338,9 @@ def _reach(problem: Problem, null: Null, threshold: float) -> Reachable | None:
     plain = not problem.cells.weighted and problem.cells.clusters is None
     if problem.claim.given or isinstance(problem.target, Highest):
         return None
+    if problem.claim.unknown == "worst":
+        # what a group could show depends on who else is of it
+        return None
     if not core.counted or not plain:
         return None
     found = core.comparison

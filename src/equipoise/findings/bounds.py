@@ -154,22 +154,24 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
         )
 
     def reason(self, row: BoundedGroup) -> str:
-        """Why a verdict is undetermined: ``few rows``, ``unknown people`` or ``not answered``.
+        """Why a verdict is undetermined: ``few rows``, ``unknown people``, or ``not answered``.
 
         Unknown people are the reason if they alone, without any sampling error, leave it open: then
-        no number of further rows like these would settle it. Empty where there is a verdict.
+        no number of further rows like these would settle it. ``few rows and unknown people`` stands
+        where either alone would not. Empty where there is a verdict.
         """
         if row.verdict is not Verdict.UNDETERMINED or self.tolerance is None:
             return ""
         if row.reach is None:
             return "not answered"
-        ranges = {one.group: (one.lowest, one.highest) for one in self.unknown}
-        low, high = ranges.get(row.group, (None, None))
-        if low is None or high is None:
+        one = next((one for one in self.unknown if one.group == row.group), None)
+        if one is None or one.lowest is None or one.highest is None:
             return "few rows"
         allowed = tolerated(self.tolerance, self.side, self.relative)
-        open_ = judged(low, high, allowed) is Verdict.UNDETERMINED
-        return "unknown people" if open_ else "few rows"
+        if judged(one.lowest, one.highest, allowed) is Verdict.UNDETERMINED:
+            return "unknown people"
+        settled = judged(one.lower, one.upper, allowed) is not Verdict.UNDETERMINED
+        return "few rows and unknown people" if settled else "few rows"
 
     def _ends(self, critical: float) -> list[Ends]:
         """Both ends of every group at a critical value, whichever sides were asked for."""
@@ -241,7 +243,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
         if not self.unknown:
             return missing_sentences(self.rows)
         said = unknown_sentences(self.unknown, relative=self.relative, share=self.share)
-        for reason in ("unknown people", "few rows"):
+        for reason in ("unknown people", "few rows and unknown people", "few rows"):
             names = [row.group for row in self.rows if self.reason(row) == reason]
             if names:
                 more = f" and {len(names) - 3} more" if len(names) > 3 else ""
