@@ -2,6 +2,8 @@
 
 import itertools
 import json
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -43,7 +45,7 @@ def _tiny(seed: int) -> pd.DataFrame:
     return pd.concat([known, unsure], ignore_index=True)
 
 
-def _all_assignments(table: pd.DataFrame):
+def _all_assignments(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """The table with every way in which what is unknown could be."""
     holes = [(i, name) for name in LEVELS for i in table.index[table[name].isna()]]
     for chosen in itertools.product(*(LEVELS[name] for _, name in holes)):
@@ -53,8 +55,10 @@ def _all_assignments(table: pd.DataFrame):
         yield full
 
 
-def _naive(full, hired, where, target, relative):
-    def inside(group):
+def _naive(
+    full: dict[str, Any], hired: Any, where: Mapping[str, object], target: str, relative: bool
+) -> float:
+    def inside(group: Mapping[str, object]) -> Any:
         return np.logical_and.reduce([full[name] == level for name, level in group.items()])
 
     own = inside(where)
@@ -67,12 +71,12 @@ def _naive(full, hired, where, target, relative):
     else:
         theta = 0.4 if other is None else hired[other].mean()
     rate = hired[own].mean()
-    return rate / theta if relative else rate - theta
+    return float(rate / theta if relative else rate - theta)
 
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("relative", [False, True])
-def test_ends_are_those_of_all_assignments(target, relative):
+def test_ends_are_those_of_all_assignments(target: str, relative: bool) -> None:
     table = _tiny(7 if relative else 3)
     across = eq.intersections("race", "sex")
     claim = (eq.ratio if relative else eq.gap)(
@@ -82,7 +86,7 @@ def test_ends_are_those_of_all_assignments(target, relative):
     assert isinstance(core, PairCore)
     wheres = set_up(eq.read(table, prediction="hired"), claim).collection.wheres()
     hired = table["hired"].to_numpy()
-    seen = {i: [] for i in range(len(wheres))}
+    seen: dict[int, list[float]] = {i: [] for i in range(len(wheres))}
     for full in _all_assignments(table):
         for i, where in enumerate(wheres):
             seen[i].append(_naive(full, hired, where, target, relative))
@@ -110,7 +114,7 @@ def _people(rows: int = 3000, share: float = 0.08) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("roles", [{}, {"weight": "weight"}, {"cluster": "place"}])
-def test_modes_beside_each_other(roles):
+def test_modes_beside_each_other(roles: dict[str, str]) -> None:
     trail = eq.read(_people(), prediction="hired", **roles)
     found = {
         mode: eq.certify(
@@ -138,7 +142,7 @@ def test_modes_beside_each_other(roles):
         assert any(f"race of {unknown:,} rows" in text for text in found[mode].sentences())
 
 
-def test_everybody_known_is_as_usual():
+def test_everybody_known_is_as_usual() -> None:
     trail = eq.read(_people(share=0.0), prediction="hired")
     for target in (eq.complement(), eq.reference(race="A"), eq.overall()):
         usual, *others = (
@@ -157,7 +161,7 @@ def test_everybody_known_is_as_usual():
                 ) or not a.reach
 
 
-def test_verdicts_say_why_they_are_open():
+def test_verdicts_say_why_they_are_open() -> None:
     claim = eq.gap("selection_rate", across="race", unknown="worst")
     trail = eq.read(_people(share=0.03), prediction="hired")
     found = eq.certify(trail, claim, tolerance=0.08, rng=1)
@@ -178,7 +182,7 @@ def test_verdicts_say_why_they_are_open():
     assert "lowest" in json.dumps(found.plot().to_dict())
 
 
-def test_tipping_point_is_where_the_bound_meets_the_limit():
+def test_tipping_point_is_where_the_bound_meets_the_limit() -> None:
     trail = eq.read(_people(6000, 0.02), prediction="hired")
     claim = eq.gap("selection_rate", across="race", unknown="worst")
     found = eq.certify(trail, claim, tolerance=0.12, rng=1)
@@ -191,7 +195,7 @@ def test_tipping_point_is_where_the_bound_meets_the_limit():
     assert abs(bound) == pytest.approx(0.12, abs=1e-6)
 
 
-def test_flags_hold_whoever_they_are():
+def test_flags_hold_whoever_they_are() -> None:
     trail = eq.read(_people(), prediction="hired")
     flags = {
         mode: eq.flag(trail, eq.gap("selection_rate", across="race", unknown=mode), below=-0.02)
@@ -204,7 +208,7 @@ def test_flags_hold_whoever_they_are():
     )
 
 
-def test_refusals_say_what_to_do():
+def test_refusals_say_what_to_do() -> None:
     trail = eq.read(_people(), prediction="hired", score="weight")
     for options, words in (
         ({"across": eq.thresholds("place")}, "values of attributes"),
@@ -215,7 +219,7 @@ def test_refusals_say_what_to_do():
         with pytest.raises(ClaimError, match=words):
             eq.gap("selection_rate", unknown="worst", **options)
     with pytest.raises(ClaimError, match="'best'"):
-        eq.gap("selection_rate", across="race", unknown="best")
+        eq.gap("selection_rate", across="race", unknown="best")  # type: ignore[arg-type]
     worst = eq.gap("selection_rate", across="race", unknown="worst")
     for call in (
         lambda: eq.describe(trail, worst),

@@ -11,12 +11,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
+from scipy.special import chdtrc, ndtr
 
 from equipoise.methods.inference.core import Core, Pivot, core_of
-from equipoise.methods.inference.student import ClusterSums, Law
+from equipoise.methods.inference.orthogonal import ScoreDraws
+from equipoise.methods.inference.student import LEAST_ROWS, ClusterSums, Law, Spread
 from equipoise.methods.inference.tails import Tails
 from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
 from equipoise.methods.targets import (
+    Comparison,
     Complement,
     Moments,
     Opposite,
@@ -316,3 +319,345 @@ def tipping_point(
         low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
     found = np.where(reached, np.exp(high), np.inf)
     return np.where(np.isnan(known), np.nan, np.where(at_once, 1.0, found))
+
+
+# --- Only probabilities are known: the sharp range of a rate, cell by cell ---
+#
+# In a cell with mean probability a and outcome rate y, P(group and outcome 1) lies between
+# a − min(a, 1 − y) and min(a, y) (Fréchet), and any value between is possible. The smaller of two
+# estimates is too small on average, so the plug-in range is too narrow where they are close. For a
+# fixed choice of branches, one for each cell, the sum is never below the sum of the minima, and an
+# average of rows; so branches may be chosen on one half of the rows and the sum taken over the
+# other. The average over all ways to halve the rows has a closed form, which is used here: never
+# too small on average, and too large by less than a quarter of a cell's standard error.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProxySums:
+    """Sums over cells of similar probability, ``(Z, G)``: each group is cut by its own."""
+
+    rows: FloatArray
+    """Number of rows."""
+    chance: FloatArray
+    """Σ p."""
+    chance2: FloatArray
+    """Σ p²."""
+    total: FloatArray
+    """Σ y."""
+    both: FloatArray
+    """Σ p y."""
+
+    @property
+    def number(self) -> float:
+        """Rows in all, the same for every group."""
+        return float(self.rows.sum(axis=0).max(initial=0.0))
+
+    @property
+    def share(self) -> FloatArray:
+        """Share of each group."""
+        return np.asarray(self.chance.sum(axis=0) / max(self.number, 1.0))
+
+    @property
+    def mean(self) -> float:
+        """Everybody's rate."""
+        return float(self.total.sum(axis=0).max(initial=0.0)) / max(self.number, 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Affine:
+    """A quantity of every group and the influence of its rows, c + b p + d y in each cell."""
+
+    value: FloatArray
+    """The estimate, ``(G,)``."""
+    plain: FloatArray
+    """c, ``(Z, G)``."""
+    chance: FloatArray
+    """b."""
+    outcome: FloatArray
+    """d."""
+
+    def __add__(self, other: "Affine") -> "Affine":
+        """Of a sum."""
+        return Affine(
+            value=self.value + other.value,
+            plain=self.plain + other.plain,
+            chance=self.chance + other.chance,
+            outcome=self.outcome + other.outcome,
+        )
+
+    def times(self, factor: FloatArray | float) -> "Affine":
+        """Of a multiple."""
+        arrays = (self.value, self.plain, self.chance, self.outcome)
+        value, plain, chance, outcome = (np.asarray(x * factor) for x in arrays)
+        return Affine(value=value, plain=plain, chance=chance, outcome=outcome)
+
+    def over(self, other: "Affine") -> "Affine":
+        """Of a quotient, to first order."""
+        below = np.where(other.value > 0, other.value, np.nan)
+        quotient = self.value / below
+        moved = (self + other.times(-quotient)).times(1 / below)
+        return replace(moved, value=quotient)
+
+    def covariance(self, other: "Affine", cells: ProxySums) -> FloatArray:
+        """Covariance of two estimates from the same rows."""
+        a, b = self, other
+        # 0/1 outcomes are their own squares
+        each = (
+            a.plain * b.plain * cells.rows
+            + (a.plain * b.chance + a.chance * b.plain) * cells.chance
+            + (a.plain * b.outcome + a.outcome * b.plain + a.outcome * b.outcome) * cells.total
+            + a.chance * b.chance * cells.chance2
+            + (a.chance * b.outcome + a.outcome * b.chance) * cells.both
+        )
+        return np.asarray(each.sum(axis=0) / max(cells.number, 1.0) ** 2)
+
+
+def smaller_of(cells: ProxySums, *, complement: bool) -> tuple[FloatArray, FloatArray]:
+    """In each cell the smaller of chance and rate, and how it moves with the rate.
+
+    With ``complement`` the rate is that of outcome 0. Estimated so that the average is never below
+    the smaller one of the two in truth.
+
+    >>> one = [np.array([[x]]) for x in (100.0, 50.0, 25.0, 50.0, 25.0)]
+    >>> cells = ProxySums(**dict(zip(("rows", "chance", "chance2", "total", "both"), one)))
+    >>> smaller_of(cells, complement=False)[0].round(3).tolist()
+    [[0.52]]
+    """
+    n = np.maximum(cells.rows, 1.0)
+    chance, rate = cells.chance / n, cells.total / n
+    cross = cells.both / n
+    if complement:
+        rate, cross = 1 - rate, chance - cross
+    # of y − p: what a row does to the distance between the two, half a row of either kind added
+    square = rate + cells.chance2 / n - 2 * cross
+    spread = np.maximum(square - (rate - chance) ** 2, 0.0)
+    error = np.sqrt((spread * n + 0.25) / (n + 1) / n)
+    far = (chance - rate) / error
+    smooth = chance - (chance - rate) * ndtr(far) + error * _density(far)
+    return smooth, ndtr(far) + 2 * far * _density(far)
+
+
+def _density(x: FloatArray) -> FloatArray:
+    return np.asarray(np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi))
+
+
+def joint_share(cells: ProxySums, *, lowest: bool) -> Affine:
+    """The lowest, or the highest, share of people who are of each group and have outcome 1."""
+    n, whole = np.maximum(cells.rows, 1.0), max(cells.number, 1.0)
+    chance, rate = cells.chance / n, cells.total / n
+    value, slope = smaller_of(cells, complement=lowest)
+    if lowest:
+        # a − min(a, 1 − y): what moves 1 − y up moves y down
+        value, by_chance, by_rate = chance - value, slope, slope
+    else:
+        by_chance, by_rate = 1 - slope, slope
+    total = (cells.rows * value).sum(axis=0) / whole
+    return Affine(
+        value=total,
+        plain=value - by_chance * chance - by_rate * rate - total,
+        chance=by_chance,
+        outcome=by_rate,
+    )
+
+
+def share_of(cells: ProxySums) -> Affine:
+    """The share of each group."""
+    zero = np.zeros_like(cells.rows)
+    return Affine(value=cells.share, plain=zero - cells.share, chance=zero + 1, outcome=zero)
+
+
+def rate_of_all(cells: ProxySums) -> Affine:
+    """Everybody's rate."""
+    zero = np.zeros_like(cells.rows)
+    mean = np.full(cells.rows.shape[1], cells.mean)
+    return Affine(value=mean, plain=zero - mean, chance=zero, outcome=zero + 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContrastPivot:
+    """p-values of disparities between two means that are about normal."""
+
+    mean: FloatArray
+    """Each group's mean, ``(G,)``."""
+    theta: FloatArray
+    """What it is compared with."""
+    variances: FloatArray
+    """Variance of the mean, covariance of both, variance of the target, ``(3, G)``."""
+    relative: bool
+    """Whether disparities are ratios."""
+
+    @property
+    def estimate(self) -> FloatArray:
+        """The disparities."""
+        if not self.relative:
+            return np.asarray(self.mean - self.theta)
+        return over(self.mean, np.where(self.theta > 0, self.theta, np.nan))
+
+    @property
+    def error(self) -> FloatArray:
+        """Standard error of the disparity."""
+        factor = self._factor(np.nan_to_num(self.estimate), slice(None))
+        unit = np.abs(self.theta) if self.relative else np.ones_like(self.theta)
+        return np.asarray(self._spread(factor, slice(None)) / np.maximum(unit, 1e-300))
+
+    def tails(self, disparity: FloatArray, chosen: IntArray) -> Tails:
+        """Chances, if the disparity were this, of an estimate as high, and as low, as was seen."""
+        factor = self._factor(disparity, chosen)
+        gap = self.mean[chosen] - factor * self.theta[chosen]
+        gap = gap - (0.0 if self.relative else disparity)
+        score = gap / np.maximum(self._spread(factor, chosen), 1e-12)
+        return np.asarray(ndtr(-score)), np.asarray(ndtr(score))
+
+    def _factor(self, disparity: FloatArray, chosen: IntArray | slice) -> FloatArray:
+        return disparity if self.relative else np.ones_like(self.mean[chosen])
+
+    def _spread(self, factor: FloatArray, chosen: IntArray | slice) -> FloatArray:
+        own, both, other = self.variances[:, chosen]
+        return np.asarray(np.sqrt(np.maximum(own - 2 * factor * both + factor**2 * other, 0.0)))
+
+
+class Stated(Comparison):
+    """Groups whose moves are drawn for themselves."""
+
+    __slots__ = ()
+
+    def moves(
+        self, weight: FloatArray, total: FloatArray, factor: FloatArray, sums: GroupSums
+    ) -> FloatArray:
+        """Moves are drawn for the groups, not for cells."""
+        return total
+
+
+def proxy_core(cells: ProxySums, target: Target, reference: int | None, relative: bool) -> PairCore:
+    """The core of groups that are known by probabilities only.
+
+    ``reference`` is the group that others are compared with, where the target is one.
+    """
+    found = _weighted(cells, target, reference, relative)
+    low, high = (
+        _proxy_end(cells, found, target, reference, lowest=lowest) for lowest in (True, False)
+    )
+    middle = _plain_core(
+        found, ContrastPivot(
+            mean=found.mean, theta=target.scale * found.theta, relative=relative,
+            variances=np.zeros((3, found.mean.size)),
+        ), low.pivot.error,
+    )  # fmt: skip
+    return pair_core(middle, low, high)
+
+
+def _weighted(cells: ProxySums, target: Target, reference: int | None, relative: bool) -> Stated:
+    """Groups beside their target, every row counted by its probability."""
+    own, ones = cells.chance.sum(axis=0), cells.both.sum(axis=0)
+    none = np.zeros_like(own)
+    if reference is not None:
+        rows = np.stack([own, none, np.full_like(own, own[reference])])
+        total = np.stack([ones, none, np.full_like(own, ones[reference])])
+        # the reference is its own target
+        rows[:, reference] = (0.0, own[reference], 0.0)
+        total[:, reference] = (0.0, ones[reference], 0.0)
+    elif target.estimated:
+        rows = np.stack([own, cells.number - own])
+        total = np.stack([ones, cells.number * cells.mean - ones])
+    else:
+        rows, total = own[None], ones[None]
+    moments = Moments(
+        rows=rows, weight=rows, total=total, weight2=rows, total2=total, square2=total,
+        weight3=rows, total3=total, square3=total, cube3=total,
+    )  # fmt: skip
+    return Stated(target=target, relative=relative, parts=moments)
+
+
+def _proxy_end(
+    cells: ProxySums, found: Stated, target: Target, reference: int | None, *, lowest: bool
+) -> Core:
+    """The core of the lowest, or of the highest, disparities."""
+    both, share, everyone = joint_share(cells, lowest=lowest), share_of(cells), rate_of_all(cells)
+    own = both.over(share)
+    variance = own.covariance(own, cells)
+    if reference is not None:
+        other = joint_share(cells, lowest=not lowest).over(share)
+        spread = other.covariance(other, cells)[reference]
+        theta = np.full(variance.shape, other.value[reference])
+        # how two groups' cells overlap is not counted: errors are added up as they are
+        cross = -np.sqrt(np.maximum(variance * spread, 0.0))
+        three = np.stack([variance, cross, np.full_like(variance, spread)])
+    elif not target.estimated:
+        theta = np.full(variance.shape, target.number)
+        three = np.stack([variance, np.zeros_like(variance), np.zeros_like(variance)])
+    else:
+        against = everyone
+        if isinstance(target, Complement):
+            rest = replace(share.times(-1.0), value=1 - share.value)
+            against = (everyone + both.times(-1.0)).over(rest)
+        theta = against.value
+        three = np.stack(
+            [variance, own.covariance(against, cells), against.covariance(against, cells)]
+        )
+    scale = np.array([1.0, target.scale, target.scale**2])[:, None]
+    pivot = ContrastPivot(
+        mean=own.value, theta=target.scale * theta, variances=three * scale, relative=found.relative
+    )
+    return _plain_core(found, pivot, pivot.error)
+
+
+def _plain_core(found: Stated, pivot: ContrastPivot, error: FloatArray) -> Core:
+    """A core of normal scores that are joined as if groups were independent."""
+    groups = error.shape
+    status = found.status
+    few = (status == Status.OK) & (found.rows < LEAST_ROWS)
+    return Core(
+        comparison=found,
+        pivot=pivot,
+        status=np.where(few, int(Status.FEW_ROWS), status).astype(np.int64),
+        spread=Spread(
+            variance=np.nan_to_num(error) ** 2,
+            skewness=np.zeros(groups),
+            usual=np.zeros((2, *groups)),
+            degrees=np.full(groups, np.inf),
+        ),
+        reach=np.full(groups, np.inf),
+        outcomes=np.zeros(groups),
+        cells=ScoreDraws(np.eye(error.size)),
+        sums=_as_they_are,
+        counted=False,
+    )
+
+
+def _as_they_are(x: FloatArray, /) -> FloatArray:
+    return x
+
+
+def regressed(cells: ProxySums) -> FloatArray:
+    """The gap between each group and everybody else by regression of the outcome on chances.
+
+    Cov(y, p)/Var(p); beside the gap weighted by chances it brackets the true one where outcome and
+    membership, given the chance, and outcome and chance, given membership, go the same way (Chen
+    and others 2019).
+    """
+    n = max(cells.number, 1.0)
+    share, mean = cells.share, cells.mean
+    spread = cells.chance2.sum(axis=0) / n - share**2
+    return over(cells.both.sum(axis=0) / n - share * mean, np.where(spread > 1e-12, spread, 0.0))
+
+
+def calibration(chance: FloatArray, chance2: FloatArray, hits: FloatArray) -> FloatArray:
+    """p-value, for each group, of "chances are right", from people whose group is known.
+
+    Sums of their chances and squared chances by cell, ``(Z, G)``, and how many are of the group.
+    Chi-square over cells that expect enough on either side, and one for the rest together.
+
+    >>> sums = [np.array([[20.0], [60.0]]), np.array([[4.0], [36.0]])]
+    >>> calibration(*sums, np.array([[22.0], [58.0]])).round(3).tolist()
+    [0.812]
+    """
+    spread = np.maximum(chance - chance2, 0.0)
+    enough = spread >= 1.0
+    each = np.where(enough, (hits - chance) ** 2 / np.where(enough, spread, 1.0), 0.0)
+    rest = np.where(enough, 0.0, spread).sum(axis=0)
+    missed = np.where(enough, 0.0, hits - chance).sum(axis=0)
+    told = rest > 0
+    extra = np.where(told, missed**2 / np.where(told, rest, 1.0), 0.0)
+    degrees = enough.sum(axis=0) + told
+    p = chdtrc(np.maximum(degrees, 1), each.sum(axis=0) + extra)
+    return np.where(degrees > 0, p, np.nan)
