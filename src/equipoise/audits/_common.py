@@ -135,6 +135,8 @@ class Roles(TypedDict, total=False):
     positive: object
     encoding: str | None
     missing: Sequence[str] | None
+    proxy: object
+    truth: object
 
 
 class NoTable:

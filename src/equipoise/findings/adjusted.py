@@ -1,6 +1,6 @@
 """What is said of every group beside its disparity: where factors are given, or people unknown."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from equipoise.findings.finding import Group
@@ -107,6 +107,13 @@ class UnknownGroup(Group):
     """The verdict among the known holds until the odds of being of the group, for unknown people of
     one outcome, are this many times those of known people, and for the other outcome as many times
     less; None if there is none, or if no spread of the unknown changes it."""
+    regressed: float | None = None
+    """Where only probabilities are known: the disparity by regression on them. It and the one
+    weighted by probabilities lie either side of the truth if two covariances have one sign."""
+    by_chance: bool = False
+    """Whether the group is known by probabilities only; n is then how many are expected."""
+    calibration: float | None = None
+    """p-value of "the probabilities are right", from rows whose group is known after all."""
 
 
 def missing_sentences(groups: Iterable[Group]) -> list[str]:
@@ -128,6 +135,8 @@ def unknown_sentences(groups: Sequence[UnknownGroup], *, relative: bool, share: 
         return ["Every row's attributes are known."] if groups else []
     said = listed([f"{name} of {plural(rows, 'row')}" for name, rows in alone.items()])
     ranged = [g for g in groups if g.lowest is not None and g.highest is not None and g.unknown]
+    if any(g.by_chance for g in groups):
+        said = f"{said}, but for probabilities"
     if not ranged:
         return [
             f"Not known: {said}, who are left out of the groups it forms. That is right if "
@@ -144,7 +153,34 @@ def unknown_sentences(groups: Sequence[UnknownGroup], *, relative: bool, share: 
         f"anywhere from {told(widest.lowest)} to {told(widest.highest)}; of no group do they leave "
         "more open."
     )
-    return [*out, *_tipping(groups)]
+    return [*out, *_tipping(groups), *_bracket(groups, told), *_calibration(groups)]
+
+
+def _bracket(groups: Sequence[UnknownGroup], told: Callable[[float | None], str]) -> list[str]:
+    both = [g for g in groups if g.regressed is not None]
+    if not both:
+        return []
+    most = max(both, key=lambda g: abs(g.regressed or 0.0))
+    return [
+        f"Regression on the probabilities gives {told(most.regressed)} for {most.group}. The truth "
+        "lies between that and the estimate weighted by them if outcome and membership, at equal "
+        "probability, and outcome and probability, at equal membership, go the same way; nothing "
+        "in these rows can show that."
+    ]
+
+
+def _calibration(groups: Sequence[UnknownGroup]) -> list[str]:
+    known = [g for g in groups if g.calibration is not None]
+    if not known:
+        return []
+    worst = min(known, key=lambda g: g.calibration or 0.0)
+    p = min((worst.calibration or 0.0) * len(known), 1.0)
+    if p < 0.05:
+        return [
+            f"Where the attribute is known, the probabilities are not right (worst for "
+            f"{worst.group}, p = {p:.2g}): what is said above rests on them."
+        ]
+    return [f"Where the attribute is known, the probabilities fit (smallest p = {p:.2g})."]
 
 
 def _tipping(groups: Sequence[UnknownGroup]) -> list[str]:

@@ -12,7 +12,7 @@ from equipoise.methods.inference.counts import CountPivot
 from equipoise.methods.inference.multinomial import FewValuedPivot
 from equipoise.methods.inference.orthogonal import Residual
 from equipoise.methods.inference.student import LeftOut, StudentPivot
-from equipoise.methods.inference.unknown import PairCore, PairPivot
+from equipoise.methods.inference.unknown import ContrastPivot, PairCore, PairPivot
 from equipoise.methods.numerics import FloatArray
 from equipoise.methods.published import likelihood
 from equipoise.methods.targets import (
@@ -53,6 +53,16 @@ def stored(core: Core) -> dict[str, object] | None:
         return None
     if isinstance(core, PairCore):
         return _pair(core)
+    if isinstance(pivot, ContrastPivot):
+        return {
+            "kind": "pivot",
+            "form": "contrast",
+            "answered": core.answered.tolist(),
+            "relative": pivot.relative,
+            "mean": np.nan_to_num(pivot.mean).tolist(),
+            "theta": np.nan_to_num(pivot.theta).tolist(),
+            "variances": np.nan_to_num(pivot.variances).tolist(),
+        }
     target = found.target
     data: dict[str, object] = {
         "kind": "pivot",
@@ -133,6 +143,13 @@ def _restored(data: Mapping[str, Any]) -> tuple[Pivot, int]:
         (low, size), (high, _) = (_restored(data[end]) for end in ("low", "high"))
         estimate, error = (np.array(data[n], dtype=np.float64) for n in ("estimate", "error"))
         return PairPivot(estimate=estimate, error=error, low=low, high=high), size
+    if data["form"] == "contrast":
+        names = ("mean", "theta", "variances")
+        mean, theta, three = (np.array(data[name], dtype=np.float64) for name in names)
+        relative = bool(data["relative"])
+        return (
+            ContrastPivot(mean=mean, theta=theta, variances=three, relative=relative), mean.size,
+        )  # fmt: skip
     target = _TARGETS[data["target"]](data["scale"], data["value"])
     arrays = {
         name: np.array(data[name], dtype=np.float64)

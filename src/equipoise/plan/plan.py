@@ -221,6 +221,13 @@ class TrailPlan(_Strict):
     missing: tuple[str, ...] | None = Field(
         None, description="Words of a text file that mean a missing value, in every column."
     )
+    proxy: dict[str, dict[str, str]] | None = Field(
+        None,
+        description="Attributes known by probabilities: for each value the column with its own.",
+    )
+    truth: dict[str, str] | None = Field(
+        None, description="For such attributes the column that holds them where they are known."
+    )
 
 
 class ModelPlan(_Strict):

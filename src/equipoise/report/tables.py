@@ -81,7 +81,10 @@ def tables_of(finding: Finding) -> tuple[Table, ...]:
         made.append(_table(f"Without {finding.given}", without, columns, finding))
     unsure = getattr(finding, "unknown", ())
     if any(getattr(one, "unknown", 0) for one in unsure):
-        columns = ("group", "n", "unknown", "lowest", "highest", "lower", "upper", "tipping")
+        columns = (
+            "group", "n", "unknown", "lowest", "highest", "lower", "upper", "tipping",
+            "regressed", "calibration",
+        )  # fmt: skip
         made.append(_table("Unknown people", unsure, columns, finding))
     return tuple(table for table in made if table.total)
 

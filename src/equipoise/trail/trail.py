@@ -130,6 +130,76 @@ def _check_distinct(roles: Roles) -> None:
         taken[column] = role
 
 
+# --- Attributes of which only probabilities are known ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proxy:
+    """An attribute that is known by the probability of each of its values only."""
+
+    columns: Mapping[str, str]
+    """Value of the attribute → column with its probability."""
+    truth: str | None = None
+    """Column with the attribute itself, where it is known of some rows."""
+
+
+def proxies_of(
+    proxy: object, truth: object, roles: Roles, schema: Mapping[str, nw.dtypes.DType]
+) -> dict[str, Proxy]:
+    """Attributes by their probabilities, checked against the columns."""
+    if proxy is None and truth is None:
+        return {}
+    if not isinstance(proxy, Mapping) or not all(isinstance(p, Mapping) for p in proxy.values()):
+        raise TrailError(
+            "proxy takes attributes with a column of probabilities for each value, such as "
+            f"{{'race': {{'Black': 'p_black', 'White': 'p_white'}}}}; got {short(repr(proxy))}."
+        )
+    known = {} if truth is None else truth
+    if not isinstance(known, Mapping) or not set(known) <= set(proxy):
+        raise TrailError(
+            "truth takes attributes of proxy= with the column that holds them where they are "
+            f"known, such as {{'race': 'race_stated'}}; got {short(repr(truth))}."
+        )
+    return {
+        str(name): _proxy(str(name), columns, known.get(name), roles, schema)
+        for name, columns in proxy.items()
+    }
+
+
+def _proxy(
+    name: str,
+    columns: Mapping[object, object],
+    truth: object,
+    roles: Roles,
+    schema: Mapping[str, nw.dtypes.DType],
+) -> Proxy:
+    if name in schema and truth != name:
+        raise TrailError(
+            f"{name!r} is a column of the table, and proxy= gives probabilities for it as well. "
+            f"Leave out the proxy, give it another name, or pass truth={{{name!r}: {name!r}}} to "
+            "check the probabilities where it is known."
+        )
+    if len(columns) < 2:
+        raise TrailError(
+            f"proxy={{{name!r}: …}} needs a column for each of at least two values, which sum to "
+            "one; make one for everyone else."
+        )
+    for level, column in columns.items():
+        require_column(column, schema, f"the probability of {name}={level!r}")
+        if not schema[str(column)].is_numeric():
+            raise TrailError(
+                f"Column {column!r} must hold probabilities; it holds {schema[str(column)]}."
+            )
+        if any(column == played for _, played in roles):
+            raise TrailError(f"Column {column!r} is a probability and plays another role as well.")
+    if len(set(columns.values())) < len(columns):
+        raise TrailError(f"Two values of {name!r} have the same column of probabilities.")
+    if truth is not None:
+        require_column(truth, schema, f"truth={{{name!r}: {truth!r}}}")
+    made = {str(canonical(level)): str(column) for level, column in columns.items()}
+    return Proxy(columns=made, truth=None if truth is None else str(truth))
+
+
 # --- The trail: a table somewhere, with a meaning for its columns ---
 
 #: Names that start so are our own.
@@ -167,6 +237,8 @@ class Trail:
     notes: tuple[str, ...] = ()
     """What was decided in reading a file: its encoding, lines that were skipped, and which words
     were taken as missing."""
+    proxies: Mapping[str, Proxy] = field(default_factory=dict, repr=False)
+    """Attributes of which only probabilities are known."""
 
     def __repr__(self) -> str:
         roles = ", ".join(f"{role}={column!r}" for role, column in self.roles)
@@ -174,6 +246,11 @@ class Trail:
 
     def attribute(self, name: str) -> str:
         """Return ``name`` if groups may be formed by it; otherwise say what exists."""
+        if name in self.proxies:
+            raise TrailError(
+                f"Only probabilities of {name!r} are known. certify, flag and joint_test take it "
+                f"alone, as in gap(metric, across={name!r}), from a trail rather than from counts."
+            )
         if name in self.attributes:
             return name
         if name in self.schema:
@@ -289,6 +366,8 @@ def make_trail(
     positive: object,
     source: str,
     notes: tuple[str, ...] = (),
+    proxy: object = None,
+    truth: object = None,
 ) -> Trail:
     """Check roles and attributes against the real schema, then build the trail."""
     with engine_errors(source):
@@ -299,7 +378,9 @@ def make_trail(
     check_roles(roles, schema)
     for name in attributes or ():
         require_column(name, schema, f"attribute {name!r}")
-    played = {column for _, column in roles}
+    proxies = proxies_of(proxy, truth, roles, schema)
+    played = {column for _, column in roles} | set(proxies)
+    played |= {column for one in proxies.values() for column in one.columns.values()}
     free = tuple(name for name in schema if name not in played)
     return Trail(
         frame=frame,
@@ -309,6 +390,7 @@ def make_trail(
         positive=positive_values(positive, roles, schema),
         source=source,
         notes=notes,
+        proxies=proxies,
     )
 
 
@@ -420,6 +502,8 @@ def read(
     positive: object | Mapping[str, object] = None,
     encoding: str | None = None,
     missing: Sequence[str] | None = None,
+    proxy: object | Mapping[str, Mapping[str, str]] = None,
+    truth: object | Mapping[str, str] = None,
 ) -> Trail:
     """Open a table of decisions as an audit trail.
 
@@ -455,6 +539,12 @@ def read(
         If not given, a blank is missing, and ``NA``, ``N/A``, ``NULL``, ``None``, ``.``, ``-`` or
         ``?`` where all else in the column is numbers, dates or truth values; the label and the
         prediction have no such answers as ``NA`` either. `Trail.notes` lists what was taken so.
+    proxy
+        Attributes that are not known but for probabilities, with a column for each value:
+        ``{"race": {"Black": "p_black", "Other": "p_other"}}``. They sum to one in every row.
+    truth
+        For such an attribute the column that holds it where it is known after all, by which the
+        probabilities are checked: ``{"race": "race_stated"}``.
 
     Examples
     --------
@@ -489,6 +579,8 @@ def read(
         positive=positive,
         source=opened.words,
         notes=opened.notes,
+        proxy=proxy,
+        truth=truth,
     )
 
 

@@ -101,6 +101,8 @@ class Problem:
     """Fetches the rows with some columns as features, where that is possible."""
     median: "MedianSums | None" = None
     """The rows around the median, where rates are those above it and it may move."""
+    trust: str = ""
+    """How far the error rate can be trusted, where that is not as usual."""
     medians: tuple[Cells, ...] = ()
     """The cells of other scores that may be the median, where it may jump to them."""
 
@@ -177,6 +179,11 @@ class Problem:
 
 def set_up(trail: Trail | Tallied, claim: Claim) -> Problem:
     """Scan the rows once and form the groups."""
+    if isinstance(trail, Trail) and trail.proxies:
+        from equipoise.audits._groups.unknown import by_proxies, proxied
+
+        if proxied(trail, claim):
+            return by_proxies(trail, claim)
     if claim.metric == scoring_rate:
         return _above_median(trail, claim)
     cells, influence = _gather(trail, claim)
@@ -508,7 +515,7 @@ def unknown_beside(
     problem: Problem, options: "CertifyOptions | None" = None, seed: Seed | None = None
 ) -> tuple[UnknownGroup, ...]:
     """What the unknown can change in every group; empty if they are a group of their own."""
-    if problem.claim.unknown == "group":
+    if problem.claim.unknown == "group" and not problem.trust:
         return ()
     from equipoise.audits._groups.unknown import unknown_groups
 
@@ -608,14 +615,16 @@ def _about(rows: float) -> str:
 
 def check_method(problem: Problem, method: object, usable: Mapping[str, type]) -> None:
     """Refuse a method that counts rows where tilts weigh them; ``usable`` are those that do not."""
-    if problem.claim.given and type(method).__name__ != "Pivotal":
-        raise OptionError(f"{type(method).__name__} knows no given=; leave method= out.")
-    if isinstance(problem.target, Highest) and type(method).__name__ != "Pivotal":
-        raise OptionError(f"{type(method).__name__} knows no highest(); leave method= out.")
-    if problem.claim.unknown != "group" and type(method).__name__ != "Pivotal":
-        raise OptionError(f"{type(method).__name__} knows no unknown=; leave method= out.")
-    if problem.claim.metric == scoring_rate and type(method).__name__ != "Pivotal":
-        raise OptionError(f"{type(method).__name__} knows no scoring_rate; leave method= out.")
+    special = {
+        "given=": problem.claim.given,
+        "highest()": isinstance(problem.target, Highest),
+        "proxies": problem.trust,
+        "unknown=": problem.claim.unknown != "group",
+        "scoring_rate": problem.claim.metric == scoring_rate,
+    }
+    for name, asked in special.items():
+        if asked and type(method).__name__ != "Pivotal":
+            raise OptionError(f"{type(method).__name__} knows no {name}; leave method= out.")
     if problem.tilted and not isinstance(method, tuple(usable.values())):
         raise OptionError(
             f"{type(method).__name__} counts rows, and a tilt weighs them. Tilts other than 0 and "
@@ -724,6 +733,8 @@ class FlagOptions:
 def exactness(problem: Problem, *, many: bool) -> str:
     """How far the error rate can be trusted, in words."""
     core, noun = problem.core, problem.noun
+    if problem.trust:
+        return problem.trust
     if isinstance(core.comparison, Residual):
         learnt = "; predictions come from other folds" if problem.claim.learnt else ""
         return (

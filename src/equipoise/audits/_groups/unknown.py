@@ -1,33 +1,52 @@
 """Groups some of whose members are unknown: from a claim and its cells to what can be said."""
 
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from equipoise._validate import Seed
+from equipoise._validate import Seed, rows_text
 from equipoise.audits._common import answerable, finite, possible_range
-from equipoise.cells import Cells, Collection
+from equipoise.audits._groups.problem import (
+    CertifyOptions,
+    Problem,
+    cell_moments,
+    cluster_sums,
+    group_fields,
+    make_core,
+    method_target,
+)
+from equipoise.cells import Cells, Collection, gather
 from equipoise.cells.gather import level_of
-from equipoise.claims import Claim
+from equipoise.cells.groups import EveryLevel
+from equipoise.cells.tally import Axis, steady_cells
+from equipoise.claims import Claim, Metric, Ratio
 from equipoise.claims import target as targets
-from equipoise.errors import ClaimError
+from equipoise.claims.claim import Gap
+from equipoise.claims.groups import Binned, Dimension, Intersections, Levels
+from equipoise.errors import ClaimError, OptionError, TrailError
 from equipoise.findings.adjusted import UnknownGroup
 from equipoise.findings.words import Verdict, judged, tolerated
 from equipoise.methods.inference.core import Core
 from equipoise.methods.inference.unknown import (
     Membership,
     PairCore,
+    ProxySums,
     Unsure,
+    calibration,
     members,
+    proxy_core,
+    regressed,
     sums_over,
     tipping_point,
 )
 from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums
-from equipoise.methods.targets import Complement, Opposite
-
-if TYPE_CHECKING:
-    from equipoise.audits._groups.problem import CertifyOptions, Problem
+from equipoise.methods.published.bootstrap import RowData
+from equipoise.methods.targets import Complement, Opposite, Overall, Status, Target
+from equipoise.trail import Trail
+from equipoise.trail.trail import Proxy
 
 MOST_PAIRS = 50_000_000
 """Cells times groups of which it may be asked who belongs."""
@@ -94,10 +113,8 @@ def _reference(claim: Claim, cells: Cells) -> Membership | None:
     return members(cells.index, _unknown_levels(cells), choice)
 
 
-def unsure_of(problem: "Problem") -> Unsure:
+def unsure_of(problem: Problem) -> Unsure:
     """A problem whose cells are cut by outcome, in the form that the mathematics takes."""
-    from equipoise.audits._groups.problem import cell_moments, cluster_sums
-
     cells = problem.cells
     assert cells.ones is not None
     return Unsure(
@@ -112,10 +129,8 @@ def unsure_of(problem: "Problem") -> Unsure:
     )
 
 
-def unknown_core(problem: "Problem") -> Core:
+def unknown_core(problem: Problem) -> Core:
     """The core of the known, or of the worst that the unknown can do."""
-    from equipoise.audits._groups.problem import make_core
-
     if problem.claim.unknown == "worst":
         return unsure_of(problem).worst()
     target = problem.target
@@ -133,14 +148,14 @@ def unknown_core(problem: "Problem") -> Core:
 
 
 def unknown_groups(
-    problem: "Problem", options: "CertifyOptions | None" = None, seed: Seed | None = None
+    problem: Problem, options: CertifyOptions | None = None, seed: Seed | None = None
 ) -> tuple[UnknownGroup, ...]:
     """How many may be of each group, how far they can move it, and what it takes.
 
     With the options of bounds also the bounds among the known, and the tipping point.
     """
-    from equipoise.audits._groups.problem import group_fields
-
+    if isinstance(problem, ProxyProblem):
+        return proxy_groups(problem)
     fields = group_fields(problem)
     maybe = _maybe_rows(problem)
     core = problem.core
@@ -149,7 +164,7 @@ def unknown_groups(
             UnknownGroup(group=f["group"], where=f["where"], n=f["n"], unknown=round(float(rows)))
             for f, rows in zip(fields, maybe.tolist(), strict=True)
         )
-    lowest, highest = (one.comparison.estimate for one in (core.low, core.high))
+    lowest, highest = _open_ends(core)
     told = _beside(problem, options, seed) if options is not None and seed is not None else None
     none = [None] * len(fields)
     lower, upper, tipping = (none,) * 3 if told is None else told
@@ -169,14 +184,21 @@ def unknown_groups(
     )
 
 
-def _maybe_rows(problem: "Problem") -> FloatArray:
+def _open_ends(core: PairCore) -> tuple[FloatArray, FloatArray]:
+    """How far the unknown alone leave every disparity open; NaN for a group without an answer."""
+    able = core.status == Status.OK
+    low, high = (np.where(able, one.pivot.estimate, np.nan) for one in (core.low, core.high))
+    return low, high
+
+
+def _maybe_rows(problem: Problem) -> FloatArray:
     return np.asarray(problem.cells.rows @ who_belongs(problem.cells, problem.collection).maybe)
 
 
 Ends = list[float | None]
 
 
-def _beside(problem: "Problem", options: "CertifyOptions", seed: Seed) -> tuple[Ends, Ends, Ends]:
+def _beside(problem: Problem, options: CertifyOptions, seed: Seed) -> tuple[Ends, Ends, Ends]:
     """Bounds among the known, all at once, and how unevenly the unknown must be spread."""
     unsure = unsure_of(problem)
     core, critical, _ = answerable(
@@ -203,7 +225,7 @@ def _open(limits: tuple[float | None, float | None]) -> tuple[float, float]:
 
 
 def _tipping(
-    unsure: Unsure, core: Core, low: FloatArray, high: FloatArray, options: "CertifyOptions"
+    unsure: Unsure, core: Core, low: FloatArray, high: FloatArray, options: CertifyOptions
 ) -> FloatArray:
     """The odds ratio at which the verdict among the known would no longer hold, for each group."""
     assert options.tolerance is not None
@@ -233,3 +255,214 @@ def _tipping(
 
 def _above(low: FloatArray, limit: float | None) -> BoolArray:
     return np.zeros(low.shape, dtype=bool) if limit is None else np.asarray(low > limit)
+
+
+# --- Attributes of which only probabilities are known ---
+
+CUTS = tuple(i / 20 for i in range(1, 20))
+"""Rows are counted by ranges of their probabilities."""
+CLOSE = 0.01
+"""Probabilities of a row may add up to one plus or minus this."""
+TRUST = (
+    "asymptotic, by normal scores of the sharp (Fréchet) range over cells of similar probability, "
+    "whose ends are corrected for the smaller of two estimates being too small; groups are joined "
+    "as if independent"
+)
+
+
+def proxied(trail: Trail, claim: Claim) -> bool:
+    """Whether a claim is about an attribute that is known by probabilities only."""
+    return any(dimension.name in trail.proxies for dimension in claim.dimensions())
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProxyProblem(Problem):
+    """A problem whose groups are known by probabilities only."""
+
+    made: PairCore
+    sums: ProxySums
+    calibration: FloatArray | None
+
+    @cached_property
+    def core(self) -> Core:
+        """The core from the probabilities."""
+        return self.made
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What is taken for granted, that the probabilities are right above all."""
+        name = self.collection.views[0].axis.name
+        return (
+            *Problem.assumptions.fget(self),  # type: ignore[attr-defined]
+            f"the probabilities of {name} are right for these people: of those with probability p "
+            "a share p is of the group",
+        )
+
+
+def by_proxies(trail: Trail, claim: Claim) -> ProxyProblem:
+    """Scan the rows once, by ranges of their probabilities, and bound every group."""
+    name = _the_attribute(trail, claim)
+    proxy = trail.proxies[name]
+    levels, columns = tuple(proxy.columns), tuple(proxy.columns.values())
+    # the columns behind the attribute form the cells, though no groups
+    behind = [*columns, *([] if proxy.truth is None else [proxy.truth])]
+    counted = dataclasses.replace(trail, proxies={}, attributes=tuple(behind))
+    cells, bad, *found = map(steady_cells, gather(counted, _proxy_claims(claim, proxy)))
+    if bad.total.sum() > 0:
+        raise TrailError(
+            f"The probabilities of {name} ({', '.join(columns)}) must lie between 0 and 1 and add "
+            f"up to one in every row; in {rows_text(round(float(bad.total.sum())))} they do not. "
+            "Correct them, or add a column for everyone else."
+        )
+    if not cells.zero_one:
+        raise ClaimError(
+            f"Probabilities take metrics that are 0 or 1, and {claim.metric.name!r} has other "
+            "values."
+        )
+    sums = _proxy_sums(cells, found, columns)
+    axis = Axis(dimension=Levels(name), levels=levels)
+    reference = None
+    if isinstance(claim.target, targets.Reference):
+        reference = level_of(axis, claim.target.where[name])
+        target: Target = Opposite(scale=claim.target.scale, other=_nothing, both=_nothing)
+    else:
+        target = method_target(claim.target, cells, None)
+    collection = Collection(
+        groups=claim.across,
+        views=(EveryLevel(axis),),
+        choices=np.arange(len(levels), dtype=np.int64)[:, None],
+        sums=_nothing,
+    )
+    relative = isinstance(claim, Ratio)
+    return ProxyProblem(
+        claim=claim, cells=cells, collection=collection, target=target, influence=None,
+        rows=_no_rows, trust=TRUST, sums=sums,
+        made=proxy_core(sums, target, reference, relative),
+        calibration=_calibration(cells, found, proxy),
+    )  # fmt: skip
+
+
+def _nothing(x: FloatArray, /) -> FloatArray:
+    return x
+
+
+def _no_rows() -> RowData:
+    raise OptionError("With probabilities in place of attributes there are no rows to resample.")
+
+
+def _the_attribute(trail: Trail, claim: Claim) -> str:
+    """The one attribute that is asked for, if all else can be answered."""
+    names = [dimension.name for dimension in claim.dimensions()]
+    if not isinstance(claim.across, Intersections) or len(names) > 1:
+        raise ClaimError(
+            f"An attribute that is known by probabilities is audited alone: across={names[0]!r}, "
+            "with everyone, complement(), reference(…) or a number as target."
+        )
+    if claim.given or isinstance(claim.target, targets.Highest | targets.Custom):
+        raise ClaimError(
+            f"Probabilities of {names[0]!r} take no given=, no highest() and no custom(…)."
+        )
+    for role in ("weight", "cluster"):
+        if role in trail.roles:
+            raise ClaimError(f"Probabilities take no {role} column so far; read without {role}=….")
+    return names[0]
+
+
+def _proxy_claims(claim: Claim, proxy: Proxy) -> list[Claim]:
+    """The metric, rows whose probabilities are wrong, and sums of each group's probabilities.
+
+    All count on the rows on which the metric counts and every probability is known.
+    """
+    metric, names = claim.metric, [f"column({c!r})" for c in proxy.columns.values()]
+    if not isinstance(metric.value, str) or metric.clipped:
+        raise ClaimError("Probabilities take a metric that is written as a formula, without clip.")
+    cut: list[Dimension] = [Binned(column, CUTS) for column in proxy.columns.values()]
+    cut += [] if proxy.truth is None else [Levels(proxy.truth)]
+    across = Intersections(attributes=tuple(cut))
+    every = " + ".join(names)
+    value = f"({metric.value})"
+    outside = " or ".join(f"{p} < 0 or {p} > 1" for p in names)
+    formulas = {
+        metric.name: f"{value} + 0 * ({every})",
+        "not probabilities": f"({outside} or abs({every} - 1) > {CLOSE}) + 0 * ({value} + {every})",
+    }
+    for i, p in enumerate(names):
+        formulas[f"chance {i}"] = f"{p} + 0 * ({value} + {every})"
+        formulas[f"both {i}"] = f"{p} * {value} + 0 * ({every})"
+    return [
+        Gap(metric=_measured(metric, name, text), across=across) for name, text in formulas.items()
+    ]
+
+
+def _measured(metric: Metric, name: str, formula: str) -> Metric:
+    return Metric(
+        name=name, value=formula, where=metric.where, binary=metric.binary, by_role=metric.by_role
+    )
+
+
+def _proxy_sums(cells: Cells, found: list[Cells], columns: tuple[str, ...]) -> ProxySums:
+    """Sums over the ranges of each group's own probability."""
+    size = len(CUTS) + 1
+
+    def by_range(place: int, x: FloatArray) -> FloatArray:
+        return np.bincount(cells.index[:, place], x, size)[:size].astype(np.float64)
+
+    def table(values: Callable[[int], FloatArray]) -> FloatArray:
+        return np.stack([by_range(g, values(g)) for g in range(len(columns))], axis=1)
+
+    return ProxySums(
+        rows=table(lambda g: cells.rows),
+        chance=table(lambda g: found[2 * g].total),
+        chance2=table(lambda g: found[2 * g].square),
+        total=table(lambda g: cells.total),
+        both=table(lambda g: found[2 * g + 1].total),
+    )
+
+
+def _calibration(cells: Cells, found: list[Cells], proxy: Proxy) -> FloatArray | None:
+    """p-values of the probabilities where the attribute is known after all."""
+    if proxy.truth is None:
+        return None
+    place = cells.axis(proxy.truth)
+    levels = [None if level is None else str(level) for level in cells.axes[place].levels]
+    known = np.array([level is not None for level in levels])[cells.index[:, place]]
+    if not (cells.rows * known).sum():
+        raise TrailError(
+            f"Nobody's {proxy.truth!r} is known, so it checks nothing; leave out truth=."
+        )
+    size = len(CUTS) + 1
+    columns = []
+    for g, level in enumerate(proxy.columns):
+        here = levels.index(level) if level in levels else -2
+        hit = cells.rows * (cells.index[:, place] == here)
+        sums = (found[2 * g].total * known, found[2 * g].square * known, hit)
+        columns.append([np.bincount(cells.index[:, g], x, size)[:size] for x in sums])
+    chance, chance2, hits = np.stack(columns, axis=2).astype(np.float64)
+    return calibration(chance, chance2, hits)
+
+
+def proxy_groups(problem: ProxyProblem) -> tuple[UnknownGroup, ...]:
+    """What probabilities leave open of every group, and two estimates that may bracket it."""
+    target = problem.target
+    lowest, highest = _open_ends(problem.made)
+    slope = regressed(problem.sums)
+    plain = not problem.relative and target.scale == 1 and target.estimated
+    if isinstance(target, Overall):
+        slope = slope * (1 - problem.sums.share)
+    elif not isinstance(target, Complement):
+        plain = False
+    checked = problem.calibration
+    return tuple(
+        UnknownGroup(
+            group=fields["group"],
+            where=fields["where"],
+            n=fields["n"],
+            unknown=problem.cells.counted,
+            lowest=finite(lowest[i]),
+            highest=finite(highest[i]),
+            regressed=finite(slope[i]) if plain else None,
+            by_chance=True,
+            calibration=None if checked is None else finite(checked[i]),
+        )
+        for i, fields in enumerate(group_fields(problem))
+    )
