@@ -131,6 +131,7 @@ class Roles(TypedDict, total=False):
     weight: str | None
     count: str | None
     cluster: str | None
+    proxy_label: str | None
     attributes: Sequence[str] | None
     positive: object
     encoding: str | None

@@ -270,7 +270,7 @@ def _finding(problem: Problem, options: CertifyOptions, seed: Seed, found: Found
         quantiles=found.quantiles,
         recipe=found.recipe,
         adjusted=adjusted_groups(problem),
-        unknown=unknown_beside(problem, options, seed),
+        **unknown_beside(problem, options, seed),
     )
     notes = found.notes or published_notes(problem, ~np.isnan(found.reach), options.method)
     other = found.against if found.against is not None else np.full(found.lower.shape, np.nan)

@@ -116,7 +116,7 @@ def flag_groups(problem: Problem, options: FlagOptions, seed: Seed, progress: Pr
         method=to_plain(chosen),
         engine="no resampling",
         adjusted=adjusted_groups(problem),
-        unknown=unknown_beside(problem),
+        **unknown_beside(problem),
     )
 
 

@@ -349,7 +349,7 @@ def _by_scores(
         family="joint",
         region=None,
         adjusted=adjusted_groups(problem),
-        unknown=unknown_beside(problem),
+        **unknown_beside(problem),
         share=bool(problem.claim.given or problem.claim.unknown != "group")
         and problem.cells.zero_one,
     )

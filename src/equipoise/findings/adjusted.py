@@ -198,3 +198,33 @@ def _tipping(groups: Sequence[UnknownGroup]) -> list[str]:
         f"for {least.group}, the first to change, odds {least.tipping:.2g} times those of known "
         "people with one outcome, and as many times less with the other."
     ]
+
+
+# --- Few true labels, many cheap ones ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledGroup(Group):
+    """A group by its true labels alone, and what the cheap ones add; n are rows with true ones."""
+
+    gold: float | None
+    """The metric by true labels alone."""
+    worth: float
+    """How many rows with true labels would tell as much as both kinds do."""
+    followed: float
+    """How far the cheap label is followed (λ): 0 where it does not help."""
+
+
+def label_sentences(groups: Sequence[LabelledGroup], cheap: int) -> list[str]:
+    """How many labels are cheap, and what they are worth."""
+    told = [g for g in groups if g.n > 0]
+    if not told:
+        return []
+    least, most = (end(told, key=lambda g: g.worth / g.n) for end in (min, max))
+    said = f"{plural(cheap, 'row')} have a cheap label only. "
+    if most.worth <= most.n:
+        return [said + "Cheap labels add nothing here to the true ones."]
+    return [
+        f"{said}With the cheap labels, true ones are worth from {least.worth / least.n:.1f} times "
+        f"({least.group}) to {most.worth / most.n:.1f} times ({most.group}) as many."
+    ]

@@ -11,8 +11,10 @@ from equipoise._validate import confidence
 from equipoise.errors import ClaimError, EquipoiseError, OptionError
 from equipoise.findings.adjusted import (
     AdjustedGroup,
+    LabelledGroup,
     UnknownGroup,
     adjusted_sentences,
+    label_sentences,
     missing_sentences,
     unknown_sentences,
 )
@@ -30,6 +32,7 @@ from equipoise.findings.finding import (
     range_width,
 )
 from equipoise.findings.words import (
+    CHEAP_ONLY,
     Ends,
     Side,
     Verdict,
@@ -120,6 +123,8 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
     unknown: tuple[UnknownGroup, ...] = dataclasses.field(default=(), metadata=IF_ANY)
     """Where the unknown are no group of their own: how many may be of each group, and what they can
     change."""
+    labels: tuple[LabelledGroup, ...] = dataclasses.field(default=(), metadata=IF_ANY)
+    """Where most labels are cheap: every group by its true labels, and what both are worth."""
 
     def at(self, level: float) -> "Bounds":
         """The same bounds at another confidence level, from the stored distribution."""
@@ -231,6 +236,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             *self._adjusted_sentences(),
             *self._unknown_sentences(),
             *self._vacuous_sentence(),
+            *label_sentences(self.labels, self.provenance.excluded.get(CHEAP_ONLY, 0)),
             self.provenance.left_out(),
         )
 

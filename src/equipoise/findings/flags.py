@@ -6,8 +6,10 @@ from typing import Any
 
 from equipoise.findings.adjusted import (
     AdjustedGroup,
+    LabelledGroup,
     UnknownGroup,
     adjusted_sentences,
+    label_sentences,
     missing_sentences,
     unknown_sentences,
 )
@@ -29,7 +31,16 @@ from equipoise.findings.finding import (
     ComparedFinding,
     ComparedGroup,
 )
-from equipoise.findings.words import Verdict, amount, apart, be, difference, plural, telling_order
+from equipoise.findings.words import (
+    CHEAP_ONLY,
+    Verdict,
+    amount,
+    apart,
+    be,
+    difference,
+    plural,
+    telling_order,
+)
 
 # --- What `flag` says: which groups differ, with control over false alarms ---
 
@@ -81,6 +92,8 @@ class Flags(ComparedFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
     unknown: tuple[UnknownGroup, ...] = field(default=(), metadata=IF_ANY)
     """Where the unknown are no group of their own: how many may be of each group, and what they can
     change. A flag then holds whoever they are."""
+    labels: tuple[LabelledGroup, ...] = field(default=(), metadata=IF_ANY)
+    """Where most labels are cheap: every group by its true labels, and what both are worth."""
 
     @property
     def flagged(self) -> tuple[FlaggedGroup, ...]:
@@ -122,6 +135,7 @@ class Flags(ComparedFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
                 or missing_sentences(self.rows)
             ),
             *self._unreachable_sentence(),
+            *label_sentences(self.labels, self.provenance.excluded.get(CHEAP_ONLY, 0)),
             self.provenance.left_out(),
         )
 

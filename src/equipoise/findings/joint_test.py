@@ -9,8 +9,10 @@ from equipoise._validate import known_name
 from equipoise.errors import EquipoiseError, OptionError
 from equipoise.findings.adjusted import (
     AdjustedGroup,
+    LabelledGroup,
     UnknownGroup,
     adjusted_sentences,
+    label_sentences,
     missing_sentences,
     unknown_sentences,
 )
@@ -96,6 +98,8 @@ class JointTest(ComparedFinding[JointlyTested], ByGroup[JointlyTested]):
     """Whether these are shares, read as percentages."""
     unknown: tuple[UnknownGroup, ...] = dataclasses.field(default=(), metadata=IF_ANY)
     """Where the unknown are no group of their own: how many may be of each group."""
+    labels: tuple[LabelledGroup, ...] = dataclasses.field(default=(), metadata=IF_ANY)
+    """Where most labels are cheap: every group by its true labels, and what both are worth."""
 
     @property
     def verdict(self) -> Verdict | None:
@@ -163,6 +167,7 @@ class JointTest(ComparedFinding[JointlyTested], ByGroup[JointlyTested]):
                     )
                     or missing_sentences(self.rows)
                 ),
+                *label_sentences(self.labels, self.provenance.excluded.get(CHEAP_ONLY, 0)),
                 self.provenance.left_out(),
             )
         dropped = self.tested - self.degrees

@@ -187,14 +187,19 @@ def be(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
+#: Rows that have no true label: they are not left out, since their cheap label counts.
+CHEAP_ONLY = "with a cheap label only"
+
+
 def left_out(excluded: Mapping[str, int], ineligible: int) -> str:
     """A sentence on the rows that were not used.
 
     >>> left_out({"missing label": 3}, 10)
     '3 rows were left out (3 missing label); the metric does not count on 10 others.'
     """
-    lost = sum(excluded.values())
-    reasons = ", ".join(f"{rows:,} {reason}" for reason, rows in excluded.items())
+    gone = {reason: rows for reason, rows in excluded.items() if reason != CHEAP_ONLY}
+    lost = sum(gone.values())
+    reasons = ", ".join(f"{rows:,} {reason}" for reason, rows in gone.items())
     were = "was" if lost == 1 else "were"
     first = f"{plural(lost, 'row')} {were} left out ({reasons})" if lost else "No row was left out"
     if not ineligible:

@@ -86,6 +86,9 @@ def tables_of(finding: Finding) -> tuple[Table, ...]:
             "regressed", "calibration",
         )  # fmt: skip
         made.append(_table("Unknown people", unsure, columns, finding))
+    if labels := getattr(finding, "labels", ()):
+        columns = ("group", "n", "gold", "worth", "followed")
+        made.append(_table("True and cheap labels", labels, columns, finding))
     return tuple(table for table in made if table.total)
 
 

@@ -31,7 +31,7 @@ from equipoise.trail.sources import Opened, open_source
 #: Roles whose column must hold numbers.
 NUMERIC = ("score", "low", "high", "weight", "count")
 #: Roles that may hold any two values.
-TWO_VALUED = ("label", "prediction")
+TWO_VALUED = ("label", "prediction", "proxy_label")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +54,8 @@ class Roles:
     """Frequency: how many identical rows this row is."""
     cluster: str | None = None
     """Rows with the same value were not sampled independently."""
+    proxy_label: str | None = None
+    """A cheap label, as of a judge or a model, of rows most of which have no true one."""
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         """The roles that are played, as (role, column)."""
@@ -400,7 +402,7 @@ def positive_values(positive: object, roles: Roles, schema: Schema) -> dict[str,
     One value given for both roles speaks only for the columns that could hold it: "yes" says
     nothing about a column of 0 and 1.
     """
-    named = [role for role in ("label", "prediction") if role in roles]
+    named = [role for role in TWO_VALUED if role in roles]
     if positive is None:
         return {}
     if isinstance(positive, Mapping):
@@ -498,6 +500,7 @@ def read(
     weight: str | None = None,
     count: str | None = None,
     cluster: str | None = None,
+    proxy_label: str | None = None,
     attributes: Sequence[str] | None = None,
     positive: object | Mapping[str, object] = None,
     encoding: str | None = None,
@@ -527,6 +530,9 @@ def read(
     weight, count, cluster
         Sampling weight; number of identical rows a row stands for; column whose equal values mark
         rows that were not sampled independently.
+    proxy_label
+        A cheap label, from a judge or a model, where the label itself is missing in most rows:
+        rates of groups then use both, and are never less certain than by the labels alone.
     attributes
         Columns by which groups may be formed; all columns without a role if not given.
     positive
@@ -564,12 +570,13 @@ def read(
         weight=weight,
         count=count,
         cluster=cluster,
+        proxy_label=proxy_label,
     )
     chosen = None if attributes is None else columns_named("attributes", attributes)
     reading = Reading(
         encoding=None if encoding is None else known_encoding(encoding),
         missing=None if missing is None else _missing_words(missing),
-        answers=tuple(str(column) for column in (label, prediction) if column is not None),
+        answers=tuple(str(column) for column in (label, prediction, proxy_label) if column),
     )
     opened = _opened(source, table, reading)
     return make_trail(

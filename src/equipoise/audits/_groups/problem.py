@@ -44,7 +44,7 @@ from equipoise.claims.groups import Factors
 from equipoise.claims.metric import Metric, scoring_rate
 from equipoise.errors import ClaimError, OptionError
 from equipoise.findings import Provenance
-from equipoise.findings.adjusted import AdjustedGroup, UnknownGroup
+from equipoise.findings.adjusted import AdjustedGroup, LabelledGroup, UnknownGroup
 from equipoise.findings.words import Side
 from equipoise.methods.inference.core import Core, core_of, highest_core
 from equipoise.methods.inference.orthogonal import Residual, e_value, factor_core
@@ -179,11 +179,11 @@ class Problem:
 
 def set_up(trail: Trail | Tallied, claim: Claim) -> Problem:
     """Scan the rows once and form the groups."""
-    if isinstance(trail, Trail) and trail.proxies:
-        from equipoise.audits._groups.unknown import by_proxies, proxied
+    if trail.roles.proxy_label or (isinstance(trail, Trail) and trail.proxies):
+        from equipoise.audits._groups.unknown import roundabout
 
-        if proxied(trail, claim):
-            return by_proxies(trail, claim)
+        if (found := roundabout(trail, claim)) is not None:
+            return found
     if claim.metric == scoring_rate:
         return _above_median(trail, claim)
     cells, influence = _gather(trail, claim)
@@ -442,6 +442,13 @@ def about(problem: Problem, seed: int | None) -> About:
     }
 
 
+class Beside(TypedDict):
+    """What findings say of people, or labels, that are not known."""
+
+    unknown: tuple[UnknownGroup, ...]
+    labels: tuple[LabelledGroup, ...]
+
+
 class GroupFields(TypedDict):
     """The fields that every row about a group begins with."""
 
@@ -513,10 +520,10 @@ def adjusted_groups(problem: Problem) -> tuple[AdjustedGroup, ...]:
 
 def unknown_beside(
     problem: Problem, options: "CertifyOptions | None" = None, seed: Seed | None = None
-) -> tuple[UnknownGroup, ...]:
-    """What the unknown can change in every group; empty if they are a group of their own."""
+) -> Beside:
+    """What the unknown can change in every group, and what cheap labels are worth."""
     if problem.claim.unknown == "group" and not problem.trust:
-        return ()
+        return {"unknown": (), "labels": ()}
     from equipoise.audits._groups.unknown import unknown_groups
 
     return unknown_groups(problem, options, seed)

@@ -1,15 +1,17 @@
 """Groups some of whose members are unknown: from a claim and its cells to what can be said."""
 
 import dataclasses
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
 
 from equipoise._validate import Seed, rows_text
-from equipoise.audits._common import answerable, finite, possible_range
+from equipoise.audits._common import answerable, finite, groups_only, possible_range
 from equipoise.audits._groups.problem import (
+    Beside,
     CertifyOptions,
     Problem,
     cell_moments,
@@ -18,18 +20,20 @@ from equipoise.audits._groups.problem import (
     make_core,
     method_target,
 )
-from equipoise.cells import Cells, Collection, gather
+from equipoise.cells import Cells, Collection, form_groups, gather
 from equipoise.cells.gather import level_of
 from equipoise.cells.groups import EveryLevel
-from equipoise.cells.tally import Axis, steady_cells
+from equipoise.cells.query import is_local
+from equipoise.cells.tally import Axis, Tallied, steady_cells
 from equipoise.claims import Claim, Metric, Ratio
 from equipoise.claims import target as targets
 from equipoise.claims.claim import Gap
 from equipoise.claims.groups import Binned, Dimension, Intersections, Levels
 from equipoise.errors import ClaimError, OptionError, TrailError
-from equipoise.findings.adjusted import UnknownGroup
-from equipoise.findings.words import Verdict, judged, tolerated
+from equipoise.findings.adjusted import LabelledGroup, UnknownGroup
+from equipoise.findings.words import CHEAP_ONLY, Verdict, judged, tolerated
 from equipoise.methods.inference.core import Core
+from equipoise.methods.inference.labels import LabelSums, Powered, powered_core
 from equipoise.methods.inference.unknown import (
     Membership,
     PairCore,
@@ -44,7 +48,7 @@ from equipoise.methods.inference.unknown import (
 )
 from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums
 from equipoise.methods.published.bootstrap import RowData
-from equipoise.methods.targets import Complement, Opposite, Overall, Status, Target
+from equipoise.methods.targets import Complement, Opposite, Overall, Status, Target, over
 from equipoise.trail import Trail
 from equipoise.trail.trail import Proxy
 
@@ -149,24 +153,33 @@ def unknown_core(problem: Problem) -> Core:
 
 def unknown_groups(
     problem: Problem, options: CertifyOptions | None = None, seed: Seed | None = None
+) -> Beside:
+    """What findings say of people, or labels, that are not known."""
+    if isinstance(problem, CheapProblem):
+        return {"unknown": (), "labels": labelled_groups(problem)}
+    if isinstance(problem, ProxyProblem):
+        return {"unknown": proxy_groups(problem), "labels": ()}
+    return {"unknown": _missing_groups(problem, options, seed), "labels": ()}
+
+
+def _missing_groups(
+    problem: Problem, options: CertifyOptions | None, seed: Seed | None
 ) -> tuple[UnknownGroup, ...]:
     """How many may be of each group, how far they can move it, and what it takes.
 
     With the options of bounds also the bounds among the known, and the tipping point.
     """
-    if isinstance(problem, ProxyProblem):
-        return proxy_groups(problem)
-    fields = group_fields(problem)
+    about = group_fields(problem)
     maybe = _maybe_rows(problem)
     core = problem.core
     if not isinstance(core, PairCore):
         return tuple(
             UnknownGroup(group=f["group"], where=f["where"], n=f["n"], unknown=round(float(rows)))
-            for f, rows in zip(fields, maybe.tolist(), strict=True)
+            for f, rows in zip(about, maybe.tolist(), strict=True)
         )
     lowest, highest = _open_ends(core)
     told = _beside(problem, options, seed) if options is not None and seed is not None else None
-    none = [None] * len(fields)
+    none = [None] * len(about)
     lower, upper, tipping = (none,) * 3 if told is None else told
     return tuple(
         UnknownGroup(
@@ -180,7 +193,7 @@ def unknown_groups(
             upper=upper[i],
             tipping=tipping[i],
         )
-        for i, f in enumerate(fields)
+        for i, f in enumerate(about)
     )
 
 
@@ -270,23 +283,38 @@ TRUST = (
 )
 
 
-def proxied(trail: Trail, claim: Claim) -> bool:
-    """Whether a claim is about an attribute that is known by probabilities only."""
-    return any(dimension.name in trail.proxies for dimension in claim.dimensions())
+def roundabout(trail: Trail | Tallied, claim: Claim) -> Problem | None:
+    """The problem of a claim whose attribute, or whose label, is known in a roundabout way."""
+    by_chance = isinstance(trail, Trail) and any(
+        dimension.name in trail.proxies for dimension in claim.dimensions()
+    )
+    cheap = trail.roles.proxy_label is not None and "label" in claim.metric.names()
+    if by_chance and cheap:
+        raise ClaimError("Probabilities of groups and cheap labels cannot be combined so far.")
+    if by_chance:
+        assert isinstance(trail, Trail)
+        return by_proxies(trail, claim)
+    return by_cheap_labels(trail, claim) if cheap else None
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProxyProblem(Problem):
-    """A problem whose groups are known by probabilities only."""
+class MadeProblem(Problem):
+    """A problem whose core is made in a way of its own."""
 
-    made: PairCore
-    sums: ProxySums
-    calibration: FloatArray | None
+    made: Core
 
     @cached_property
     def core(self) -> Core:
-        """The core from the probabilities."""
+        """The core as it was made."""
         return self.made
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProxyProblem(MadeProblem):
+    """A problem whose groups are known by probabilities only."""
+
+    sums: ProxySums
+    calibration: FloatArray | None
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -444,6 +472,7 @@ def _calibration(cells: Cells, found: list[Cells], proxy: Proxy) -> FloatArray |
 def proxy_groups(problem: ProxyProblem) -> tuple[UnknownGroup, ...]:
     """What probabilities leave open of every group, and two estimates that may bracket it."""
     target = problem.target
+    assert isinstance(problem.made, PairCore)
     lowest, highest = _open_ends(problem.made)
     slope = regressed(problem.sums)
     plain = not problem.relative and target.scale == 1 and target.estimated
@@ -466,3 +495,119 @@ def proxy_groups(problem: ProxyProblem) -> tuple[UnknownGroup, ...]:
         )
         for i, fields in enumerate(group_fields(problem))
     )
+
+
+# --- Few gold labels, many cheap ones ---
+
+CHEAP = (
+    "near that of as many counts as both kinds of labels are worth (prediction-powered; asymptotic "
+    "in the rows with true labels); groups are joined by normal scores with fitted correlations"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheapProblem(MadeProblem):
+    """A problem whose labels are known of few rows, and guessed of many."""
+
+    labels: Powered
+    """What both kinds of labels tell of every part of every group."""
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What is taken for granted; nothing about the cheap label."""
+        return (
+            *Problem.assumptions.fget(self),  # type: ignore[attr-defined]
+            "which rows have a true label does not depend on the outcome, within each group",
+        )
+
+
+def by_cheap_labels(trail: Trail | Tallied, claim: Claim) -> CheapProblem:
+    """Scan the rows once, by both kinds of labels, and join what they tell."""
+    metric = claim.metric
+    if not is_local(metric):
+        raise ClaimError(
+            f"A proxy_label takes metrics of label and prediction, such as accuracy; "
+            f"{metric.name!r} reads more. Read without proxy_label=…."
+        )
+    if (
+        claim.given
+        or claim.unknown != "group"
+        or isinstance(claim.target, targets.Highest | targets.Custom)
+    ):
+        raise ClaimError(
+            "A proxy_label takes no given=, unknown=, highest() or custom(…) so far; leave them "
+            "out, or read without proxy_label=…."
+        )
+    for role in ("weight", "cluster"):
+        if role in trail.roles:
+            raise ClaimError(f"A proxy_label takes no {role} column so far; read without {role}=….")
+    found = gather(trail, [claim, *_label_claims(claim)])
+    cells = _renamed(found[0])
+    if not cells.zero_one:
+        raise ClaimError(f"A proxy_label takes metrics that are 0 or 1; {metric.name!r} is not.")
+    sums = LabelSums(
+        **{field.name: each.total for field, each in zip(fields(LabelSums), found[1:], strict=True)}
+    )
+    collection = form_groups(claim.across, cells)
+    groups_only(collection, "A proxy_label")
+    target = method_target(claim.target, cells, None)
+    core, told = powered_core(sums, target, collection.sums, relative=isinstance(claim, Ratio))
+    return CheapProblem(
+        claim=claim, cells=cells, collection=collection, target=target, influence=None,
+        rows=_no_rows, trust=CHEAP, made=core, labels=told,
+    )  # fmt: skip
+
+
+def labelled_groups(problem: CheapProblem) -> tuple[LabelledGroup, ...]:
+    """Every group by its true labels alone, and what both kinds are worth."""
+    # of parts, the first is the group where it is one part, and all but what it shares else
+    inside = problem.core.comparison.in_group
+    worth = (inside * problem.labels.worth).sum(axis=0)
+    rows = problem.collection.sums(problem.cells.rows)
+    gold = over(problem.collection.sums(problem.cells.total), rows)
+    strength = over((inside * problem.labels.strength * problem.labels.worth).sum(axis=0), worth)
+    return tuple(
+        LabelledGroup(
+            group=one["group"],
+            where=one["where"],
+            n=round(float(rows[i])),
+            gold=finite(gold[i]),
+            worth=float(worth[i]),
+            followed=float(np.nan_to_num(strength[i])),
+        )
+        for i, one in enumerate(group_fields(problem))
+    )
+
+
+def _renamed(cells: Cells) -> Cells:
+    """The cells of the gold labels; rows without one still tell what the cheap label says."""
+    excluded = dict(cells.excluded)
+    lost = excluded.pop("missing label", 0)
+    more = {CHEAP_ONLY: lost} if lost else {}
+    return dataclasses.replace(cells, excluded={**excluded, **more})
+
+
+def _label_claims(claim: Claim) -> list[Claim]:
+    """What `LabelSums` holds, in its order: products of value and eligibility by both labels."""
+    metric = claim.metric
+    value, where = str(metric.value), str(metric.where or "1 == 1")
+    gold = {"e": f"({where}) * 1", "v": f"({where}) * ({value})"}
+    cheap = {name: re.sub(r"\blabel\b", "proxy_label", text) for name, text in gold.items()}
+    both = [("v", "v"), ("v", "e"), ("e", "v"), ("e", "e")]
+    labelled = ["1", gold["e"], gold["v"], cheap["e"], cheap["v"]]
+    labelled += [f"({gold[a]}) * ({cheap[b]})" for a, b in both]
+    every = ["1", cheap["e"], cheap["v"]]
+    others = tuple(role for role in metric.binary if role != "label")
+    made = [("labelled", ("label", *others, "proxy_label"), text) for text in labelled]
+    made += [("all", (*others, "proxy_label"), text) for text in every]
+    return [
+        Gap(
+            metric=Metric(
+                name=f"{name} {i}", binary=roles,
+                value=f"{text} + 0 * ({' + '.join(roles)})",
+            ),
+            across=claim.across,
+            target=claim.target,
+        )
+        for i, (name, roles, text) in enumerate(made)
+    ]  # fmt: skip
