@@ -11,6 +11,7 @@ from scipy.special import ndtri
 from equipoise._codec import to_plain
 from equipoise._validate import Rng, Seed, known_keywords, seed_of
 from equipoise.audits._common import (
+    Found,
     Progress,
     Roles,
     TrailLike,
@@ -33,7 +34,6 @@ from equipoise.audits._groups.likelihood import (
 )
 from equipoise.audits._groups.problem import (
     CertifyOptions,
-    Found,
     GroupFields,
     Problem,
     about,

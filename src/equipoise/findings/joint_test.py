@@ -28,7 +28,7 @@ from equipoise.findings.finding import (
     FindingOf,
     from_dict,
 )
-from equipoise.findings.words import Verdict, level_text, together
+from equipoise.findings.words import CHEAP_ONLY, Verdict, level_text, together
 
 # --- What `joint_test` says: whether all disparities could be zero at once ---
 

@@ -788,23 +788,3 @@ def exactness(problem: Problem, *, many: bool) -> str:
         "near exact in each group: over all tables of up to 40 rows a part the error exceeds the "
         f"nominal one by less than half a point{drawn}{joint}"
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """Bounds of every group, and how they came about."""
-
-    lower: FloatArray
-    upper: FloatArray
-    reach: FloatArray
-    critical: float
-    engine: str
-    recipe: Mapping[str, Any] | None
-    guarantee: str
-    assumption: str
-    quantiles: tuple[float, ...] = ()
-    """Critical values of the levels 0.1 %, 0.2 % … 99.9 %, where there is a distribution."""
-    against: FloatArray | None = None
-    """Bounds on the other side of a one-sided limit, which may show that it is not kept."""
-    notes: tuple[str, ...] = ()
-    """Why nothing is said about each group; empty if there is nothing of the kind."""
