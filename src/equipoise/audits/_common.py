@@ -132,6 +132,7 @@ class Roles(TypedDict, total=False):
     count: str | None
     cluster: str | None
     proxy_label: str | None
+    observed: str | None
     attributes: Sequence[str] | None
     positive: object
     encoding: str | None
@@ -188,8 +189,10 @@ def plain_claim(claim: Claim, verb: str) -> Claim:
     """Return a claim without factors and with a plain target; other verbs know the others."""
     if claim.given:
         raise OptionError(f"{verb} knows no given=; certify, flag, describe and joint_test do.")
-    if claim.unknown != "group":
-        raise OptionError(f"{verb} knows no unknown=; certify, flag and joint_test do.")
+    if claim.unknown != "group" or claim.unlabelled != "out":
+        raise OptionError(
+            f"{verb} knows neither unknown= nor unlabelled=; certify, flag and joint_test do."
+        )
     if isinstance(claim.target, targets.Highest):
         raise OptionError(f"{verb} knows no highest(); certify, flag, describe and joint_test do.")
     if claim.metric == scoring_rate:

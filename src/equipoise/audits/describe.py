@@ -140,8 +140,10 @@ class _Options:
 
 def _asked(asked: Claim, source: Trail | Tallied, options: _Options) -> Description:
     """One claim, with what its metric and its target need besides counts."""
-    if asked.unknown != "group":
-        raise OptionError("describe knows no unknown=; certify, flag and joint_test do.")
+    if asked.unknown != "group" or asked.unlabelled != "out":
+        raise OptionError(
+            "describe knows neither unknown= nor unlabelled=; certify, flag and joint_test do."
+        )
     problem = median = None
     if asked.metric == scoring_rate:
         # against zero every bound of a gap is one of the rate itself

@@ -250,6 +250,11 @@ def scan_for(
     further: Sequence[Dimension] = (),
 ) -> Scan:
     """One look at the table, for everything that the claims ask, cut by ``further`` as well."""
+    if trail.roles.observed is not None and any("label" in c.metric.names() for c in claims):
+        raise ClaimError(
+            "Labels were observed with logged chances (observed=…), by which certify, flag and "
+            "joint_test weigh rows of a trail; this audit does not. Read without observed=…."
+        )
     named = [d for claim in claims for d in claim.dimensions()]
     wanted = tuple(dict.fromkeys([*named, *further]))
     dimensions = tuple(_with_edges(trail, dimension) for dimension in wanted)

@@ -96,6 +96,15 @@ def _local(scan: Scan, metric: Metric) -> Tally:
     )
 
 
+def outcome_of(metric: Metric, label: int, prediction: int) -> tuple[float, float]:
+    """Whether a metric of label and prediction counts on a row, and its value there."""
+    roles = {"label": np.array([float(label)]), "prediction": np.array([float(prediction)])}
+    eligible = bool(as_truth(_on_arrays(metric.where or "1 == 1", roles)).all())
+    with np.errstate(all="ignore"):
+        value = float(np.ravel(as_number(_on_arrays(metric.value, roles)))[0])
+    return float(eligible), value if eligible else 0.0
+
+
 def by_outcome(counted: Tally, metric: Metric, weighted: bool) -> tuple[Tally, Tally]:
     """The totals of a 0/1 metric over rows of outcome 0, and over those of outcome 1."""
     if not counted.zero_one:

@@ -47,6 +47,7 @@ from equipoise.errors import ClaimError
 
 WeightsName = Literal["mantel-haenszel", "group", "population"]
 UnknownName = Literal["group", "random", "worst"]
+UnlabelledName = Literal["out", "worst"]
 #: Factors as claims take them: names of columns, attributes cut into ranges, or factors(…).
 GivenLike = str | Factors | Sequence[AttributeLike | Factors]
 
@@ -76,6 +77,9 @@ class Claim(Written):
     unknown: UnknownName = "group"
     """What is made of people whose attributes are unknown: a group of their own, nobody's (as if
     missing at random), or whatever would be worst."""
+    unlabelled: UnlabelledName = "out"
+    """What is made of rows without a label, which a metric of labels needs: left out, or whatever
+    would be worst."""
 
     @property
     def words(self) -> str:
@@ -95,8 +99,10 @@ class Claim(Written):
         object.__setattr__(self, "given", given)
         known_name("weights", self.weights, get_args(WeightsName), ClaimError)
         known_name("unknown", self.unknown, get_args(UnknownName), ClaimError)
+        known_name("unlabelled", self.unlabelled, get_args(UnlabelledName), ClaimError)
         self._check_given()
         self._check_unknown()
+        self._check_unlabelled()
 
     def _check_given(self) -> None:
         """Refuse factors where nobody could be compared with others who share them."""
@@ -150,6 +156,25 @@ class Claim(Written):
                 f"{self.target.words}."
             )
 
+    def _check_unlabelled(self) -> None:
+        """Refuse questions that missing labels leave without an answer."""
+        if self.unlabelled == "out":
+            return
+        if "label" not in self.metric.names():
+            raise ClaimError(
+                f"unlabelled='worst' is about labels, and {self.metric.name!r} needs none."
+            )
+        if self.given or self.unknown != "group" or self.across.weighs:
+            raise ClaimError(
+                "unlabelled='worst' takes plain groups so far: no given=, unknown= or tilts."
+            )
+        if not isinstance(self.target, Complement | Reference | Constant):
+            raise ClaimError(
+                "unlabelled='worst' compares with others or with a number: complement(), "
+                f"reference(…) or a constant; got {self.target.words}. A group cannot be at its "
+                "lowest while everyone, it among them, is at the highest."
+            )
+
     @property
     def learnt(self) -> Factors | None:
         """The factors from which outcome and membership are predicted, if there are such."""
@@ -170,7 +195,8 @@ class Claim(Written):
     def unknown_words(self) -> str:
         """What is made of the unknown, as it reads after a question; empty as usual."""
         said = {"random": ", of those who are known", "worst": ", whoever the unknown are"}
-        return said.get(self.unknown, "")
+        worst = self.unlabelled == "worst"
+        return said.get(self.unknown, "") + (", whatever the missing labels are" if worst else "")
 
     def dimensions(self) -> tuple[Dimension, ...]:
         """The dimensions of the groups, of the reference group, and of what is given."""
@@ -242,6 +268,7 @@ def gap(
     given: GivenLike = (),
     weights: WeightsName = "mantel-haenszel",
     unknown: UnknownName = "group",
+    unlabelled: UnlabelledName = "out",
 ) -> Gap:
     """How far each group's metric lies from the target (everyone, unless said otherwise).
 
@@ -254,7 +281,8 @@ def gap(
 
     ``unknown`` says what becomes of people whose attribute is missing: ``"group"`` makes them a
     group of their own; ``"random"`` leaves them out of the groups that the attribute forms, as if
-    it were missing at random; ``"worst"`` allows for every group they may belong to.
+    it were missing at random; ``"worst"`` allows for every group they may belong to. Rows without
+    a label are left out of error rates; ``unlabelled="worst"`` allows for either label instead.
 
     >>> import equipoise as eq
     >>> eq.gap(eq.false_positive_rate, across=eq.intersections("race", "sex")).words
@@ -268,6 +296,7 @@ def gap(
         given=given,
         weights=weights,
         unknown=unknown,
+        unlabelled=unlabelled,
     )
 
 
@@ -280,6 +309,7 @@ def ratio(
     given: GivenLike = (),
     weights: WeightsName = "mantel-haenszel",
     unknown: UnknownName = "group",
+    unlabelled: UnlabelledName = "out",
 ) -> Ratio:
     """Each group's metric divided by the target; other options as in `gap`.
 
@@ -295,6 +325,7 @@ def ratio(
         given=given,
         weights=weights,
         unknown=unknown,
+        unlabelled=unlabelled,
     )
 
 

@@ -94,7 +94,8 @@ class UnknownGroup(Group):
     """How many people may be of a group, and what they can change; n are those who surely are."""
 
     unknown: int
-    """Rows that may be of the group: an attribute that forms it is not known of them."""
+    """Rows that may be of the group: an attribute that forms it is not known of them. Where labels
+    are unknown, rows of the group without one."""
     lowest: float | None = None
     """The lowest that the disparity can be in these rows, whoever the unknown are."""
     highest: float | None = None
@@ -110,6 +111,8 @@ class UnknownGroup(Group):
     regressed: float | None = None
     """Where only probabilities are known: the disparity by regression on them. It and the one
     weighted by probabilities lie either side of the truth if two covariances have one sign."""
+    what: str = "people"
+    """What is unknown: people, that is their groups, or labels."""
     by_chance: bool = False
     """Whether the group is known by probabilities only; n is then how many are expected."""
     calibration: float | None = None
@@ -130,6 +133,8 @@ def missing_sentences(groups: Iterable[Group]) -> list[str]:
 
 def unknown_sentences(groups: Sequence[UnknownGroup], *, relative: bool, share: bool) -> list[str]:
     """How many are unknown, how far they can move the groups, and what it would take."""
+    if any(g.what == "labels" for g in groups):
+        return _label_ranges(groups, relative=relative, share=share)
     alone = {next(iter(g.where)): g.unknown for g in groups if len(g.where) == 1 and g.unknown}
     if not alone:
         return ["Every row's attributes are known."] if groups else []
@@ -181,6 +186,26 @@ def _calibration(groups: Sequence[UnknownGroup]) -> list[str]:
             f"{worst.group}, p = {p:.2g}): what is said above rests on them."
         ]
     return [f"Where the attribute is known, the probabilities fit (smallest p = {p:.2g})."]
+
+
+def _label_ranges(groups: Sequence[UnknownGroup], *, relative: bool, share: bool) -> list[str]:
+    first = next(iter(groups[0].where), None)
+    rows = sum(g.unknown for g in groups if list(g.where) == [first])
+    if not rows:
+        return ["Every row has a label."]
+    out = [
+        f"No label: {plural(rows, 'row')} of these groups. Bounds hold whatever their labels are."
+    ]
+    ranged = [g for g in groups if g.lowest is not None and g.highest is not None and g.unknown]
+    if ranged:
+        widest = max(ranged, key=lambda g: (g.highest or 0.0) - (g.lowest or 0.0))
+        ends = [disparity_text(x or 0.0, relative, share) for x in (widest.lowest, widest.highest)]
+        out.append(
+            f"Without any sampling error, missing labels alone leave the disparity of "
+            f"{widest.group} anywhere from {ends[0]} to {ends[1]}; of no group do they leave more "
+            "open."
+        )
+    return out
 
 
 def _tipping(groups: Sequence[UnknownGroup]) -> list[str]:

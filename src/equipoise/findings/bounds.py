@@ -161,9 +161,9 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
     def reason(self, row: BoundedGroup) -> str:
         """Why a verdict is undetermined: ``few rows``, ``unknown people``, or ``not answered``.
 
-        Unknown people are the reason if they alone, without any sampling error, leave it open: then
-        no number of further rows like these would settle it. ``few rows and unknown people`` stands
-        where either alone would not. Empty where there is a verdict.
+        Unknown people, or ``unknown labels``, are the reason if they alone, without any sampling
+        error, leave it open: then no number of further rows like these would settle it. ``few rows
+        and unknown people`` stands where either alone would not. Empty where there is a verdict.
         """
         if row.verdict is not Verdict.UNDETERMINED or self.tolerance is None:
             return ""
@@ -174,9 +174,9 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             return "few rows"
         allowed = tolerated(self.tolerance, self.side, self.relative)
         if judged(one.lowest, one.highest, allowed) is Verdict.UNDETERMINED:
-            return "unknown people"
+            return f"unknown {one.what}"
         settled = judged(one.lower, one.upper, allowed) is not Verdict.UNDETERMINED
-        return "few rows and unknown people" if settled else "few rows"
+        return f"few rows and unknown {one.what}" if settled else "few rows"
 
     def _ends(self, critical: float) -> list[Ends]:
         """Both ends of every group at a critical value, whichever sides were asked for."""
@@ -249,9 +249,11 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
         if not self.unknown:
             return missing_sentences(self.rows)
         said = unknown_sentences(self.unknown, relative=self.relative, share=self.share)
-        for reason in ("unknown people", "few rows and unknown people", "few rows"):
-            names = [row.group for row in self.rows if self.reason(row) == reason]
-            if names:
+        by_reason: dict[str, list[str]] = {}
+        for row in self.rows:
+            by_reason.setdefault(self.reason(row), []).append(row.group)
+        for reason, names in sorted(by_reason.items(), reverse=True):
+            if reason not in ("", "not answered"):
                 more = f" and {len(names) - 3} more" if len(names) > 3 else ""
                 said.append(f"Undetermined because of {reason}: {', '.join(names[:3])}{more}.")
         return said

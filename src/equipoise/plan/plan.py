@@ -218,6 +218,9 @@ class TrailPlan(_Strict):
     proxy_label: str | None = Field(
         None, description="Column with a cheap label of all rows, where label is known of few."
     )
+    observed: str | None = Field(
+        None, description="Column with the chance with which a row's label was observed."
+    )
     attributes: tuple[str, ...] | None = Field(None, description="Columns that may form groups.")
     positive: Any = Field(None, description="The value of label and prediction that counts as 1.")
     encoding: str | None = Field(None, description="What a CSV file is written in.")

@@ -29,7 +29,7 @@ from equipoise.trail.sources import Opened, open_source
 # --- What each column means: label, prediction, score, weight and so on ---
 
 #: Roles whose column must hold numbers.
-NUMERIC = ("score", "low", "high", "weight", "count")
+NUMERIC = ("score", "low", "high", "weight", "count", "observed")
 #: Roles that may hold any two values.
 TWO_VALUED = ("label", "prediction", "proxy_label")
 
@@ -56,6 +56,8 @@ class Roles:
     """Rows with the same value were not sampled independently."""
     proxy_label: str | None = None
     """A cheap label, as of a judge or a model, of rows most of which have no true one."""
+    observed: str | None = None
+    """The chance with which a row's label was observed, as it was logged."""
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         """The roles that are played, as (role, column)."""
@@ -501,6 +503,7 @@ def read(
     count: str | None = None,
     cluster: str | None = None,
     proxy_label: str | None = None,
+    observed: str | None = None,
     attributes: Sequence[str] | None = None,
     positive: object | Mapping[str, object] = None,
     encoding: str | None = None,
@@ -533,6 +536,9 @@ def read(
     proxy_label
         A cheap label, from a judge or a model, where the label itself is missing in most rows:
         rates of groups then use both, and are never less certain than by the labels alone.
+    observed
+        The chance, as it was logged, with which a row's label was observed, where outcomes are seen
+        of some only (those who got a loan): error rates weigh rows by one over it.
     attributes
         Columns by which groups may be formed; all columns without a role if not given.
     positive
@@ -571,6 +577,7 @@ def read(
         count=count,
         cluster=cluster,
         proxy_label=proxy_label,
+        observed=observed,
     )
     chosen = None if attributes is None else columns_named("attributes", attributes)
     reading = Reading(

@@ -103,6 +103,8 @@ class Problem:
     """The rows around the median, where rates are those above it and it may move."""
     trust: str = ""
     """How far the error rate can be trusted, where that is not as usual."""
+    granted: str = ""
+    """What else is taken for granted."""
     medians: tuple[Cells, ...] = ()
     """The cells of other scores that may be the median, where it may jump to them."""
 
@@ -167,6 +169,7 @@ class Problem:
         said = (
             independent(unit_of(self.cells)),
             f"the collection of {self.noun}s was fixed before looking at the outcomes",
+            *([self.granted] if self.granted else []),
         )
         if self.claim.learnt is None:
             return said
@@ -179,7 +182,8 @@ class Problem:
 
 def set_up(trail: Trail | Tallied, claim: Claim) -> Problem:
     """Scan the rows once and form the groups."""
-    if trail.roles.proxy_label or (isinstance(trail, Trail) and trail.proxies):
+    odd = trail.roles.proxy_label or trail.roles.observed or claim.unlabelled != "out"
+    if odd or (isinstance(trail, Trail) and trail.proxies):
         from equipoise.audits._groups.unknown import roundabout
 
         if (found := roundabout(trail, claim)) is not None:

@@ -2,10 +2,11 @@
 
 import dataclasses
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 
+import narwhals as nw
 import numpy as np
 
 from equipoise._validate import Seed, rows_text
@@ -19,12 +20,13 @@ from equipoise.audits._groups.problem import (
     group_fields,
     make_core,
     method_target,
+    set_up,
 )
 from equipoise.cells import Cells, Collection, form_groups, gather
 from equipoise.cells.gather import level_of
 from equipoise.cells.groups import EveryLevel
 from equipoise.cells.query import is_local
-from equipoise.cells.tally import Axis, Tallied, steady_cells
+from equipoise.cells.tally import Axis, Tallied, outcome_of, steady_cells
 from equipoise.claims import Claim, Metric, Ratio
 from equipoise.claims import target as targets
 from equipoise.claims.claim import Gap
@@ -45,12 +47,23 @@ from equipoise.methods.inference.unknown import (
     regressed,
     sums_over,
     tipping_point,
+    worst_labels,
 )
 from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums
 from equipoise.methods.published.bootstrap import RowData
-from equipoise.methods.targets import Complement, Opposite, Overall, Status, Target, over
+from equipoise.methods.targets import (
+    Complement,
+    Moments,
+    Opposite,
+    Overall,
+    Reference,
+    Status,
+    Target,
+    over,
+    plain_moments,
+)
 from equipoise.trail import Trail
-from equipoise.trail.trail import Proxy
+from equipoise.trail.trail import RESERVED, Proxy
 
 MOST_PAIRS = 50_000_000
 """Cells times groups of which it may be asked who belongs."""
@@ -159,6 +172,8 @@ def unknown_groups(
         return {"unknown": (), "labels": labelled_groups(problem)}
     if isinstance(problem, ProxyProblem):
         return {"unknown": proxy_groups(problem), "labels": ()}
+    if isinstance(problem, UnlabelledProblem):
+        return {"unknown": unlabelled_groups(problem), "labels": ()}
     return {"unknown": _missing_groups(problem, options, seed), "labels": ()}
 
 
@@ -288,13 +303,23 @@ def roundabout(trail: Trail | Tallied, claim: Claim) -> Problem | None:
     by_chance = isinstance(trail, Trail) and any(
         dimension.name in trail.proxies for dimension in claim.dimensions()
     )
-    cheap = trail.roles.proxy_label is not None and "label" in claim.metric.names()
-    if by_chance and cheap:
-        raise ClaimError("Probabilities of groups and cheap labels cannot be combined so far.")
+    by_label = "label" in claim.metric.names()
+    ways = {
+        "probabilities of groups": by_chance,
+        "proxy_label=": by_label and trail.roles.proxy_label is not None,
+        "observed=": by_label and trail.roles.observed is not None,
+        "unlabelled='worst'": claim.unlabelled == "worst",
+    }
+    if len(named := [name for name, asked in ways.items() if asked]) > 1:
+        raise ClaimError(f"{' and '.join(named)} cannot be combined so far; leave out all but one.")
     if by_chance:
         assert isinstance(trail, Trail)
         return by_proxies(trail, claim)
-    return by_cheap_labels(trail, claim) if cheap else None
+    if claim.unlabelled == "worst":
+        return by_missing_labels(trail, claim)
+    if ways["observed="]:
+        return by_logged_chances(trail, claim)
+    return by_cheap_labels(trail, claim) if ways["proxy_label="] else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -315,16 +340,6 @@ class ProxyProblem(MadeProblem):
 
     sums: ProxySums
     calibration: FloatArray | None
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What is taken for granted, that the probabilities are right above all."""
-        name = self.collection.views[0].axis.name
-        return (
-            *Problem.assumptions.fget(self),  # type: ignore[attr-defined]
-            f"the probabilities of {name} are right for these people: of those with probability p "
-            "a share p is of the group",
-        )
 
 
 def by_proxies(trail: Trail, claim: Claim) -> ProxyProblem:
@@ -364,10 +379,17 @@ def by_proxies(trail: Trail, claim: Claim) -> ProxyProblem:
     relative = isinstance(claim, Ratio)
     return ProxyProblem(
         claim=claim, cells=cells, collection=collection, target=target, influence=None,
-        rows=_no_rows, trust=TRUST, sums=sums,
+        rows=_no_rows, trust=TRUST, sums=sums, granted=_granted(name),
         made=proxy_core(sums, target, reference, relative),
         calibration=_calibration(cells, found, proxy),
     )  # fmt: skip
+
+
+def _granted(name: str) -> str:
+    return (
+        f"the probabilities of {name} are right for these people: of those with probability p a "
+        "share p is of the group"
+    )
 
 
 def _nothing(x: FloatArray, /) -> FloatArray:
@@ -505,20 +527,15 @@ CHEAP = (
 )
 
 
+GOLD = "which rows have a true label does not depend on the outcome, within each group"
+
+
 @dataclass(frozen=True, kw_only=True)
 class CheapProblem(MadeProblem):
     """A problem whose labels are known of few rows, and guessed of many."""
 
     labels: Powered
     """What both kinds of labels tell of every part of every group."""
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What is taken for granted; nothing about the cheap label."""
-        return (
-            *Problem.assumptions.fget(self),  # type: ignore[attr-defined]
-            "which rows have a true label does not depend on the outcome, within each group",
-        )
 
 
 def by_cheap_labels(trail: Trail | Tallied, claim: Claim) -> CheapProblem:
@@ -554,7 +571,7 @@ def by_cheap_labels(trail: Trail | Tallied, claim: Claim) -> CheapProblem:
     core, told = powered_core(sums, target, collection.sums, relative=isinstance(claim, Ratio))
     return CheapProblem(
         claim=claim, cells=cells, collection=collection, target=target, influence=None,
-        rows=_no_rows, trust=CHEAP, made=core, labels=told,
+        rows=_no_rows, trust=CHEAP, granted=GOLD, made=core, labels=told,
     )  # fmt: skip
 
 
@@ -611,3 +628,149 @@ def _label_claims(claim: Claim) -> list[Claim]:
         )
         for i, (name, roles, text) in enumerate(made)
     ]  # fmt: skip
+
+
+# --- Labels that are missing, as where outcomes are seen of the accepted only ---
+
+UNLABELLED = (
+    "as that of counts, of the group and of those it is compared with, at the worst labels; "
+    "groups are joined by normal scores with fitted correlations"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnlabelledProblem(MadeProblem):
+    """A problem some of whose rows have no label."""
+
+    without: FloatArray
+    """Rows of each group without a label."""
+
+
+def by_missing_labels(trail: Trail | Tallied, claim: Claim) -> UnlabelledProblem:
+    """Scan the rows once; rows without a label get the one that is worst."""
+    metric, relative = claim.metric, isinstance(claim, Ratio)
+    if not is_local(metric) or "prediction" not in metric.binary:
+        raise ClaimError(
+            "unlabelled='worst' takes metrics of label and prediction, such as "
+            f"false_positive_rate; got {metric.name!r}."
+        )
+    for role in ("weight", "cluster"):
+        if role in trail.roles:
+            raise ClaimError(f"unlabelled='worst' takes no {role} column so far.")
+    gold, *counted = gather(trail, [dataclasses.replace(claim, unlabelled="out"), *_counts(claim)])
+    if not gold.zero_one:
+        raise ClaimError(f"unlabelled='worst' takes metrics that are 0 or 1, not {metric.name!r}.")
+    rows, ones, labelled, labelled_ones = (cells.total for cells in counted)
+    no_label = {0: (rows - ones) - (labelled - labelled_ones), 1: ones - labelled_ones}
+    low, high = (_at_worst(metric, gold, no_label, lowest=lowest) for lowest in (True, False))
+    collection = form_groups(claim.across, gold)
+    target = method_target(claim.target, gold, None)
+    member = np.asarray(collection.sums(np.eye(len(gold))) > 0)
+    _refuse_overlap(member, target)
+    known = make_core(gold, target, collection, relative=relative)
+    return UnlabelledProblem(
+        claim=claim, cells=gold, collection=collection, target=target, influence=None,
+        rows=_no_rows, trust=UNLABELLED,
+        made=worst_labels(known, low, high, member, target, relative=relative),
+        without=collection.sums(no_label[0] + no_label[1]),
+    )  # fmt: skip
+
+
+def _counts(claim: Claim) -> list[Claim]:
+    """All rows, those that were decided for, and the same of rows with a label."""
+    asked = [
+        (("prediction",), "prediction * 0 + 1"),
+        (("prediction",), "prediction"),
+        (("label", "prediction"), "(label + prediction) * 0 + 1"),
+        (("label", "prediction"), "prediction + 0 * label"),
+    ]
+    return [
+        Gap(
+            metric=Metric(name=f"rows {i}", value=text, binary=roles),
+            across=claim.across,
+            target=claim.target,
+        )
+        for i, (roles, text) in enumerate(asked)
+    ]
+
+
+def _refuse_overlap(member: BoolArray, target: Target) -> None:
+    """Refuse a reference that has rows of other groups: a row has one label, not two."""
+    if not isinstance(target, Reference):
+        return
+    inside = np.asarray(target.cells)[:, None]
+    some, same = (member & inside).any(axis=0), (member == inside).all(axis=0)
+    if bool((some & ~same).any()):
+        raise ClaimError(
+            "unlabelled='worst' needs a reference that shares no row with the other groups. Use "
+            "complement(), or groups of one attribute."
+        )
+
+
+def _at_worst(
+    metric: Metric, gold: Cells, no_label: Mapping[int, FloatArray], *, lowest: bool
+) -> Moments:
+    """The cells if every missing label makes the rate lowest, or highest."""
+    rows, total = gold.rows.copy(), gold.total.copy()
+    for prediction, number in no_label.items():
+        options = [outcome_of(metric, label, prediction) for label in (0, 1)]
+        # out of the way is better than against it, and for it is best
+        best = min if lowest else max
+        eligible, value = best(options, key=lambda one: (2 * one[1] - 1) * one[0])
+        rows, total = rows + eligible * number, total + eligible * value * number
+    return plain_moments(rows, total, total, total)
+
+
+def unlabelled_groups(problem: UnlabelledProblem) -> tuple[UnknownGroup, ...]:
+    """How many have no label, and what that leaves open."""
+    assert isinstance(problem.made, PairCore)
+    lowest, highest = _open_ends(problem.made)
+    return tuple(
+        UnknownGroup(
+            group=one["group"],
+            where=one["where"],
+            n=one["n"],
+            unknown=round(float(problem.without[i])),
+            lowest=finite(lowest[i]),
+            highest=finite(highest[i]),
+            what="labels",
+        )
+        for i, one in enumerate(group_fields(problem))
+    )
+
+
+INVERSE = f"{RESERVED}inverse"
+LOGGED = (
+    "the logged chances of being observed are right, and what else decided who was observed does "
+    "not go with the outcome"
+)
+
+
+def by_logged_chances(trail: Trail | Tallied, claim: Claim) -> Problem:
+    """The problem of the rows with a label, each weighed by one over its chance to have one."""
+    if isinstance(trail, Tallied):
+        raise ClaimError("Rows are weighed by observed=… in a trail; these are counts.")
+    column, label = str(trail.roles.observed), trail.roles.column("label")
+    chance = trail.number(column)
+    right = trail.present(column) & (chance > 0) & (chance <= 1)
+    # a weight below zero is refused where rows are read; rows without a label do not count anyway
+    inverse = nw.when(right).then(1 / chance).otherwise(nw.lit(-1.0))
+    inverse = nw.when(trail.present(label)).then(inverse).otherwise(nw.lit(1.0))
+    if trail.roles.weight is not None:
+        inverse = inverse * trail.number(trail.roles.weight)
+    weighed = dataclasses.replace(
+        trail,
+        frame=trail.frame.with_columns(inverse.alias(INVERSE)),
+        schema={**trail.schema, INVERSE: nw.Float64()},
+        roles=dataclasses.replace(trail.roles, weight=INVERSE, observed=None),
+    )
+    try:
+        problem = set_up(weighed, claim)
+    except TrailError as error:
+        if INVERSE not in str(error):
+            raise
+        raise TrailError(
+            f"The observed column {column!r} must hold chances above 0 and at most 1 wherever "
+            "there is a label. Correct these rows, or remove them."
+        ) from error
+    return dataclasses.replace(problem, granted=LOGGED)

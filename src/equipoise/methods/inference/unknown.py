@@ -7,7 +7,7 @@ raises those it is compared with, so both sides of a disparity are at their wors
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from scipy import sparse
@@ -23,6 +23,7 @@ from equipoise.methods.targets import (
     Complement,
     Moments,
     Opposite,
+    Reference,
     Status,
     Target,
     over,
@@ -235,6 +236,43 @@ class Unsure:
             weighted=self.weighted,
             clusters=self.clusters,
         )
+
+
+# --- Rows without a label: both ends are plain rates, of the group at one, of others at the other
+
+
+def worst_labels(
+    known: Core, low: Moments, high: Moments, member: BoolArray, target: Target, *, relative: bool
+) -> PairCore:
+    """The core over all labels that rows without one may have.
+
+    ``low`` and ``high`` are the cells as they are if every missing label makes rates lowest, or
+    highest; ``member`` says of which cells each group is made, ``(C, G)``.
+    """
+    both = Moments(
+        **{
+            f.name: np.concatenate([getattr(low, f.name), getattr(high, f.name)])
+            for f in fields(low)
+        }
+    )
+    # without weights the sums are counts, which one array says
+    both = replace(both, weight=both.rows, weight2=both.rows, weight3=both.rows)
+    none = np.zeros_like(member)
+    other = ~member
+    if isinstance(target, Reference):
+        other = other & np.asarray(target.cells)[:, None]
+    ends = []
+    for first in (True, False):
+        own = np.concatenate([member, none] if first else [none, member])
+        outside = np.concatenate([none, other] if first else [other, none])
+        against = target
+        if target.estimated:
+            nothing = sums_over(np.zeros_like(own))
+            against = Opposite(scale=target.scale, other=sums_over(outside), both=nothing)
+        ends.append(
+            core_of(both, against, sums_over(own), relative=relative, zero_one=True, weighted=False)
+        )
+    return pair_core(known, *ends)
 
 
 # --- How unevenly the unknown would have to be spread ---
