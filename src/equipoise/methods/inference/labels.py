@@ -74,53 +74,83 @@ class Powered:
     """Share of the rows that are eligible."""
 
 
+UNSEEN = 0.5
+"""Rows added to each way in which labels can differ: those not seen among few may exist."""
+
+
 def powered(s: LabelSums) -> Powered:
     """Prediction-powered rates.
 
-    >>> rows = {"labelled": 100, "eligible": 100, "value": 30, "cheap_eligible": 100}
-    >>> rows |= {"cheap_value": 30, "value_value": 30, "value_eligible": 30}
-    >>> rows |= {"eligible_value": 30, "eligible_eligible": 100, "rows": 1000}
-    >>> rows |= {"all_eligible": 1000, "all_value": 320}
+    >>> rows = {"labelled": 500, "eligible": 500, "value": 150, "cheap_eligible": 500}
+    >>> rows |= {"cheap_value": 150, "value_value": 140, "value_eligible": 150}
+    >>> rows |= {"eligible_value": 150, "eligible_eligible": 500, "rows": 5000}
+    >>> rows |= {"all_eligible": 5000, "all_value": 1600}
     >>> found = powered(LabelSums(**{name: np.array([float(x)]) for name, x in rows.items()}))
     >>> found.rate.round(3).tolist(), found.worth.round().tolist()
-    ([0.32], [990.0])
+    ([0.318], [1844.0])
     """
-    n, all_rows = np.maximum(s.labelled, 1.0), np.maximum(s.rows, 1.0)
+    n, every = np.maximum(s.labelled, 1.0), np.maximum(s.rows, 1.0)
     plain = over(s.value, s.eligible)
-    r = np.nan_to_num(plain)
-    # second moments of v − r e by gold and by cheap labels
-    own = (s.value - 2 * r * s.value + r**2 * s.eligible) / n
-    both = (
-        s.value_value - r * (s.value_eligible + s.eligible_value) + r**2 * s.eligible_eligible
-    ) / n
-    cheap = (s.cheap_value - 2 * r * s.cheap_value + r**2 * s.cheap_eligible) / n
-    mean = (s.cheap_value - r * s.cheap_eligible) / n
-    # the gold mean of v − r e is zero by the choice of r
-    spread = np.maximum(cheap - mean**2, 0.0)
-    strength = np.nan_to_num(over(both, np.where(spread > 1e-12, spread, 0.0)))
-    left = np.maximum(1 - s.labelled / all_rows, 0.0)
-    gained = left * strength * both
-    # one more thing was estimated from the labelled rows
-    loss = np.maximum(n - 1, 1.0) / np.maximum(n - 2, 1.0)
-    rest = np.maximum(own - gained, 0.02 * own) * loss
+    own, rest, strength = _spreads(s, np.nan_to_num(plain))
     used = (rest < own) & (np.minimum(s.value, s.eligible - s.value) > 0)
     used &= s.eligible >= LEAST_ROWS
+    share = s.eligible / n + strength * (s.all_eligible / every - s.cheap_eligible / n)
+    # a share of eligible rows near zero says that the cheap label leads nowhere
+    used &= share > 0.1 * s.eligible / n
     strength = np.where(used, strength, 0.0)
-    moved = strength * (s.all_value / all_rows - s.cheap_value / n)
-    share = s.eligible / n + strength * (s.all_eligible / all_rows - s.cheap_eligible / n)
-    # a share of eligible rows that is not above zero says that the cheap label leads nowhere
-    sound = share > 0.1 * s.eligible / n
-    strength = np.where(sound, strength, 0.0)
-    top = s.value / n + np.where(sound, moved, 0.0)
-    share = np.where(sound, share, s.eligible / n)
-    rate = np.clip(np.where(s.eligible > 0, over(top, share), np.nan), 0.0, 1.0)
-    gain = np.where(used & sound, over(own, rest), 1.0)
+    top = s.value / n + strength * (s.all_value / every - s.cheap_value / n)
+    share = np.where(used, share, s.eligible / n)
+    rate = np.where(used, np.clip(over(top, share), 0.0, 1.0), plain)
+    gain = np.where(used, np.nan_to_num(over(own, rest), nan=1.0), 1.0)
     return Powered(
-        rate=np.where(strength == 0, plain, rate),
-        worth=s.eligible * np.maximum(np.nan_to_num(gain, nan=1.0), 1.0),
+        rate=rate,
+        worth=s.eligible * np.maximum(gain, 1.0),
         strength=strength,
         mean_eligible=share,
     )
+
+
+def _spreads(s: LabelSums, rate: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Variances of v − r e by gold labels alone and by both kinds, and the best λ."""
+    table = _crossed(s)
+    n = np.maximum(table.sum(axis=(0, 1)), 1.0)
+    # not eligible, zero, one
+    score = np.stack([np.zeros_like(rate), -rate, 1 - rate])
+    gold, cheap = score[:, None], score[None, :]
+
+    def mean(x: FloatArray) -> FloatArray:
+        return np.asarray((table * x).sum(axis=(0, 1)) / n)
+
+    gold, cheap = gold - mean(gold + 0 * cheap), cheap - mean(cheap + 0 * gold)
+    own, spread, both = mean(gold**2 + 0 * cheap), mean(cheap**2 + 0 * gold), mean(gold * cheap)
+    strength = np.nan_to_num(over(both, np.where(spread > 1e-12, spread, 0.0)))
+    missed = (gold - strength * cheap) ** 2
+    left = np.maximum(1 - s.labelled / np.maximum(s.rows, 1.0), 0.0)
+    # what is not labelled shows λ f, the rest of the variance is what the cheap label misses
+    loss = np.maximum(n - 1, 1.0) / np.maximum(n - 2, 1.0)
+    rest = (left * mean(missed) + (1 - left) * own) * loss
+    return own, rest, strength
+
+
+def _crossed(s: LabelSums) -> FloatArray:
+    """Labelled rows by what they are (not eligible, zero, one) by either label, ``(3, 3, …)``."""
+    one_one, one_able, able_one = s.value_value, s.value_eligible, s.eligible_value
+    both = s.eligible_eligible
+    ones = [s.value - one_able, one_able - one_one, one_one]
+    zeros = [
+        s.eligible - s.value - (both - one_able),
+        both - one_able - able_one + one_one,
+        able_one - one_one,
+    ]
+    none = [
+        s.labelled - s.eligible - (s.cheap_eligible - both),
+        s.cheap_eligible - both - (s.cheap_value - able_one),
+        s.cheap_value - able_one,
+    ]
+    table = np.array([none, zeros, ones], dtype=np.float64)
+    possible = (table.sum(axis=1)[:, None] > 0) & (table.sum(axis=0)[None] > 0)
+    differ = ~np.eye(3, dtype=bool).reshape(3, 3, *[1] * (table.ndim - 2))
+    return np.asarray(table + UNSEEN * (possible & differ))
 
 
 def powered_core(
@@ -158,7 +188,7 @@ def powered_core(
             usual=np.zeros((2, mass.shape[1])),
             degrees=degrees,
         ),
-        reach=degrees,
+        reach=np.full(mass.shape[1], np.inf),
         outcomes=outcomes * np.minimum(mean, 1 - mean),
         cells=ScoreDraws(covariance),
         sums=sums,
