@@ -131,10 +131,12 @@ def missing_sentences(groups: Iterable[Group]) -> list[str]:
     ]
 
 
-def unknown_sentences(groups: Sequence[UnknownGroup], *, relative: bool, share: bool) -> list[str]:
+def unknown_sentences(
+    groups: Sequence[UnknownGroup], *, relative: bool, share: bool, made: str = "Bounds hold"
+) -> list[str]:
     """How many are unknown, how far they can move the groups, and what it would take."""
     if any(g.what == "labels" for g in groups):
-        return _label_ranges(groups, relative=relative, share=share)
+        return _label_ranges(groups, relative=relative, share=share, made=made)
     alone = {next(iter(g.where)): g.unknown for g in groups if len(g.where) == 1 and g.unknown}
     if not alone:
         return ["Every row's attributes are known."] if groups else []
@@ -147,7 +149,7 @@ def unknown_sentences(groups: Sequence[UnknownGroup], *, relative: bool, share: 
             f"Not known: {said}, who are left out of the groups it forms. That is right if "
             "attributes are missing at random."
         ]
-    out = [f"Not known: {said}. Bounds hold whichever groups they belong to."]
+    out = [f"Not known: {said}. {made} whichever groups they belong to."]
 
     def told(value: float | None) -> str:
         return disparity_text(value or 0.0, relative, share)
@@ -188,14 +190,14 @@ def _calibration(groups: Sequence[UnknownGroup]) -> list[str]:
     return [f"Where the attribute is known, the probabilities fit (smallest p = {p:.2g})."]
 
 
-def _label_ranges(groups: Sequence[UnknownGroup], *, relative: bool, share: bool) -> list[str]:
+def _label_ranges(
+    groups: Sequence[UnknownGroup], *, relative: bool, share: bool, made: str
+) -> list[str]:
     first = next(iter(groups[0].where), None)
     rows = sum(g.unknown for g in groups if list(g.where) == [first])
     if not rows:
         return ["Every row has a label."]
-    out = [
-        f"No label: {plural(rows, 'row')} of these groups. Bounds hold whatever their labels are."
-    ]
+    out = [f"No label: {plural(rows, 'row')} of these groups. {made} whatever their labels are."]
     ranged = [g for g in groups if g.lowest is not None and g.highest is not None and g.unknown]
     if ranged:
         widest = max(ranged, key=lambda g: (g.highest or 0.0) - (g.lowest or 0.0))

@@ -131,7 +131,9 @@ class Flags(ComparedFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
                 self.adjusted, self.given, relative=self.relative, share=self.share
             ),
             *(
-                unknown_sentences(self.unknown, relative=self.relative, share=self.share)
+                unknown_sentences(
+                    self.unknown, relative=self.relative, share=self.share, made="Flags hold"
+                )
                 or missing_sentences(self.rows)
             ),
             *self._unreachable_sentence(),
