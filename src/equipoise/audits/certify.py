@@ -465,6 +465,8 @@ def _check(claim: Claim, tolerance: float | None) -> float:
             "AllRanges needs across=intervals(attribute), without edges= and grid=; got "
             f"{type(across).__name__.lower()}."
         )
+    if claim.unlabelled != "out":
+        raise OptionError("AllRanges knows no unlabelled=; use method='pivotal', with a grid.")
     if isinstance(claim, Ratio):
         raise OptionError("AllRanges is for gaps. For a ratio, certify the gap to a scaled target.")
     if not isinstance(claim.target, Constant | Overall):

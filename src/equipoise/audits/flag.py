@@ -146,6 +146,11 @@ def _method(problem: Problem, options: FlagOptions) -> Test:
     check_method(problem, chosen, {"pivotal": Pivotal})
     if options.dealt and not isinstance(chosen, Pivotal):
         raise OptionError("population='these rows' has a test of its own; leave method= out.")
+    if options.dealt and (problem.claim.unknown != "group" or problem.trust):
+        raise OptionError(
+            "population='these rows' needs people and labels that are known: no unknown=, "
+            "unlabelled=, proxies or cheap labels."
+        )
     return chosen
 
 
@@ -338,8 +343,8 @@ def _reach(problem: Problem, null: Null, threshold: float) -> Reachable | None:
     plain = not problem.cells.weighted and problem.cells.clusters is None
     if problem.claim.given or isinstance(problem.target, Highest):
         return None
-    if problem.claim.unknown == "worst":
-        # what a group could show depends on who else is of it
+    if problem.claim.unknown == "worst" or problem.trust:
+        # what a group could show depends on more than its own rows
         return None
     if not core.counted or not plain:
         return None

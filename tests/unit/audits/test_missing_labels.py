@@ -10,7 +10,7 @@ import pytest
 
 import equipoise as eq
 from equipoise.audits._groups.problem import set_up
-from equipoise.errors import ClaimError, TrailError
+from equipoise.errors import ClaimError, OptionError, TrailError
 from equipoise.methods.inference.unknown import PairCore
 
 METRICS = (
@@ -161,5 +161,8 @@ def test_refusals() -> None:
                 eq.read(broken, label="label", prediction="pred", observed="chance"),
                 eq.gap("error_rate", across="race"),
             )
+    ranges = eq.gap("error_rate", across=eq.intervals("chance"), target=0.2, unlabelled="worst")
+    with pytest.raises(OptionError, match="unlabelled="):
+        eq.certify(trail, ranges, method="all-ranges", tolerance=0.1)
     assert eq.from_plan(claim.to_plan()) == claim
     assert trail.roles.observed is None

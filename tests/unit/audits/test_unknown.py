@@ -225,6 +225,7 @@ def test_refusals_say_what_to_do() -> None:
         lambda: eq.describe(trail, worst),
         lambda: eq.certify(trail, worst, method="likelihood"),
         lambda: eq.summarize(trail, worst),
+        lambda: eq.flag(trail, worst, population="these rows"),
     ):
         with pytest.raises(OptionError, match="unknown="):
             call()
