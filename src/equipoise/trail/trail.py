@@ -535,7 +535,7 @@ def read(
         rows that were not sampled independently.
     proxy_label
         A cheap label, from a judge or a model, where the label itself is missing in most rows:
-        rates of groups then use both, and are never less certain than by the labels alone.
+        rates of groups then use both, which are worth at least as many rows as the labels alone.
     observed
         The chance, as it was logged, with which a row's label was observed, where outcomes are seen
         of some only (those who got a loan): error rates weigh rows by one over it.

@@ -8,7 +8,7 @@ label, only that gold labels were given without regard to the outcome.
 A rate is a share of eligible rows, and a label may decide who is eligible. With value v and
 eligibility e of each row, v − r e takes the part of the outcome. What the cheap label is worth is
 told in rows: a rate whose variance is half that of gold labels alone has the tails of twice as
-many, so that counts stay counts and nothing is wider than gold labels alone.
+many, so that counts stay counts, and is never worth fewer than the gold labels alone.
 """
 
 from dataclasses import dataclass, fields
