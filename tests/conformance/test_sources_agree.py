@@ -1,8 +1,10 @@
 """The same claims on every source give the same cells, row counts included."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
 import equipoise as eq
@@ -129,3 +131,52 @@ def test_fingerprint_sees_a_changed_row() -> None:
     changed = TABLE.slice(1)
     for case in ("binary rates", "brier", "weights, summed"):
         assert cells_of(changed, case).fingerprint() != cells_of(TABLE, case).fingerprint()
+
+
+def _guessed() -> Any:
+    """A table of which much is unknown: groups, probabilities, labels."""
+    rng = np.random.default_rng(77)
+    rows = 400
+    race = rng.choice(["Asian", "Black", "White"], rows).tolist()
+    chance = rng.dirichlet([0.7, 0.5], rows)[:, 0].round(6)
+    label = rng.integers(0, 2, rows)
+    return pa.table(
+        {
+            "race": pa.array([None if i % 9 == 0 else r for i, r in enumerate(race)], pa.string()),
+            "p_one": pa.array(chance), "p_other": pa.array(1 - chance),
+            "outcome": pa.array([None if i % 3 else y for i, y in enumerate(label.tolist())]),
+            "decision": pa.array(rng.integers(0, 2, rows)),
+            "seen": pa.array(rng.uniform(0.2, 0.9, rows).round(6)),
+        }
+    )  # fmt: skip
+
+
+ROUNDABOUT: dict[str, tuple[dict[str, Any], eq.Claim]] = {
+    "worst": ({}, eq.gap("selection_rate", across="race", unknown="worst")),
+    "probabilities": (
+        {"proxy": {"kind": {"one": "p_one", "other": "p_other"}}},
+        eq.gap("selection_rate", across="kind"),
+    ),
+    "logged chances": ({"observed": "seen"}, eq.gap("accuracy", across="race")),
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pandas-nullable",
+        "duckdb",
+        pytest.param("ibis-postgres", marks=pytest.mark.postgres),
+        pytest.param("spark", marks=pytest.mark.spark),
+    ],
+)
+def test_the_unknown_is_the_same_everywhere(
+    name: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    table = _guessed()
+    source = eq.read(opened(name, table, tmp_path, request))
+    for roles, claim in ROUNDABOUT.values():
+        every = {"label": "outcome", "prediction": "decision", **roles}
+        found, wanted = (eq.certify(eq.read(x, **every), claim, rng=1) for x in (source, table))
+        assert found.rows == wanted.rows
+        assert found.unknown == wanted.unknown

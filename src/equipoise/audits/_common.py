@@ -15,7 +15,7 @@ from scipy.special import ndtri
 
 from equipoise._validate import Rng, Seed, listing, seed_of
 from equipoise._version import __version__
-from equipoise.cells import Cells
+from equipoise.cells import Cells, Collection
 from equipoise.cells.tally import Tallied, rows_behind
 from equipoise.claims import Claim, Metric, Ratio, Together, overall
 from equipoise.claims import target as targets
@@ -27,11 +27,12 @@ from equipoise.findings.bounds import BoundedGroup
 from equipoise.findings.finding import Finding
 from equipoise.findings.flags import CertifiedGroup, FlaggedGroup
 from equipoise.findings.joint_test import Joint, JointGroup
-from equipoise.findings.words import Verdict
+from equipoise.findings.words import Ends, Verdict
 from equipoise.methods.hypotheses import Null, Outside, StepDown, holm
 from equipoise.methods.inference.core import Core
 from equipoise.methods.inference.student import affordable_draws, independent_score
 from equipoise.methods.numerics import FloatArray, per_mille, quantile
+from equipoise.methods.targets import TiltSums
 from equipoise.trail import Trail, read
 from equipoise.trail.trail import expect_trail
 
@@ -89,6 +90,22 @@ def possible_range(claim: Claim, zero_one: bool = False) -> tuple[float | None, 
     return low - ends[1], high - ends[0]
 
 
+def possible_limit(name: str, limit: float, claim: Claim, possible: Ends) -> None:
+    """Refuse a limit that no disparity of the claim can reach, with what was likely meant."""
+    low, high = possible
+    beyond = (high is not None and limit >= high) or (low is not None and limit <= low)
+    if isinstance(claim, Ratio) or not beyond:
+        return
+    ends = " and ".join(f"{end:g}" for end in (low, high) if end is not None)
+    hint = ""
+    if abs(limit) > 1 and claim.metric.low is not None and claim.metric.high == 1:
+        hint = f" Rates are shares of 1, so {abs(limit):g} points are {abs(limit) / 100:g}."
+    raise OptionError(
+        f"{name} must lie between {ends}, the smallest and largest disparity that "
+        f"{claim.metric.words} can have; got {limit:g}.{hint}"
+    )
+
+
 def finite(value: SupportsFloat) -> float | None:
     """A number for a result: None where there is none."""
     return float(value) if math.isfinite(value) else None
@@ -116,10 +133,14 @@ class Roles(TypedDict, total=False):
     count: str | None
     cluster: str | None
     pair: str | None
+    proxy_label: str | None
+    observed: str | None
     attributes: Sequence[str] | None
     positive: object
     encoding: str | None
     missing: Sequence[str] | None
+    proxy: object
+    truth: object
 
 
 class NoTable:
@@ -170,6 +191,10 @@ def plain_claim(claim: Claim, verb: str) -> Claim:
     """Return a claim without factors and with a plain target; other verbs know the others."""
     if claim.given:
         raise OptionError(f"{verb} knows no given=; certify, flag, describe and joint_test do.")
+    if claim.unknown != "group" or claim.unlabelled != "out":
+        raise OptionError(
+            f"{verb} knows neither unknown= nor unlabelled=; certify, flag and joint_test do."
+        )
     if isinstance(claim.target, targets.Highest):
         raise OptionError(f"{verb} knows no highest(); certify, flag, describe and joint_test do.")
     if claim.metric.overlapping:
@@ -181,6 +206,20 @@ def plain_claim(claim: Claim, verb: str) -> Claim:
             f"{verb} knows no scoring_rate; certify, flag, describe and joint_test do."
         )
     return claim
+
+
+def is_tilted(collection: Collection) -> bool:
+    """Whether a collection weighs rows by more than 0 and 1."""
+    return isinstance(collection.sums, TiltSums)
+
+
+def groups_only(collection: Collection, verb: str) -> None:
+    """Refuse tilts where counts of rows are needed."""
+    if is_tilted(collection):
+        raise OptionError(
+            f"{verb} takes groups, or tilts that weigh by 0 and 1. For other tilts there are "
+            "certify and flag."
+        )
 
 
 def metric_and_groups(
@@ -378,6 +417,26 @@ class Critical:
     """The critical score at the level asked for."""
     quantiles: tuple[float, ...]
     """The same at the levels 0.1 %, 0.2 % … 99.9 %."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Bounds of every group, and how they came about."""
+
+    lower: FloatArray
+    upper: FloatArray
+    reach: FloatArray
+    critical: float
+    engine: str
+    recipe: Mapping[str, Any] | None
+    guarantee: str
+    assumption: str
+    quantiles: tuple[float, ...] = ()
+    """Critical values of the levels 0.1 %, 0.2 % … 99.9 %, where there is a distribution."""
+    against: FloatArray | None = None
+    """Bounds on the other side of a one-sided limit, which may show that it is not kept."""
+    notes: tuple[str, ...] = ()
+    """Why nothing is said about each group; empty if there is nothing of the kind."""
 
 
 def critical_scores(

@@ -11,6 +11,7 @@ from scipy.special import ndtri
 from equipoise._codec import to_plain
 from equipoise._validate import Rng, Seed, known_keywords, seed_of
 from equipoise.audits._common import (
+    Found,
     Progress,
     Roles,
     TrailLike,
@@ -33,7 +34,6 @@ from equipoise.audits._groups.likelihood import (
 )
 from equipoise.audits._groups.problem import (
     CertifyOptions,
-    Found,
     GroupFields,
     Problem,
     about,
@@ -47,6 +47,7 @@ from equipoise.audits._groups.problem import (
     published_moments,
     published_notes,
     set_up,
+    unknown_beside,
 )
 from equipoise.audits.methods import (
     AllRanges,
@@ -271,6 +272,7 @@ def _finding(problem: Problem, options: CertifyOptions, seed: Seed, found: Found
         recipe=found.recipe,
         adjusted=adjusted_groups(problem),
         changed=changed_groups(problem),
+        **unknown_beside(problem, options, seed),
     )
     notes = found.notes or published_notes(problem, ~np.isnan(found.reach), options.method)
     other = found.against if found.against is not None else np.full(found.lower.shape, np.nan)
@@ -465,6 +467,8 @@ def _check(claim: Claim, tolerance: float | None) -> float:
             "AllRanges needs across=intervals(attribute), without edges= and grid=; got "
             f"{type(across).__name__.lower()}."
         )
+    if claim.unlabelled != "out":
+        raise OptionError("AllRanges knows no unlabelled=; use method='pivotal', with a grid.")
     if isinstance(claim, Ratio):
         raise OptionError("AllRanges is for gaps. For a ratio, certify the gap to a scaled target.")
     if not isinstance(claim.target, Constant | Overall):

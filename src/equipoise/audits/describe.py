@@ -14,6 +14,7 @@ from equipoise.audits._common import (
     TrailLike,
     as_source,
     finite,
+    groups_only,
     independent,
     provenance_of,
     unit_of,
@@ -23,7 +24,6 @@ from equipoise.audits._groups.problem import (
     adjusted_groups,
     cell_moments,
     changed_groups,
-    groups_only,
     make_core,
     notes_of,
     set_up,
@@ -142,6 +142,10 @@ class _Options:
 
 def _asked(asked: Claim, source: Trail | Tallied, options: _Options) -> Description:
     """One claim, with what its metric and its target need besides counts."""
+    if asked.unknown != "group" or asked.unlabelled != "out":
+        raise OptionError(
+            "describe knows neither unknown= nor unlabelled=; certify, flag and joint_test do."
+        )
     problem = median = None
     if asked.metric == scoring_rate:
         # against zero every bound of a gap is one of the rate itself

@@ -17,6 +17,7 @@ from equipoise.audits._common import (
     as_source,
     finite,
     jointly,
+    possible_limit,
     possible_range,
     progress_bar,
     stepped_down,
@@ -36,9 +37,9 @@ from equipoise.audits._groups.problem import (
     group_fields,
     method_target,
     notes_of,
-    possible_limit,
     published_notes,
     set_up,
+    unknown_beside,
 )
 from equipoise.audits.methods import (
     Bootstrap,
@@ -117,6 +118,7 @@ def flag_groups(problem: Problem, options: FlagOptions, seed: Seed, progress: Pr
         engine="no resampling",
         adjusted=adjusted_groups(problem),
         changed=changed_groups(problem),
+        **unknown_beside(problem),
     )
 
 
@@ -146,6 +148,11 @@ def _method(problem: Problem, options: FlagOptions) -> Test:
     check_method(problem, chosen, {"pivotal": Pivotal})
     if options.dealt and not isinstance(chosen, Pivotal):
         raise OptionError("population='these rows' has a test of its own; leave method= out.")
+    if options.dealt and (problem.claim.unknown != "group" or problem.trust):
+        raise OptionError(
+            "population='these rows' needs people and labels that are known: no unknown=, "
+            "unlabelled=, proxies or cheap labels."
+        )
     return chosen
 
 
@@ -337,6 +344,9 @@ def _reach(problem: Problem, null: Null, threshold: float) -> Reachable | None:
     core = problem.core
     plain = not problem.cells.weighted and problem.cells.clusters is None
     if problem.claim.given or isinstance(problem.target, Highest | Before):
+        return None
+    if problem.claim.unknown == "worst" or problem.trust:
+        # what a group could show depends on more than its own rows
         return None
     if not core.counted or not plain or not problem.cells.zero_one:
         return None

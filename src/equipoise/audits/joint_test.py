@@ -26,6 +26,7 @@ from equipoise.audits._common import (
     as_source,
     critical_scores,
     finite,
+    groups_only,
     independent,
     stepped_down,
 )
@@ -45,9 +46,9 @@ from equipoise.audits._groups.problem import (
     check_method,
     exactness,
     group_fields,
-    groups_only,
     notes_of,
     set_up,
+    unknown_beside,
 )
 from equipoise.audits.certify import limits_of
 from equipoise.audits.methods import Euclidean, Likelihood, Pivotal, as_method
@@ -350,7 +351,9 @@ def _by_scores(
         region=None,
         adjusted=adjusted_groups(problem),
         changed=(changed := changed_groups(problem)),
-        share=bool(problem.claim.given or changed) and problem.share,
+        **unknown_beside(problem),
+        share=bool(problem.claim.given or changed or problem.claim.unknown != "group")
+        and problem.share,
     )
 
 

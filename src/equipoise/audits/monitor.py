@@ -13,6 +13,7 @@ from equipoise.audits._common import (
     TrailLike,
     as_trail,
     finite,
+    groups_only,
     plain_claim,
     possible_range,
 )
@@ -23,7 +24,6 @@ from equipoise.audits._groups.problem import (
     assemble,
     cell_moments,
     group_fields,
-    groups_only,
     make_core,
     notes_of,
 )

@@ -222,6 +222,7 @@ def cells_from_plain(data: Mapping[str, Any], claim: Claim, called: str) -> Cell
             values=claim.metric.values,
             sides=None,
             differences=None,
+            ones=None,
             **sums,
         )
         lengths = {len(x) for x in sums.values()} | {len(index)}

@@ -32,6 +32,7 @@ from equipoise.cells.tally import (
     ClusterTable,
     Tallied,
     Tally,
+    by_outcome,
     steady_cells,
     total,
     unweighted,
@@ -122,11 +123,12 @@ def inside_of(where: Mapping[str, object], axes: Sequence[Axis], index: IntArray
                 f"The cells were not cut by {name!r}, but by {listing(axis.name for axis in axes)}."
             )
         position = names.index(name)
-        inside &= index[:, position] == _level(axes[position], value)
+        inside &= index[:, position] == level_of(axes[position], value)
     return inside
 
 
-def _level(axis: Axis, value: object) -> int:
+def level_of(axis: Axis, value: object) -> int:
+    """The position of a level that is named as data; an error names those that exist."""
     levels = [level_where(axis, position) for position in range(len(axis))]
     for position, level in enumerate(levels):
         # True == 1 in Python, but the level "true" is not the level 1
@@ -212,7 +214,7 @@ def median_claims(trail: Trail | Tallied, claim: Claim) -> "tuple[list[Claim], M
         if role in found.roles:
             raise ClaimError(f"scoring_rate takes no {role} column so far; read without {role}=….")
     column = found.roles.column("score")
-    values, counts = _observed(found, Ordered("score", role=True))
+    values, counts = _observed(found, Ordered("score", role=True), endless=False)
     if not values.size:
         raise TrailError(f"The score column {column!r} holds no number, so there is no median.")
     middle = middle_of(values, counts)
@@ -271,6 +273,11 @@ def scan_for(
     further: Sequence[Dimension] = (),
 ) -> Scan:
     """One look at the table, for everything that the claims ask, cut by ``further`` as well."""
+    if trail.roles.observed is not None and any("label" in c.metric.names() for c in claims):
+        raise ClaimError(
+            "Labels were observed with logged chances (observed=…), by which certify, flag and "
+            "joint_test weigh rows of a trail; this audit does not. Read without observed=…."
+        )
     named = [d for claim in claims for d in claim.dimensions()]
     wanted = tuple(dict.fromkeys([*named, *further]))
     dimensions = tuple(_with_edges(trail, dimension) for dimension in wanted)
@@ -319,15 +326,17 @@ def all_cells(
     """The cells of each claim's metric; ``may_be_none`` allows for metrics that count on no row."""
     axes, index = _axes(scan)
     clusters = cluster_codes(scan.table["cluster"]) if "cluster" in scan.table else None
-    made = [
-        _cells(scan, position, axes, index, clusters, may_be_none)
-        for position in range(len(scan.metrics))
-    ]
+    made: dict[tuple[int, bool], Cells] = {}
+    # metrics that no claim asks for by name, as in stored counts, are checked all the same
+    asked = [(scan.position(claim.metric), claim.unknown == "worst") for claim in claims]
+    rest = [(i, False) for i in range(len(scan.metrics)) if all(i != place for place, _ in asked)]
+    for position, cut in dict.fromkeys([*asked, *rest]):
+        made[position, cut] = _cells(scan, position, axes, index, clusters, may_be_none, cut=cut)
     return tuple(
         _paired(scan, claim, axes, index, clusters)
         if pairs and by_pairs(scan.roles, claim)
-        else made[scan.position(claim.metric)]
-        for claim in claims
+        else made[one]
+        for claim, one in zip(claims, asked, strict=True)
     )
 
 
@@ -350,10 +359,11 @@ def _paired(
     """
     position = scan.position(claim.metric)
     metric, table = scan.metrics[position], scan.table
-    if scan.weighted or metric.change is not None or claim.across.weighs:
+    odd = claim.across.weighs or claim.unknown != "group"
+    if scan.weighted or metric.change is not None or odd:
         raise ClaimError(
-            "Pairs are compared without weights, by plain metrics and in plain groups. Read the "
-            "trail with cluster= in place of pair=."
+            "Pairs are compared without weights, by plain metrics, in plain groups and without "
+            "unknown=. Read the trail with cluster= in place of pair=."
         )
     assert isinstance(claim.target, Reference)
     counted = totals_of(scan, position)
@@ -551,12 +561,14 @@ def _cells(
     index: IntArray,
     clusters: IntArray | None,
     may_be_none: bool,
+    cut: bool = False,
 ) -> Cells:
+    """The cells of one metric, ``cut`` by its outcome too where that is asked for."""
     counted = totals_of(scan, position)
     if clusters is not None:
         counted = _without_cluster(counted, clusters < 0)
     metric = scan.metrics[position]
-    made = _from_tally(scan, metric, axes, index, clusters, counted)
+    made = _from_tally(scan, metric, axes, index, clusters, counted, cut=cut)
     if not may_be_none:
         _check_anybody(metric, counted, scan.table["present"], made.excluded)
     return made
@@ -569,11 +581,19 @@ def _from_tally(
     index: IntArray,
     clusters: IntArray | None,
     counted: Tally,
+    cut: bool = False,
 ) -> Cells:
     table = scan.table
     present = table["present"]
     lost = {"missing count": scan.uncounted, "missing weight": total(table, "missing_weight")}
     excluded = {name: rows for name, rows in {**lost, **counted.excluded}.items() if rows}
+    if cut:
+        parts = by_outcome(counted, metric, scan.weighted)
+        # rows on which the metric does not count have no outcome: they are with the zeros
+        present = np.concatenate([present - parts[1].rows, parts[1].rows])
+        index = np.concatenate([np.insert(index, index.shape[1], y, axis=1) for y in (0, 1)])
+        clusters = None if clusters is None else np.tile(clusters, 2)
+        counted = _joined(*parts)
     sums = {"present": present, "rows": counted.rows, **counted.moments}
     merged_index, merged = merge(index, sums)
     by_cluster = None
@@ -582,7 +602,8 @@ def _from_tally(
     return Cells(
         metric=metric,
         axes=axes,
-        index=merged_index,
+        index=merged_index[:, : len(axes)],
+        ones=merged_index[:, -1] == 1 if cut else None,
         zero_one=counted.zero_one,
         weighted=scan.weighted,
         scanned=round(float(present.sum())) + scan.uncounted,
@@ -594,6 +615,14 @@ def _from_tally(
         differences=None,
         **merged,
     )
+
+
+def _joined(zeros: Tally, ones: Tally) -> Tally:
+    """Totals by outcome, one after the other."""
+    moments = {
+        name: np.concatenate([zeros.moments[name], ones.moments[name]]) for name in ones.moments
+    }
+    return replace(ones, rows=np.concatenate([zeros.rows, ones.rows]), moments=moments)
 
 
 def _without_cluster(counted: Tally, unknown: BoolArray) -> Tally:
@@ -672,7 +701,9 @@ def _short_cut(below: float, at: float) -> float:
     return float(at)
 
 
-def _observed(trail: Trail, every: Ordered) -> tuple[FloatArray, FloatArray]:
+def _observed(
+    trail: Trail, every: Ordered, *, endless: bool = True
+) -> tuple[FloatArray, FloatArray]:
     """The distinct finite values of a number in order, and how many rows have each."""
     table = fetch(Query(trail, (every,), ()).frame(MAX_CELLS), trail.source)
     if len(table["present"]) > MAX_CELLS:
@@ -681,10 +712,10 @@ def _observed(trail: Trail, every: Ordered) -> tuple[FloatArray, FloatArray]:
             "quantiles from. Pass edges=… instead of grid=…."
         )
     values, counts = numbers(table["key0"]), floats(table["present"])
-    if every.role and bool((np.isinf(values) & (counts > 0)).any()):
+    if not endless and bool((np.isinf(values) & (counts > 0)).any()):
         raise TrailError(
-            f"The score column {every.column!r} holds infinite numbers, so that a median of the "
-            "others would be none of all. Replace them with finite scores."
+            f"The column {ordered_column(trail, every)!r} holds infinite numbers, so that a median "
+            "of the others would be none of all. Replace them with finite ones."
         )
     keep = np.isfinite(values) & (counts > 0)
     order = np.argsort(values[keep])

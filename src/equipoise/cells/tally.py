@@ -26,7 +26,7 @@ from equipoise.claims.formula import Reference, Term, as_number, as_truth, parse
 from equipoise.claims.groups import Dimension, Levels, Tilt
 from equipoise.claims.metric import Metric, as_metric
 from equipoise.errors import ClaimError, TrailError
-from equipoise.methods.numerics import AnyArray, FloatArray, IntArray
+from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray
 from equipoise.trail import Roles, Trail
 from equipoise.trail.engine import objects
 from equipoise.trail.trail import expect_trail, model_positive
@@ -112,6 +112,49 @@ def _others(metric: Metric) -> bool:
     """Whether a metric can be something else than 0 and 1, whatever it happens to be."""
     differs = metric.change is not None and not metric.overlapping
     return differs or not set(metric.values) <= {0.0, 1.0}
+
+
+def outcome_of(metric: Metric, label: int, prediction: int) -> tuple[float, float]:
+    """Whether a metric of label and prediction counts on a row, and its value there."""
+    if metric.models:
+        raise ClaimError(
+            f"The {metric.words} needs the labels themselves, not cheap or missing ones."
+        )
+    roles = {
+        Reference("label"): np.array([float(label)]),
+        Reference("prediction"): np.array([float(prediction)]),
+    }
+    eligible = bool(as_truth(_on_arrays(metric.where or "1 == 1", roles)).all())
+    with np.errstate(all="ignore"):
+        value = float(np.ravel(as_number(_on_arrays(metric.value, roles)))[0])
+    return float(eligible), value if eligible else 0.0
+
+
+def by_outcome(counted: Tally, metric: Metric, weighted: bool) -> tuple[Tally, Tally]:
+    """The totals of a 0/1 metric over rows of outcome 0, and over those of outcome 1."""
+    if not counted.zero_one:
+        raise ClaimError(
+            f"unknown='worst' takes metrics that are 0 or 1, and {metric.name!r} has other values. "
+            "Ask for a rate, such as metric('late', 'days > 30'), or unknown='random'."
+        )
+    whole = counted.moments
+    ones = whole["total"]
+    if weighted:
+        # metrics of label and prediction have one outcome in each grouped row
+        if not bool(((ones == 0) | (ones == whole["weight"])).all()):
+            raise ClaimError(
+                "unknown='worst' on rows with weights takes metrics of label and prediction, such "
+                f"as selection_rate; how many rows are 1 is not counted of {metric.name!r}."
+            )
+        ones = np.where(ones > 0, counted.rows, 0.0)
+    # over ones a sum of any power of the metric is that of the weights
+    last = {name: name[-1] if name[-1] in _ORDERS else "" for name in whole}
+    above = {name: whole[f"total{order}"] for name, order in last.items()}
+    below = {name: whole[name] - above[name] for name in whole}
+    return (
+        replace(counted, rows=counted.rows - ones, moments=below),
+        replace(counted, rows=ones, moments=above),
+    )
 
 
 def _few(value: FloatArray) -> tuple[float, ...]:
@@ -605,6 +648,8 @@ class Cells:
     """Where rows are pairs: the partners' metric, and that of the group itself."""
     differences: tuple[IntArray, FloatArray] | None = field(default=None, repr=False)
     """Where pairs are no counts: the cell and the difference of each."""
+    ones: BoolArray | None = field(default=None, repr=False)
+    """Where cells are cut by outcome too: those of outcome 1."""
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -13,6 +13,7 @@ from equipoise.claims.groups import (
     Factors,
     Groups,
     GroupsLike,
+    Intersections,
     Levels,
     Overlap,
     Tilt,
@@ -33,6 +34,8 @@ from equipoise.claims.metric import (
 from equipoise.claims.target import (
     Complement,
     Constant,
+    Custom,
+    Highest,
     Overall,
     Reference,
     Target,
@@ -44,6 +47,8 @@ from equipoise.claims.target import (
 from equipoise.errors import ClaimError
 
 WeightsName = Literal["mantel-haenszel", "group", "population"]
+UnknownName = Literal["group", "random", "worst"]
+UnlabelledName = Literal["out", "worst"]
 #: Factors as claims take them: names of columns, attributes cut into ranges, or factors(…).
 GivenLike = str | Factors | Sequence[AttributeLike | Factors]
 
@@ -70,6 +75,12 @@ class Claim(Written):
     """Legitimate factors: people are compared with others who share them."""
     weights: WeightsName = "mantel-haenszel"
     """What strata of these factors are weighed by."""
+    unknown: UnknownName = "group"
+    """What is made of people whose attributes are unknown: a group of their own, nobody's (as if
+    missing at random), or whatever would be worst."""
+    unlabelled: UnlabelledName = "out"
+    """What is made of rows without a label, which a metric of labels needs: left out, or whatever
+    would be worst."""
 
     @property
     def words(self) -> str:
@@ -90,12 +101,16 @@ class Claim(Written):
         object.__setattr__(self, "target", whose)
         object.__setattr__(self, "given", given)
         known_name("weights", self.weights, get_args(WeightsName), ClaimError)
+        known_name("unknown", self.unknown, get_args(UnknownName), ClaimError)
+        known_name("unlabelled", self.unlabelled, get_args(UnlabelledName), ClaimError)
         self._check_given()
         if measured.overlapping and (self.given or whom.weighs or whose != Constant(value=0)):
             raise ClaimError(
                 f"The {measured.words} compares rates of two sets of rows: it takes groups and "
                 "the target 0, no given=, no tilts."
             )
+        self._check_unknown()
+        self._check_unlabelled()
 
     def _check_given(self) -> None:
         """Refuse factors where nobody could be compared with others who share them."""
@@ -129,6 +144,45 @@ class Claim(Written):
             if named:
                 raise ClaimError(f"The reference is named by {listing(named)}, which is given.")
 
+    def _check_unknown(self) -> None:
+        """Refuse questions whose answer nobody knows if some people's attributes are unknown."""
+        if self.unknown == "group":
+            return
+        asked = f"unknown={self.unknown!r}"
+        if not isinstance(self.across, Intersections):
+            raise ClaimError(
+                f"{asked} is about groups formed by values of attributes: across='race', or "
+                "intersections(…)."
+            )
+        if self.given:
+            raise ClaimError(f"{asked} takes no given= so far; leave one of them out.")
+        if isinstance(self.target, Reference) and None in self.target.where.values():
+            raise ClaimError(f"The unknown are no reference with {asked}.")
+        if self.unknown == "worst" and isinstance(self.target, Highest | Custom):
+            raise ClaimError(
+                f"{asked} compares with a number, everyone, complement() or reference(…); got "
+                f"{self.target.words}."
+            )
+
+    def _check_unlabelled(self) -> None:
+        """Refuse questions that missing labels leave without an answer."""
+        if self.unlabelled == "out":
+            return
+        if "label" not in self.metric.names():
+            raise ClaimError(
+                f"unlabelled='worst' is about labels, and {self.metric.name!r} needs none."
+            )
+        if self.given or self.unknown != "group" or self.across.weighs:
+            raise ClaimError(
+                "unlabelled='worst' takes plain groups so far: no given=, unknown= or tilts."
+            )
+        if not isinstance(self.target, Complement | Reference | Constant):
+            raise ClaimError(
+                "unlabelled='worst' compares with others or with a number: complement(), "
+                f"reference(…) or a constant; got {self.target.words}. A group cannot be at its "
+                "lowest while everyone, it among them, is at the highest."
+            )
+
     @property
     def learnt(self) -> Factors | None:
         """The factors from which outcome and membership are predicted, if there are such."""
@@ -144,6 +198,13 @@ class Claim(Written):
     def given_words(self) -> str:
         """The factors as they read after a question; empty without any."""
         return f", given {', '.join(self.given_columns)}" if self.given else ""
+
+    @property
+    def unknown_words(self) -> str:
+        """What is made of the unknown, as it reads after a question; empty as usual."""
+        said = {"random": ", of those who are known", "worst": ", whoever the unknown are"}
+        worst = self.unlabelled == "worst"
+        return said.get(self.unknown, "") + (", whatever the missing labels are" if worst else "")
 
     def dimensions(self) -> tuple[Dimension, ...]:
         """The dimensions of the groups, of the reference group, and of what is given."""
@@ -167,7 +228,9 @@ class Gap(Claim):
     @property
     def words(self) -> str:
         """The question as it reads in a sentence."""
-        return f"{self.metric.words} against {self.target.words}{self.given_words}"
+        return (
+            f"{self.metric.words} against {self.target.words}{self.given_words}{self.unknown_words}"
+        )
 
 
 @kind("ratio")
@@ -190,7 +253,8 @@ class Ratio(Claim):
     @property
     def words(self) -> str:
         """The question as it reads in a sentence."""
-        return f"{self.metric.words} as a share of {self.target.words}{self.given_words}"
+        compared = f"{self.metric.words} as a share of {self.target.words}"
+        return f"{compared}{self.given_words}{self.unknown_words}"
 
 
 @kind("together")
@@ -215,6 +279,8 @@ def gap(
     target: TargetLike | None = None,
     given: GivenLike = (),
     weights: WeightsName = "mantel-haenszel",
+    unknown: UnknownName = "group",
+    unlabelled: UnlabelledName = "out",
 ) -> Gap:
     """How far each group's metric lies from the target (everyone, unless said otherwise).
 
@@ -225,11 +291,25 @@ def gap(
     most), by the ``"group"``'s own composition or by the ``"population"``'s. Factors that form no
     strata, such as an income, go into `equipoise.factors`.
 
+    ``unknown`` says what becomes of people whose attribute is missing: ``"group"`` makes them a
+    group of their own; ``"random"`` leaves them out of the groups that the attribute forms, as if
+    it were missing at random; ``"worst"`` allows for every group they may belong to. Rows without
+    a label are left out of error rates; ``unlabelled="worst"`` allows for either label instead.
+
     >>> import equipoise as eq
     >>> eq.gap(eq.false_positive_rate, across=eq.intersections("race", "sex")).words
     'false positive rate against everyone'
     """
-    return made_from(Gap, metric=metric, across=across, target=target, given=given, weights=weights)
+    return made_from(
+        Gap,
+        metric=metric,
+        across=across,
+        target=target,
+        given=given,
+        weights=weights,
+        unknown=unknown,
+        unlabelled=unlabelled,
+    )
 
 
 @known_keywords
@@ -240,15 +320,24 @@ def ratio(
     target: TargetLike | None = None,
     given: GivenLike = (),
     weights: WeightsName = "mantel-haenszel",
+    unknown: UnknownName = "group",
+    unlabelled: UnlabelledName = "out",
 ) -> Ratio:
-    """Each group's metric divided by the target; ``given`` and ``weights`` as in `gap`.
+    """Each group's metric divided by the target; other options as in `gap`.
 
     >>> import equipoise as eq
     >>> eq.ratio(eq.selection_rate, across="sex", target=eq.reference(sex="Male")).words
     'selection rate as a share of Male'
     """
     return made_from(
-        Ratio, metric=metric, across=across, target=target, given=given, weights=weights
+        Ratio,
+        metric=metric,
+        across=across,
+        target=target,
+        given=given,
+        weights=weights,
+        unknown=unknown,
+        unlabelled=unlabelled,
     )
 
 

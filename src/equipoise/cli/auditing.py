@@ -45,6 +45,14 @@ class Harm(enum.StrEnum):
     BOTH = "both"
 
 
+class Unknown(enum.StrEnum):
+    """What is made of people whose attributes are missing."""
+
+    GROUP = "group"
+    RANDOM = "random"
+    WORST = "worst"
+
+
 class Undetermined(enum.StrEnum):
     """What absence of evidence means for a release."""
 
@@ -130,6 +138,13 @@ def audit(
     harm: Annotated[
         Harm, typer.Option(help="Which disparities count as harm: high, low or both.")
     ] = Harm.BOTH,
+    unknown: Annotated[
+        Unknown,
+        typer.Option(
+            help="People without an attribute: a group of their own, left out as if missing at "
+            "random, or whatever would be worst."
+        ),
+    ] = Unknown.GROUP,
     tolerance: Annotated[
         float | None,
         typer.Option(min=0, help="Disparity that is tolerated: 0.10, or 0.8 for ratios."),
@@ -190,6 +205,7 @@ def audit(
         target=_target(trail, reference),
         metrics=metrics or usual,
         limits=limits,
+        unknown=unknown,
     )
     plan = Plan.from_plain(
         {
@@ -582,7 +598,12 @@ class _Limits:
 
 
 def _usual_audits(
-    *, across: object, target: object, metrics: Sequence[str], limits: _Limits
+    *,
+    across: object,
+    target: object,
+    metrics: Sequence[str],
+    limits: _Limits,
+    unknown: Unknown = Unknown.GROUP,
 ) -> list[dict[str, object]]:
     made: list[dict[str, object]] = []
     for metric in metrics:
@@ -591,6 +612,8 @@ def _usual_audits(
         claim = {"kind": kind, "metric": metric, "across": across}
         if target is not None:
             claim["target"] = target
+        if unknown is not Unknown.GROUP:
+            claim["unknown"] = str(unknown)
         of = {"claim": claim}
         made.append({"audit": "flag", "name": f"flags: {words}", **of, **limits.for_flags()})
         made.append({"audit": "certify", "name": f"bounds: {words}", **of, **limits.for_bounds()})

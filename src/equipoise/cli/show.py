@@ -64,7 +64,7 @@ _WITH_OPTIONS = (("audit",), ("plan", "init"), ("pack",))
 #: What errors call a column's role in Python: ``Pass label=… to equipoise.read``.
 _ROLE = re.compile(
     r"(?:\b(?P<pass>[Pp]ass) )?\b(?P<role>label|prediction|score|low|high|weight|count|cluster|pair"
-    r"|table|attributes|positive|encoding|missing)=(?P<value>…|\[…\]|'[^']*')"
+    r"|proxy_label|observed|table|attributes|positive|encoding|missing)=(?P<value>…|\[…\]|'[^']*')"
     r"(?: to\s+equipoise\.read)?"
 )
 

@@ -1,10 +1,10 @@
-"""What is said of every group beside its disparity: without factors, or before and after."""
+"""What is said of every group beside its disparity: factors, changes, and who is unknown."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from equipoise.findings.finding import Group
-from equipoise.findings.words import disparity_text, plural
+from equipoise.findings.words import disparity_text, listed, plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,3 +130,174 @@ def _hidden(groups: tuple[AdjustedGroup, ...]) -> list[str]:
             "rows tell little."
         )
     return out
+
+
+# --- People whose group is unknown ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownGroup(Group):
+    """How many people may be of a group, and what they can change; n are those who surely are."""
+
+    unknown: int
+    """Rows that may be of the group: an attribute that forms it is not known of them. Where labels
+    are unknown, rows of the group without one."""
+    lowest: float | None = None
+    """The lowest that the disparity can be in these rows, whoever the unknown are."""
+    highest: float | None = None
+    """The highest."""
+    lower: float | None = None
+    """Lower bound as if attributes were missing at random, for all groups at once."""
+    upper: float | None = None
+    """Upper bound of the same."""
+    tipping: float | None = None
+    """The verdict among the known holds until the odds of being of the group, for unknown people of
+    one outcome, are this many times those of known people, and for the other outcome as many times
+    less; None if there is none, or if no spread of the unknown changes it."""
+    regressed: float | None = None
+    """Where only probabilities are known: the disparity by regression on them. It and the one
+    weighted by probabilities lie either side of the truth if two covariances have one sign."""
+    what: str = "people"
+    """What is unknown: people, that is their groups, or labels."""
+    by_chance: bool = False
+    """Whether the group is known by probabilities only; n is then how many are expected."""
+    calibration: float | None = None
+    """p-value of "the probabilities are right", from rows whose group is known after all."""
+
+
+def missing_sentences(groups: Iterable[Group]) -> list[str]:
+    """How many people's attributes are unknown, where those form groups of their own."""
+    alone = [group for group in groups if list(group.where.values()) == [None]]
+    if not alone:
+        return []
+    said = listed([f"{next(iter(group.where))} of {plural(group.n, 'row')}" for group in alone])
+    return [
+        f"Not known: {said}. Here they are groups of their own; a claim with unknown='worst' tells "
+        "what they could change in the others."
+    ]
+
+
+def unknown_sentences(
+    groups: Sequence[UnknownGroup], *, relative: bool, share: bool, made: str = "Bounds hold"
+) -> list[str]:
+    """How many are unknown, how far they can move the groups, and what it would take."""
+    if any(g.what == "labels" for g in groups):
+        return _label_ranges(groups, relative=relative, share=share, made=made)
+    alone = {next(iter(g.where)): g.unknown for g in groups if len(g.where) == 1 and g.unknown}
+    if not alone:
+        return ["Every row's attributes are known."] if groups else []
+    said = listed([f"{name} of {plural(rows, 'row')}" for name, rows in alone.items()])
+    ranged = [g for g in groups if g.lowest is not None and g.highest is not None and g.unknown]
+    if any(g.by_chance for g in groups):
+        said = f"{said}, but for probabilities"
+    if not ranged:
+        return [
+            f"Not known: {said}, who are left out of the groups it forms. That is right if "
+            "attributes are missing at random."
+        ]
+    out = [f"Not known: {said}. {made} whichever groups they belong to."]
+
+    def told(value: float | None) -> str:
+        return disparity_text(value or 0.0, relative, share)
+
+    widest = max(ranged, key=lambda g: (g.highest or 0.0) - (g.lowest or 0.0))
+    out.append(
+        f"Without any sampling error, the unknown alone leave the disparity of {widest.group} "
+        f"anywhere from {told(widest.lowest)} to {told(widest.highest)}; of no group do they leave "
+        "more open."
+    )
+    return [*out, *_tipping(groups), *_bracket(groups, told), *_calibration(groups)]
+
+
+def _bracket(groups: Sequence[UnknownGroup], told: Callable[[float | None], str]) -> list[str]:
+    both = [g for g in groups if g.regressed is not None]
+    if not both:
+        return []
+    most = max(both, key=lambda g: abs(g.regressed or 0.0))
+    return [
+        f"Regression on the probabilities gives {told(most.regressed)} for {most.group}. The truth "
+        "lies between that and the estimate weighted by them if outcome and membership, at equal "
+        "probability, and outcome and probability, at equal membership, go the same way; nothing "
+        "in these rows can show that."
+    ]
+
+
+def _calibration(groups: Sequence[UnknownGroup]) -> list[str]:
+    known = [g for g in groups if g.calibration is not None]
+    if not known:
+        return []
+    worst = min(known, key=lambda g: g.calibration or 0.0)
+    p = min((worst.calibration or 0.0) * len(known), 1.0)
+    if p < 0.05:
+        return [
+            f"Where the attribute is known, the probabilities are not right (worst for "
+            f"{worst.group}, p = {p:.2g}): what is said above rests on them."
+        ]
+    return [f"Where the attribute is known, the probabilities fit (smallest p = {p:.2g})."]
+
+
+def _label_ranges(
+    groups: Sequence[UnknownGroup], *, relative: bool, share: bool, made: str
+) -> list[str]:
+    first = next(iter(groups[0].where), None)
+    rows = sum(g.unknown for g in groups if list(g.where) == [first])
+    if not rows:
+        return ["Every row has a label."]
+    out = [f"No label: {plural(rows, 'row')} of these groups. {made} whatever their labels are."]
+    ranged = [g for g in groups if g.lowest is not None and g.highest is not None and g.unknown]
+    if ranged:
+        widest = max(ranged, key=lambda g: (g.highest or 0.0) - (g.lowest or 0.0))
+        ends = [disparity_text(x or 0.0, relative, share) for x in (widest.lowest, widest.highest)]
+        out.append(
+            f"Without any sampling error, missing labels alone leave the disparity of "
+            f"{widest.group} anywhere from {ends[0]} to {ends[1]}; of no group do they leave more "
+            "open."
+        )
+    return out
+
+
+def _tipping(groups: Sequence[UnknownGroup]) -> list[str]:
+    tips = [g for g in groups if g.tipping is not None]
+    if not tips:
+        return []
+    least = min(tips, key=lambda g: g.tipping or 0.0)
+    if (least.tipping or 0.0) <= 1:
+        return [
+            f"Spread over the groups like known people of the same outcome, the unknown already "
+            f"change what is shown of {least.group} among the known."
+        ]
+    return [
+        f"To change what is shown among the known, the unknown would have to be spread unevenly: "
+        f"for {least.group}, the first to change, odds {least.tipping:.2g} times those of known "
+        "people with one outcome, and as many times less with the other."
+    ]
+
+
+# --- Few true labels, many cheap ones ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledGroup(Group):
+    """A group by its true labels alone, and what the cheap ones add; n are rows with true ones."""
+
+    gold: float | None
+    """The metric by true labels alone."""
+    worth: float
+    """How many rows with true labels would tell as much as both kinds do."""
+    followed: float
+    """How far the cheap label is followed (λ): 0 where it does not help."""
+
+
+def label_sentences(groups: Sequence[LabelledGroup], cheap: int) -> list[str]:
+    """How many labels are cheap, and what they are worth."""
+    told = [g for g in groups if g.n > 0]
+    if not told:
+        return []
+    least, most = (end(told, key=lambda g: g.worth / g.n) for end in (min, max))
+    said = f"{plural(cheap, 'row')} have a cheap label only. "
+    if most.worth <= most.n:
+        return [said + "Cheap labels add nothing here to the true ones."]
+    return [
+        f"{said}With the cheap labels, true ones are worth from {least.worth / least.n:.1f} times "
+        f"({least.group}) to {most.worth / most.n:.1f} times ({most.group}) as many."
+    ]

@@ -12,9 +12,14 @@ from equipoise.errors import ClaimError, EquipoiseError, OptionError
 from equipoise.findings.adjusted import (
     AdjustedGroup,
     ChangedGroup,
+    LabelledGroup,
+    UnknownGroup,
     adjusted_sentences,
     changed_sentences,
     is_paired,
+    label_sentences,
+    missing_sentences,
+    unknown_sentences,
 )
 from equipoise.findings.charts.groups import Line, forest, forest_pair, reading, width_curve
 from equipoise.findings.charts.ranked import Dot, ranked
@@ -30,6 +35,7 @@ from equipoise.findings.finding import (
     range_width,
 )
 from equipoise.findings.words import (
+    CHEAP_ONLY,
     Ends,
     Side,
     Verdict,
@@ -119,6 +125,11 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
     """Where factors are given: every group without them, and what the adjustment rests on."""
     changed: tuple[ChangedGroup, ...] = dataclasses.field(default=(), metadata=IF_ANY)
     """Where a change or pairs are asked about: every group's metric before and after."""
+    unknown: tuple[UnknownGroup, ...] = dataclasses.field(default=(), metadata=IF_ANY)
+    """Where the unknown are no group of their own: how many may be of each group, and what they can
+    change."""
+    labels: tuple[LabelledGroup, ...] = dataclasses.field(default=(), metadata=IF_ANY)
+    """Where most labels are cheap: every group by its true labels, and what both are worth."""
 
     def at(self, level: float) -> "Bounds":
         """The same bounds at another confidence level, from the stored distribution."""
@@ -144,7 +155,33 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
         ends = self._ends(critical)
         other = self._other_ends(level, critical, ends)
         rows = tuple(map(self._rebound, self.rows, ends, other))
-        return dataclasses.replace(self, level=level, critical=critical, rows=rows, guarantee=said)
+        # what was shown among the known was shown at the level before
+        unknown = tuple(
+            dataclasses.replace(one, lower=None, upper=None, tipping=None) for one in self.unknown
+        )
+        return dataclasses.replace(
+            self, level=level, critical=critical, rows=rows, guarantee=said, unknown=unknown
+        )
+
+    def reason(self, row: BoundedGroup) -> str:
+        """Why a verdict is undetermined: ``few rows``, ``unknown people``, or ``not answered``.
+
+        Unknown people, or ``unknown labels``, are the reason if they alone, without any sampling
+        error, leave it open: then no number of further rows like these would settle it. ``few rows
+        and unknown people`` stands where either alone would not. Empty where there is a verdict.
+        """
+        if row.verdict is not Verdict.UNDETERMINED or self.tolerance is None:
+            return ""
+        if row.reach is None:
+            return "not answered"
+        one = next((one for one in self.unknown if one.group == row.group), None)
+        if one is None or one.lowest is None or one.highest is None:
+            return "few rows"
+        allowed = tolerated(self.tolerance, self.side, self.relative)
+        if judged(one.lowest, one.highest, allowed) is Verdict.UNDETERMINED:
+            return f"unknown {one.what}"
+        settled = judged(one.lower, one.upper, allowed) is not Verdict.UNDETERMINED
+        return f"few rows and unknown {one.what}" if settled else "few rows"
 
     def _ends(self, critical: float) -> list[Ends]:
         """Both ends of every group at a critical value, whichever sides were asked for."""
@@ -203,7 +240,9 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             *self._extreme_sentences(),
             *self._adjusted_sentences(),
             *changed_sentences(self.changed, self.claim, share=self.share),
+            *self._unknown_sentences(),
             *self._vacuous_sentence(),
+            *label_sentences(self.labels, self.provenance.excluded.get(CHEAP_ONLY, 0)),
             self.provenance.left_out(),
         )
 
@@ -212,9 +251,30 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             self.adjusted, self.given, relative=self.relative, share=self.share
         )
 
+    def _unknown_sentences(self) -> list[str]:
+        if not self.unknown:
+            return missing_sentences(self.rows)
+        said = unknown_sentences(self.unknown, relative=self.relative, share=self.share)
+        by_reason: dict[str, list[str]] = {}
+        for row in self.rows:
+            by_reason.setdefault(self.reason(row), []).append(row.group)
+        for reason, names in sorted(by_reason.items(), reverse=True):
+            if reason not in ("", "not answered"):
+                more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+                said.append(f"Undetermined because of {reason}: {', '.join(names[:3])}{more}.")
+        return said
+
+    def _ignorance(self) -> dict[str, tuple[float, float]]:
+        """For each group the range that unknown people alone leave open."""
+        return {
+            one.group: (one.lowest, one.highest)
+            for one in self.unknown
+            if one.lowest is not None and one.highest is not None
+        }
+
     def drawn(self) -> str:
         """The groups furthest from their target, as plain HTML and SVG."""
-        even = float(self.relative)
+        even, open_ = float(self.relative), self._ignorance()
         dots = [
             Dot(
                 group=row.group,
@@ -222,6 +282,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
                 value=row.disparity,
                 lower=row.lower,
                 upper=row.upper,
+                open=open_.get(row.group),
                 order=telling_order(row, self.relative),
                 loud=row.verdict is Verdict.EXCEEDED,
                 settled=not _or(row.lower, -math.inf) <= even <= _or(row.upper, math.inf),
@@ -237,6 +298,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             said=self._say,
             words=("exceeds the limit", "told apart", f"not told apart from {self.against}"),
             intervals=f"{level_text(self.level)} bounds",
+            ignorance="what the unknown alone leave open" if open_ else "",
         )
 
     def headline(self) -> str:
@@ -305,13 +367,15 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
         return forest(
             self._lines(),
             title=f"{self.metric.capitalize()} against {self.against}",
-            subtitle=f"{level_text(self.level)} simultaneous bounds",
+            subtitle=f"{level_text(self.level)} simultaneous bounds"
+            + ("; wide bars: what the unknown alone leave open" if self.unknown else ""),
             axis="ratio" if self.relative else "disparity",
             reference=self._plot_rules(),
             most=most,
         )
 
     def _lines(self) -> list[Line]:
+        open_ = self._ignorance()
         return [
             Line(
                 group=row.group,
@@ -319,6 +383,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
                 centre=row.disparity,
                 lower=row.lower,
                 upper=row.upper,
+                open=open_.get(row.group),
                 colour=str(row.verdict or reading(row.lower, row.upper, float(self.relative))),
             )
             for row in self.rows

@@ -90,7 +90,17 @@ def cell_text(value: object) -> str:
 
 #: Kinds of findings whose tables are about shares, and may be read in per cent and points.
 _IN_POINTS = ("bounds", "flags", "description")
-_DISPARITIES = ("disparity", "lower", "upper", "unadjusted", "explained", "change")
+_DISPARITIES = (
+    "disparity",
+    "lower",
+    "upper",
+    "unadjusted",
+    "explained",
+    "lowest",
+    "highest",
+    "regressed",
+    "change",
+)
 
 
 def unit_of(finding: "Finding", column: str) -> str:

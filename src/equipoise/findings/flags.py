@@ -8,8 +8,13 @@ from equipoise._validate import names_extra
 from equipoise.findings.adjusted import (
     AdjustedGroup,
     ChangedGroup,
+    LabelledGroup,
+    UnknownGroup,
     adjusted_sentences,
     changed_sentences,
+    label_sentences,
+    missing_sentences,
+    unknown_sentences,
 )
 from equipoise.findings.charts.groups import (
     ABOVE,
@@ -29,7 +34,16 @@ from equipoise.findings.finding import (
     ComparedFinding,
     ComparedGroup,
 )
-from equipoise.findings.words import Verdict, amount, apart, be, difference, plural, telling_order
+from equipoise.findings.words import (
+    CHEAP_ONLY,
+    Verdict,
+    amount,
+    apart,
+    be,
+    difference,
+    plural,
+    telling_order,
+)
 
 # --- What `flag` says: which groups differ, with control over false alarms ---
 
@@ -80,6 +94,11 @@ class Flags(ComparedFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
     """Where factors are given: every group without them, and what the adjustment rests on."""
     changed: tuple[ChangedGroup, ...] = field(default=(), metadata=IF_ANY)
     """Where a change or pairs are asked about: every group's metric before and after."""
+    unknown: tuple[UnknownGroup, ...] = field(default=(), metadata=IF_ANY)
+    """Where the unknown are no group of their own: how many may be of each group, and what they can
+    change. A flag then holds whoever they are."""
+    labels: tuple[LabelledGroup, ...] = field(default=(), metadata=IF_ANY)
+    """Where most labels are cheap: every group by its true labels, and what both are worth."""
 
     @property
     def flagged(self) -> tuple[FlaggedGroup, ...]:
@@ -117,7 +136,14 @@ class Flags(ComparedFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
                 self.adjusted, self.given, relative=self.relative, share=self.share
             ),
             *changed_sentences(self.changed, self.claim, share=self.share),
+            *(
+                unknown_sentences(
+                    self.unknown, relative=self.relative, share=self.share, made="Flags hold"
+                )
+                or missing_sentences(self.rows)
+            ),
             *self._unreachable_sentence(),
+            *label_sentences(self.labels, self.provenance.excluded.get(CHEAP_ONLY, 0)),
             self.provenance.left_out(),
         )
 

@@ -10,8 +10,13 @@ from equipoise.errors import EquipoiseError, OptionError
 from equipoise.findings.adjusted import (
     AdjustedGroup,
     ChangedGroup,
+    LabelledGroup,
+    UnknownGroup,
     adjusted_sentences,
     changed_sentences,
+    label_sentences,
+    missing_sentences,
+    unknown_sentences,
 )
 from equipoise.findings.charts.groups import Line, forest
 from equipoise.findings.finding import (
@@ -25,7 +30,7 @@ from equipoise.findings.finding import (
     FindingOf,
     from_dict,
 )
-from equipoise.findings.words import Verdict, level_text, together
+from equipoise.findings.words import CHEAP_ONLY, Verdict, level_text, together
 
 # --- What `joint_test` says: whether all disparities could be zero at once ---
 
@@ -95,6 +100,10 @@ class JointTest(ComparedFinding[JointlyTested], ByGroup[JointlyTested]):
     """Where a change or pairs are asked about: every group's metric before and after."""
     share: bool = dataclasses.field(default=False, metadata=IF_ANY)
     """Whether these are shares, read as percentages."""
+    unknown: tuple[UnknownGroup, ...] = dataclasses.field(default=(), metadata=IF_ANY)
+    """Where the unknown are no group of their own: how many may be of each group."""
+    labels: tuple[LabelledGroup, ...] = dataclasses.field(default=(), metadata=IF_ANY)
+    """Where most labels are cheap: every group by its true labels, and what both are worth."""
 
     @property
     def verdict(self) -> Verdict | None:
@@ -157,6 +166,13 @@ class JointTest(ComparedFinding[JointlyTested], ByGroup[JointlyTested]):
                     share=self.share,
                 ),
                 *changed_sentences(self.changed, self.claim, share=self.share),
+                *(
+                    unknown_sentences(
+                        self.unknown, relative=self.claim.get("kind") == "ratio", share=self.share
+                    )
+                    or missing_sentences(self.rows)
+                ),
+                *label_sentences(self.labels, self.provenance.excluded.get(CHEAP_ONLY, 0)),
                 self.provenance.left_out(),
             )
         dropped = self.tested - self.degrees

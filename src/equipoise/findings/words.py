@@ -2,7 +2,7 @@
 
 import math
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.resources import files
@@ -169,6 +169,15 @@ def plural(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def listed(parts: Sequence[str]) -> str:
+    """Some things in a sentence.
+
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return ", ".join(parts[:-1]) + " and " + parts[-1] if len(parts) > 1 else "".join(parts)
+
+
 def be(number: int) -> str:
     """Whether so many things "are", or one "is".
 
@@ -180,6 +189,8 @@ def be(number: int) -> str:
 
 #: What rows are called that are the other half of a pair.
 PARTNERS = "counted with their partners"
+#: Rows that have no true label: they are not left out, since their cheap label counts.
+CHEAP_ONLY = "with a cheap label only"
 
 
 def left_out(excluded: Mapping[str, int], ineligible: int) -> str:
@@ -194,8 +205,9 @@ def left_out(excluded: Mapping[str, int], ineligible: int) -> str:
         others = {reason: rows for reason, rows in excluded.items() if reason != PARTNERS}
         pairs = plural(excluded[PARTNERS], "pair")
         return f"Rows count as {pairs}. {left_out(others, ineligible)}"
-    lost = sum(excluded.values())
-    reasons = ", ".join(f"{rows:,} {reason}" for reason, rows in excluded.items())
+    gone = {reason: rows for reason, rows in excluded.items() if reason != CHEAP_ONLY}
+    lost = sum(gone.values())
+    reasons = ", ".join(f"{rows:,} {reason}" for reason, rows in gone.items())
     were = "was" if lost == 1 else "were"
     first = f"{plural(lost, 'row')} {were} left out ({reasons})" if lost else "No row was left out"
     if not ineligible:

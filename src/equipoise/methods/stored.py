@@ -12,6 +12,7 @@ from equipoise.methods.inference.counts import CountPivot
 from equipoise.methods.inference.multinomial import FewValuedPivot
 from equipoise.methods.inference.orthogonal import Residual
 from equipoise.methods.inference.student import LeftOut, StudentPivot
+from equipoise.methods.inference.unknown import ContrastPivot, PairCore, PairPivot
 from equipoise.methods.numerics import FloatArray
 from equipoise.methods.published import likelihood
 from equipoise.methods.targets import (
@@ -31,6 +32,7 @@ _TARGETS: Mapping[str, Callable[[float, float], Target]] = {
     "complement": lambda scale, value: Complement(scale=scale),
     # the parts are stored, so that nobody asks which cells they came from
     "before": lambda scale, value: Reference(scale=scale, cells=np.zeros(0, dtype=bool)),
+    "opposite": lambda scale, value: Reference(scale=scale, cells=np.zeros(0, dtype=bool)),
     "reference": lambda scale, value: Reference(scale=scale, cells=np.zeros(0, dtype=bool)),
 }
 
@@ -50,6 +52,18 @@ def stored(core: Core) -> dict[str, object] | None:
     found, pivot = core.comparison, core.pivot
     if found.tilts is not None or isinstance(found.target, Custom) or isinstance(found, Residual):
         return None
+    if isinstance(core, PairCore):
+        return _pair(core)
+    if isinstance(pivot, ContrastPivot):
+        return {
+            "kind": "pivot",
+            "form": "contrast",
+            "answered": core.answered.tolist(),
+            "relative": pivot.relative,
+            "mean": np.nan_to_num(pivot.mean).tolist(),
+            "theta": np.nan_to_num(pivot.theta).tolist(),
+            "variances": np.nan_to_num(pivot.variances).tolist(),
+        }
     target = found.target
     data: dict[str, object] = {
         "kind": "pivot",
@@ -89,6 +103,24 @@ def stored(core: Core) -> dict[str, object] | None:
     return None
 
 
+def _pair(core: PairCore) -> dict[str, object] | None:
+    """Both ends, and where searches between them start."""
+    low, high = stored(core.low), stored(core.high)
+    if low is None or high is None:
+        return None
+    where = (core.pivot.estimate, core.pivot.error)
+    estimate, error = (np.nan_to_num(x, posinf=0.0, neginf=0.0).tolist() for x in where)
+    return {
+        "kind": "pivot",
+        "form": "pair",
+        "answered": core.answered.tolist(),
+        "estimate": estimate,
+        "error": error,
+        "low": low,
+        "high": high,
+    }
+
+
 def restored_bounds(
     data: Mapping[str, Any], critical: float, possible: tuple[float, float]
 ) -> tuple[FloatArray, FloatArray]:
@@ -110,6 +142,17 @@ def restored_bounds(
 
 
 def _restored(data: Mapping[str, Any]) -> tuple[Pivot, int]:
+    if data["form"] == "pair":
+        (low, size), (high, _) = (_restored(data[end]) for end in ("low", "high"))
+        estimate, error = (np.array(data[n], dtype=np.float64) for n in ("estimate", "error"))
+        return PairPivot(estimate=estimate, error=error, low=low, high=high), size
+    if data["form"] == "contrast":
+        names = ("mean", "theta", "variances")
+        mean, theta, three = (np.array(data[name], dtype=np.float64) for name in names)
+        relative = bool(data["relative"])
+        return (
+            ContrastPivot(mean=mean, theta=theta, variances=three, relative=relative), mean.size,
+        )  # fmt: skip
     target = _TARGETS[data["target"]](data["scale"], data["value"])
     arrays = {
         name: np.array(data[name], dtype=np.float64)

@@ -167,6 +167,24 @@ class Before(Target):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Opposite(Target):
+    """The mean of rows that every group has of its own, such as those that are surely outside."""
+
+    other: GroupSums
+    """Sums over the target of every group."""
+    both: GroupSums
+    """Sums over what group and target have in common."""
+
+    group: ClassVar[tuple[bool, ...]] = (True, True, False)
+    against: ClassVar[tuple[bool, ...]] = (False, True, True)
+
+    def parts(self, x: FloatArray, sums: GroupSums) -> FloatArray:
+        """The group outside its target, the overlap, and the target outside the group."""
+        every, both, other = sums(x), self.both(x), self.other(x)
+        return np.stack([_rounded(every - both, every), both, _rounded(other - both, other)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Highest(Target):
     """The highest of a group's rivals, whichever that is; it has no parts of its own."""
 

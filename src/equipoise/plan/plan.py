@@ -218,11 +218,24 @@ class TrailPlan(_Strict):
     pair: str | None = Field(
         None, description="Column whose equal values join two rows, such as twins."
     )
+    proxy_label: str | None = Field(
+        None, description="Column with a cheap label of all rows, where label is known of few."
+    )
+    observed: str | None = Field(
+        None, description="Column with the chance with which a row's label was observed."
+    )
     attributes: tuple[str, ...] | None = Field(None, description="Columns that may form groups.")
     positive: Any = Field(None, description="The value of label and prediction that counts as 1.")
     encoding: str | None = Field(None, description="What a CSV file is written in.")
     missing: tuple[str, ...] | None = Field(
         None, description="Words of a text file that mean a missing value, in every column."
+    )
+    proxy: dict[str, dict[str, str]] | None = Field(
+        None,
+        description="Attributes known by probabilities: for each value the column with its own.",
+    )
+    truth: dict[str, str] | None = Field(
+        None, description="For such attributes the column that holds them where they are known."
     )
 
 

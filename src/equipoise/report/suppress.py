@@ -61,7 +61,12 @@ def _gone(findings: Sequence[Finding], least: int) -> Pools:
     """What must go, by table: findings about the same rows are looked at together."""
     tables: dict[str, dict[Count, Told]] = defaultdict(dict)
     alone: Pools = defaultdict(set)
-    incomplete = {_pool(one) for one in _flattened(findings) if one.provenance.excluded}
+    # rows that are in no group may be anybody's
+    incomplete = {
+        _pool(one)
+        for one in _flattened(findings)
+        if one.provenance.excluded or one.claim.get("unknown")
+    }
     for finding in _flattened(findings):
         pool, metric = _pool(finding), _metric(finding)
         rows = [row for row in _sized(finding) if not _is_modelled(row)]
@@ -141,6 +146,9 @@ def _kept(finding: Finding, gone: Pools, least: int) -> Kept:
         value = getattr(finding, field.name)
         if _is_sized(value):
             stay = [row for row in value if _may_stay(row, own, least)]
+            if any(0 < getattr(row, "unknown", 0) < least for row in stay):
+                # so few are unknown that their number must not be told
+                stay = []
             changes[field.name] = tuple(_rounded(row) for row in stay)
             removed |= {_key(row) for row in value if _is_group(row)} & own
         elif isinstance(value, tuple) and any(hasattr(part, "excluded") for part in value):

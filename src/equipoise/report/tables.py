@@ -87,6 +87,16 @@ def tables_of(finding: Finding) -> tuple[Table, ...]:
         paired = is_paired(finding.claim)
         caption = "Partners (before) and groups (after)" if paired else "Before and after"
         made.append(_table(caption, _with_verdicts(finding), columns, finding))
+    unsure = getattr(finding, "unknown", ())
+    if any(getattr(one, "unknown", 0) for one in unsure):
+        columns = (
+            "group", "n", "unknown", "lowest", "highest", "lower", "upper", "tipping",
+            "regressed", "calibration",
+        )  # fmt: skip
+        made.append(_table("Unknown people", unsure, columns, finding))
+    if labels := getattr(finding, "labels", ()):
+        columns = ("group", "n", "gold", "worth", "followed")
+        made.append(_table("True and cheap labels", labels, columns, finding))
     return tuple(table for table in made if table.total)
 
 

@@ -29,9 +29,9 @@ from equipoise.trail.sources import Opened, open_source
 # --- What each column means: label, prediction, score, weight and so on ---
 
 #: Roles whose column must hold numbers.
-NUMERIC = ("score", "low", "high", "weight", "count")
+NUMERIC = ("score", "low", "high", "weight", "count", "observed")
 #: Roles that may hold any two values.
-TWO_VALUED = ("label", "prediction")
+TWO_VALUED = ("label", "prediction", "proxy_label")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +56,10 @@ class Roles:
     """Rows with the same value were not sampled independently."""
     pair: str | None = None
     """Two rows with the same value belong together, as twins do."""
+    proxy_label: str | None = None
+    """A cheap label, as of a judge or a model, of rows most of which have no true one."""
+    observed: str | None = None
+    """The chance with which a row's label was observed, as it was logged."""
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         """The roles that are played, as (role, column)."""
@@ -136,6 +140,76 @@ def _check_distinct(roles: Roles) -> None:
         taken[column] = role
 
 
+# --- Attributes of which only probabilities are known ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proxy:
+    """An attribute that is known by the probability of each of its values only."""
+
+    columns: Mapping[str, str]
+    """Value of the attribute → column with its probability."""
+    truth: str | None = None
+    """Column with the attribute itself, where it is known of some rows."""
+
+
+def proxies_of(
+    proxy: object, truth: object, roles: Roles, schema: Mapping[str, nw.dtypes.DType]
+) -> dict[str, Proxy]:
+    """Attributes by their probabilities, checked against the columns."""
+    if proxy is None and truth is None:
+        return {}
+    if not isinstance(proxy, Mapping) or not all(isinstance(p, Mapping) for p in proxy.values()):
+        raise TrailError(
+            "proxy takes attributes with a column of probabilities for each value, such as "
+            f"{{'race': {{'Black': 'p_black', 'White': 'p_white'}}}}; got {short(repr(proxy))}."
+        )
+    known = {} if truth is None else truth
+    if not isinstance(known, Mapping) or not set(known) <= set(proxy):
+        raise TrailError(
+            "truth takes attributes of proxy= with the column that holds them where they are "
+            f"known, such as {{'race': 'race_stated'}}; got {short(repr(truth))}."
+        )
+    return {
+        str(name): _proxy(str(name), columns, known.get(name), roles, schema)
+        for name, columns in proxy.items()
+    }
+
+
+def _proxy(
+    name: str,
+    columns: Mapping[object, object],
+    truth: object,
+    roles: Roles,
+    schema: Mapping[str, nw.dtypes.DType],
+) -> Proxy:
+    if name in schema and truth != name:
+        raise TrailError(
+            f"{name!r} is a column of the table, and proxy= gives probabilities for it as well. "
+            f"Leave out the proxy, give it another name, or pass truth={{{name!r}: {name!r}}} to "
+            "check the probabilities where it is known."
+        )
+    if len(columns) < 2:
+        raise TrailError(
+            f"proxy={{{name!r}: …}} needs a column for each of at least two values, which sum to "
+            "one; make one for everyone else."
+        )
+    for level, column in columns.items():
+        require_column(column, schema, f"the probability of {name}={level!r}")
+        if not schema[str(column)].is_numeric():
+            raise TrailError(
+                f"Column {column!r} must hold probabilities; it holds {schema[str(column)]}."
+            )
+        if any(column == played for _, played in roles):
+            raise TrailError(f"Column {column!r} is a probability and plays another role as well.")
+    if len(set(columns.values())) < len(columns):
+        raise TrailError(f"Two values of {name!r} have the same column of probabilities.")
+    if truth is not None:
+        require_column(truth, schema, f"truth={{{name!r}: {truth!r}}}")
+    made = {str(canonical(level)): str(column) for level, column in columns.items()}
+    return Proxy(columns=made, truth=None if truth is None else str(truth))
+
+
 # --- The trail: a table somewhere, with a meaning for its columns ---
 
 #: Names that start so are our own.
@@ -173,6 +247,8 @@ class Trail:
     notes: tuple[str, ...] = ()
     """What was decided in reading a file: its encoding, lines that were skipped, and which words
     were taken as missing."""
+    proxies: Mapping[str, Proxy] = field(default_factory=dict, repr=False)
+    """Attributes of which only probabilities are known."""
 
     def __repr__(self) -> str:
         roles = ", ".join(f"{role}={column!r}" for role, column in self.roles)
@@ -180,6 +256,11 @@ class Trail:
 
     def attribute(self, name: str) -> str:
         """Return ``name`` if groups may be formed by it; otherwise say what exists."""
+        if name in self.proxies:
+            raise TrailError(
+                f"Only probabilities of {name!r} are known. certify, flag and joint_test take it "
+                f"alone, as in gap(metric, across={name!r}), from a trail rather than from counts."
+            )
         if name in self.attributes:
             return name
         if name in self.schema:
@@ -311,6 +392,8 @@ def make_trail(
     positive: object,
     source: str,
     notes: tuple[str, ...] = (),
+    proxy: object = None,
+    truth: object = None,
 ) -> Trail:
     """Check roles and attributes against the real schema, then build the trail."""
     with engine_errors(source):
@@ -321,7 +404,9 @@ def make_trail(
     check_roles(roles, schema)
     for name in attributes or ():
         require_column(name, schema, f"attribute {name!r}")
-    played = {column for _, column in roles}
+    proxies = proxies_of(proxy, truth, roles, schema)
+    played = {column for _, column in roles} | set(proxies)
+    played |= {column for one in proxies.values() for column in one.columns.values()}
     free = tuple(name for name in schema if name not in played)
     return Trail(
         frame=frame,
@@ -331,6 +416,7 @@ def make_trail(
         positive=positive_values(positive, roles, schema),
         source=source,
         notes=notes,
+        proxies=proxies,
     )
 
 
@@ -340,7 +426,7 @@ def positive_values(positive: object, roles: Roles, schema: Schema) -> dict[str,
     One value given for both roles speaks only for the columns that could hold it: "yes" says
     nothing about a column of 0 and 1.
     """
-    named = [role for role in ("label", "prediction") if role in roles]
+    named = [role for role in TWO_VALUED if role in roles]
     if positive is None:
         return {}
     if isinstance(positive, Mapping):
@@ -439,10 +525,14 @@ def read(
     count: str | None = None,
     cluster: str | None = None,
     pair: str | None = None,
+    proxy_label: str | None = None,
+    observed: str | None = None,
     attributes: Sequence[str] | None = None,
     positive: object | Mapping[str, object] = None,
     encoding: str | None = None,
     missing: Sequence[str] | None = None,
+    proxy: object | Mapping[str, Mapping[str, str]] = None,
+    truth: object | Mapping[str, str] = None,
 ) -> Trail:
     """Open a table of decisions as an audit trail.
 
@@ -470,6 +560,12 @@ def read(
         Column whose equal values join two rows: twins, matched applications, the same prompt with
         another name. A gap against ``reference(…)`` then compares every row with its partner; to
         all other questions pairs are clusters, unless ``cluster`` names larger ones around them.
+    proxy_label
+        A cheap label, from a judge or a model, where the label itself is missing in most rows:
+        rates of groups then use both, which are worth at least as many rows as the labels alone.
+    observed
+        The chance, as it was logged, with which a row's label was observed, where outcomes are seen
+        of some only (those who got a loan): error rates weigh rows by one over it.
     attributes
         Columns by which groups may be formed; all columns without a role if not given.
     positive
@@ -482,6 +578,12 @@ def read(
         If not given, a blank is missing, and ``NA``, ``N/A``, ``NULL``, ``None``, ``.``, ``-`` or
         ``?`` where all else in the column is numbers, dates or truth values; the label and the
         prediction have no such answers as ``NA`` either. `Trail.notes` lists what was taken so.
+    proxy
+        Attributes that are not known but for probabilities, with a column for each value:
+        ``{"race": {"Black": "p_black", "Other": "p_other"}}``. They sum to one in every row.
+    truth
+        For such an attribute the column that holds it where it is known after all, by which the
+        probabilities are checked: ``{"race": "race_stated"}``.
 
     Examples
     --------
@@ -503,12 +605,14 @@ def read(
         # rows of one pair are not independent, whatever is asked
         cluster=pair if cluster is None else cluster,
         pair=pair,
+        proxy_label=proxy_label,
+        observed=observed,
     )
     chosen = None if attributes is None else columns_named("attributes", attributes)
     reading = Reading(
         encoding=None if encoding is None else known_encoding(encoding),
         missing=None if missing is None else _missing_words(missing),
-        answers=tuple(str(column) for column in (label, prediction) if column is not None),
+        answers=tuple(str(column) for column in (label, prediction, proxy_label) if column),
     )
     opened = _opened(source, table, reading)
     return make_trail(
@@ -518,6 +622,8 @@ def read(
         positive=positive,
         source=opened.words,
         notes=opened.notes,
+        proxy=proxy,
+        truth=truth,
     )
 
 

@@ -6,8 +6,8 @@ from typing import TypedDict
 import numpy as np
 
 from equipoise._validate import Seed
-from equipoise.audits._common import Progress, progress_bar
-from equipoise.audits._groups.problem import CertifyOptions, Found, Problem
+from equipoise.audits._common import Found, Progress, progress_bar
+from equipoise.audits._groups.problem import CertifyOptions, Problem
 from equipoise.audits.methods import Euclidean, Likelihood
 from equipoise.claims import target as targets
 from equipoise.errors import OptionError

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 import numpy as np
 
 from equipoise._validate import (
+    Seed,
     confidence,
     fraction,
     known_name,
@@ -19,6 +20,8 @@ from equipoise._validate import (
 from equipoise.audits._common import (
     finite,
     independent,
+    is_tilted,
+    possible_limit,
     possible_range,
     provenance_of,
     unit_of,
@@ -41,8 +44,8 @@ from equipoise.claims.groups import Factors, Overlap
 from equipoise.claims.metric import Metric, scoring_rate
 from equipoise.errors import ClaimError, OptionError
 from equipoise.findings import Provenance
-from equipoise.findings.adjusted import AdjustedGroup, ChangedGroup
-from equipoise.findings.words import Ends, Side
+from equipoise.findings.adjusted import AdjustedGroup, ChangedGroup, LabelledGroup, UnknownGroup
+from equipoise.findings.words import Side
 from equipoise.methods.inference.core import Core, core_of, highest_core
 from equipoise.methods.inference.orthogonal import Residual, factor_core
 from equipoise.methods.inference.strata import Adjusted, Weights
@@ -71,7 +74,6 @@ from equipoise.methods.targets import (
     Reference,
     Status,
     Target,
-    TiltSums,
 )
 from equipoise.trail import Trail
 
@@ -99,6 +101,10 @@ class Problem:
     """Fetches the rows with some columns as features, where that is possible."""
     median: "MedianSums | None" = None
     """The rows around the median, where rates are those above it and it may move."""
+    trust: str = ""
+    """How far the error rate can be trusted, where that is not as usual."""
+    granted: str = ""
+    """What else is taken for granted."""
     medians: tuple[Cells, ...] = ()
     """The cells of other scores that may be the median, where it may jump to them."""
     sides: tuple[Cells, Cells] | None = None
@@ -107,6 +113,10 @@ class Problem:
     @cached_property
     def core(self) -> Core:
         """Pivots of every group, their joint law, and why some have no answer."""
+        if self.claim.unknown != "group":
+            from equipoise.audits._groups.unknown import unknown_core
+
+            return unknown_core(self)
         if self.claim.given and (self.claim.learnt or not _plain_counts(self.cells)):
             return _factor_core(self)
         core = self._known(self.cells)
@@ -171,6 +181,7 @@ class Problem:
         said = (
             independent(unit_of(self.cells)),
             f"the collection of {self.noun}s was fixed before looking at the outcomes",
+            *([self.granted] if self.granted else []),
         )
         if self.claim.learnt is None:
             return said
@@ -183,6 +194,12 @@ class Problem:
 
 def set_up(trail: Trail | Tallied, claim: Claim) -> Problem:
     """Scan the rows once and form the groups."""
+    odd = trail.roles.proxy_label or trail.roles.observed or claim.unlabelled != "out"
+    if odd or (isinstance(trail, Trail) and trail.proxies):
+        from equipoise.audits._groups.unknown import roundabout
+
+        if (found := roundabout(trail, claim)) is not None:
+            return found
     if claim.metric == scoring_rate:
         return _above_median(trail, claim)
     cells, influence, sides = _gather(trail, claim)
@@ -196,6 +213,8 @@ def set_up(trail: Trail | Tallied, claim: Claim) -> Problem:
 
 def _above_median(trail: Trail | Tallied, claim: Claim) -> Problem:
     """The problem of rates above the sample's median, which is estimated as well."""
+    if claim.unknown != "group":
+        raise ClaimError(f"scoring_rate knows no unknown={claim.unknown!r} so far; leave it out.")
     asked, cells, median, others = median_cells(trail, claim)
     problem = assemble(claim, cells, lambda: _row_data(trail, asked, cells))
     return replace(problem, median=median, medians=others)
@@ -209,6 +228,10 @@ def assemble(
 ) -> Problem:
     """A problem from cells that exist already."""
     collection = form_groups(claim.across, cells)
+    if claim.unknown != "group":
+        from equipoise.audits._groups.unknown import of_the_known
+
+        collection = of_the_known(claim, cells, collection)
     if isinstance(claim.target, targets.Complement) and is_tilted(collection):
         raise ClaimError(
             "A tilt has no outside: rows count more or less, and complement() needs groups. "
@@ -374,20 +397,6 @@ def cluster_sums(cells: Cells, target: Target) -> ClusterSums | None:
     )
 
 
-def is_tilted(collection: Collection) -> bool:
-    """Whether a collection weighs rows by more than 0 and 1."""
-    return isinstance(collection.sums, TiltSums)
-
-
-def groups_only(collection: Collection, verb: str) -> None:
-    """Refuse tilts where counts of rows are needed."""
-    if is_tilted(collection):
-        raise OptionError(
-            f"{verb} takes groups, or tilts that weigh by 0 and 1. For other tilts there are "
-            "certify and flag."
-        )
-
-
 def method_target(target: targets.Target, cells: Cells, influence: InfluenceSums | None) -> Target:
     """A claim's target as the mathematics takes it."""
     match target:
@@ -467,6 +476,13 @@ def about(problem: Problem, seed: int | None) -> About:
     }
 
 
+class Beside(TypedDict):
+    """What findings say of people, or labels, that are not known."""
+
+    unknown: tuple[UnknownGroup, ...]
+    labels: tuple[LabelledGroup, ...]
+
+
 class GroupFields(TypedDict):
     """The fields that every row about a group begins with."""
 
@@ -528,6 +544,17 @@ def changed_groups(problem: Problem) -> tuple[ChangedGroup, ...]:
     return both_sides(problem)
 
 
+def unknown_beside(
+    problem: Problem, options: "CertifyOptions | None" = None, seed: Seed | None = None
+) -> Beside:
+    """What the unknown can change in every group, and what cheap labels are worth."""
+    if problem.claim.unknown == "group" and not problem.trust:
+        return {"unknown": (), "labels": ()}
+    from equipoise.audits._groups.unknown import unknown_groups
+
+    return unknown_groups(problem, options, seed)
+
+
 def notes_of(
     core: Core, score: float, metric: Metric, noun: str = "group", *, bets: bool = False
 ) -> list[str]:
@@ -582,16 +609,20 @@ def _about(rows: float) -> str:
 
 def check_method(problem: Problem, method: object, usable: Mapping[str, type]) -> None:
     """Refuse a method that counts rows where tilts weigh them; ``usable`` are those that do not."""
-    if problem.claim.given and type(method).__name__ != "Pivotal":
-        raise OptionError(f"{type(method).__name__} knows no given=; leave method= out.")
-    if isinstance(problem.target, Highest) and type(method).__name__ != "Pivotal":
-        raise OptionError(f"{type(method).__name__} knows no highest(); leave method= out.")
     two = isinstance(problem.target, Before) or problem.cells.sides is not None
+    special = {
+        "given=": problem.claim.given,
+        "highest()": isinstance(problem.target, Highest),
+        "proxies": problem.trust,
+        "unknown=": problem.claim.unknown != "group",
+        "scoring_rate": problem.claim.metric == scoring_rate,
+    }
+    for name, asked in special.items():
+        if asked and type(method).__name__ != "Pivotal":
+            raise OptionError(f"{type(method).__name__} knows no {name}; leave method= out.")
     if two and type(method).__name__ not in ("Pivotal", "Certificates"):
         what = "pairs" if problem.cells.sides is not None else problem.claim.metric.words
         raise OptionError(f"{type(method).__name__} knows no {what}; leave method= out.")
-    if problem.claim.metric == scoring_rate and type(method).__name__ != "Pivotal":
-        raise OptionError(f"{type(method).__name__} knows no scoring_rate; leave method= out.")
     if problem.tilted and not isinstance(method, tuple(usable.values())):
         raise OptionError(
             f"{type(method).__name__} counts rows, and a tilt weighs them. Tilts other than 0 and "
@@ -698,25 +729,11 @@ class FlagOptions:
             whole("min_rows", self.min_rows)
 
 
-def possible_limit(name: str, limit: float, claim: Claim, possible: Ends) -> None:
-    """Refuse a limit that no disparity of the claim can reach, with what was likely meant."""
-    low, high = possible
-    beyond = (high is not None and limit >= high) or (low is not None and limit <= low)
-    if isinstance(claim, Ratio) or not beyond:
-        return
-    ends = " and ".join(f"{end:g}" for end in (low, high) if end is not None)
-    hint = ""
-    if abs(limit) > 1 and claim.metric.low is not None and claim.metric.high == 1:
-        hint = f" Rates are shares of 1, so {abs(limit):g} points are {abs(limit) / 100:g}."
-    raise OptionError(
-        f"{name} must lie between {ends}, the smallest and largest disparity that "
-        f"{claim.metric.words} can have; got {limit:g}.{hint}"
-    )
-
-
 def exactness(problem: Problem, *, many: bool) -> str:
     """How far the error rate can be trusted, in words."""
     core, noun = problem.core, problem.noun
+    if problem.trust:
+        return problem.trust
     if isinstance(core.comparison, Residual):
         learnt = "; predictions come from other folds" if problem.claim.learnt else ""
         return (
@@ -777,23 +794,3 @@ def exactness(problem: Problem, *, many: bool) -> str:
         "near exact in each group: over all tables of up to 40 rows a part the error exceeds the "
         f"nominal one by less than half a point{drawn}{joint}"
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """Bounds of every group, and how they came about."""
-
-    lower: FloatArray
-    upper: FloatArray
-    reach: FloatArray
-    critical: float
-    engine: str
-    recipe: Mapping[str, Any] | None
-    guarantee: str
-    assumption: str
-    quantiles: tuple[float, ...] = ()
-    """Critical values of the levels 0.1 %, 0.2 % … 99.9 %, where there is a distribution."""
-    against: FloatArray | None = None
-    """Bounds on the other side of a one-sided limit, which may show that it is not kept."""
-    notes: tuple[str, ...] = ()
-    """Why nothing is said about each group; empty if there is nothing of the kind."""

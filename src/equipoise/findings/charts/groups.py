@@ -53,6 +53,8 @@ class Line:
     """Upper end of the same."""
     colour: str
     """What the interval shows: a verdict, or what `reading` says."""
+    open: tuple[float, float] | None = None
+    """What unknown people alone leave open, drawn wide inside the interval."""
 
 
 def forest(
@@ -74,7 +76,12 @@ def forest(
 
     shown = _furthest(something(lines), reference, most, loud)
     records = [
-        {"group": f"{line.group} (n = {line.n:,})", **interval, "reading": line.colour}
+        {
+            "group": f"{line.group} (n = {line.n:,})",
+            **interval,
+            **_open(line),
+            "reading": line.colour,
+        }
         for line, interval in zip(shown, _intervals(shown, lines), strict=True)
     ]
     kinds = [kind for kind in _COLOURS if any(r["reading"] == kind for r in records)]
@@ -86,6 +93,9 @@ def forest(
     )
     shapes = alt.Scale(domain=kinds, range=[_SHAPES[colour] for colour in colours])
     chart = _layers(base, alt.Shape("reading:N", scale=shapes), 45, axis, reference)
+    if any(line.open is not None for line in shown):
+        wide = base.transform_filter("isValid(datum.lowest)").mark_rule(strokeWidth=8, opacity=0.35)
+        chart = alt.layer(wide.encode(x="lowest:Q", x2="highest:Q"), chart)
     sized = chart.properties(width=WIDTH, height=ROW * len(records))
     return styled(sized, title, subtitle + _cut(len(lines), len(shown)))
 
@@ -155,6 +165,10 @@ def _intervals(shown: Sequence[Line], lines: Sequence[Line]) -> list[dict[str, f
         }
         for line in shown
     ]
+
+
+def _open(line: Line) -> dict[str, float]:
+    return {} if line.open is None else {"lowest": line.open[0], "highest": line.open[1]}
 
 
 def _layers(

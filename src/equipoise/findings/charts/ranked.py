@@ -26,6 +26,8 @@ class Dot:
     value: float
     lower: float | None = None
     upper: float | None = None
+    open: tuple[float, float] | None = None
+    """What unknown people alone leave open, drawn wide inside the interval."""
     order: tuple[bool, float]
     """How telling it is: what `words.telling_order` says of its row."""
     loud: bool = False
@@ -74,6 +76,7 @@ def ranked(
     said: Callable[[float], str],
     words: tuple[str, str, str],
     intervals: str = "",
+    ignorance: str = "",
 ) -> str:
     """The chart as a piece of a page; empty if there is nothing to draw.
 
@@ -97,7 +100,7 @@ def ranked(
     return (
         f'<div class="dots">{_STYLE}{rows}'
         f'<div class="dots-row dots-axis"><span></span><span>{axis}</span><span></span></div>'
-        f"{_legend(shown, even, words, intervals, bool(limits))}</div>"
+        f"{_legend(shown, even, words, intervals, ignorance, bool(limits))}</div>"
     )
 
 
@@ -131,6 +134,8 @@ def _row(
     low = scale.place(scale.low if dot.lower is None else dot.lower)
     high = scale.place(scale.high if dot.upper is None else dot.upper)
     span = "" if dot.lower is None and dot.upper is None else _line(low, high, "dots-span")
+    if dot.open is not None:
+        span += _line(scale.place(dot.open[0]), scale.place(dot.open[1]), "dots-open")
     mark = (
         f'<svg x="{at}%" y="50%" overflow="visible"><path d="M0-6L6 0L0 6L-6 0Z"/></svg>'
         if dot.loud
@@ -156,7 +161,12 @@ def _line(low: float, high: float, name: str) -> str:
 
 
 def _legend(
-    shown: Sequence[Dot], even: float, words: tuple[str, str, str], intervals: str, limited: bool
+    shown: Sequence[Dot],
+    even: float,
+    words: tuple[str, str, str],
+    intervals: str,
+    ignorance: str,
+    limited: bool,
 ) -> str:
     loud, settled, quiet = words
     kinds = [
@@ -172,6 +182,7 @@ def _legend(
         if text and any(map(holds, shown))
     ]
     parts += [f"<span>― {escape(intervals)}</span>"] if intervals else []
+    parts += [f"<span>▬ {escape(ignorance)}</span>"] if ignorance else []
     parts += ["<span>┆ the limit</span>"] if limited else []
     return f'<p class="dots-legend">{" ".join(parts)}</p>'
 
@@ -197,6 +208,7 @@ _STYLE = """<style>
 .dots-quiet { --dot: var(--faint, #7b818a) }
 .dots-track circle, .dots-track path { fill: var(--dot) }
 .dots-span { stroke: var(--dot); stroke-width: 2 }
+.dots-open { stroke: var(--dot); stroke-width: 8; stroke-opacity: .35 }
 .dots-even { stroke: var(--soft, #777); stroke-width: 1 }
 .dots-limit { stroke: var(--soft, #777); stroke-width: 1; stroke-dasharray: 3 3 }
 .dots-row.dots-axis { border-top: 1px solid var(--soft, #777); height: 1.5rem }

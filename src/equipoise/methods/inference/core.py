@@ -19,7 +19,7 @@ from equipoise.methods.inference.student import (
     CellDraws,
     ClusterDraws,
     ClusterSums,
-    JointLaw,
+    Law,
     LeftOut,
     RowDraws,
     Spread,
@@ -315,7 +315,7 @@ class Core:
             return self
         return replace(self, status=np.where(skewed, int(Status.SKEWED), self.status))
 
-    def law(self, *, draws: int, seed: np.random.SeedSequence) -> JointLaw:
+    def law(self, *, draws: int, seed: np.random.SeedSequence) -> Law:
         """The joint law of the answered groups' scores."""
         return joint_law(
             self.cells,

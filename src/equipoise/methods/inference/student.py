@@ -640,6 +640,14 @@ class ClusterDraws:
         return about
 
 
+class Law(Protocol):
+    """Where draws of all groups' scores come from."""
+
+    def scores(self) -> Iterator[FloatArray]:
+        """Blocks of scores, one column for each answered group."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointLaw:
     """Where draws of all groups' scores come from."""

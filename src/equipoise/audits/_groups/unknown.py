@@ -1,0 +1,776 @@
+"""Groups some of whose members are unknown: from a claim and its cells to what can be said."""
+
+import dataclasses
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+import narwhals as nw
+import numpy as np
+
+from equipoise._validate import Seed, rows_text
+from equipoise.audits._common import answerable, finite, groups_only, possible_range
+from equipoise.audits._groups.problem import (
+    Beside,
+    CertifyOptions,
+    Problem,
+    cell_moments,
+    cluster_sums,
+    group_fields,
+    make_core,
+    method_target,
+    set_up,
+)
+from equipoise.cells import Cells, Collection, form_groups, gather
+from equipoise.cells.gather import level_of
+from equipoise.cells.groups import EveryLevel
+from equipoise.cells.query import is_local
+from equipoise.cells.tally import Axis, Tallied, outcome_of, steady_cells
+from equipoise.claims import Claim, Metric, Ratio
+from equipoise.claims import target as targets
+from equipoise.claims.claim import Gap
+from equipoise.claims.groups import Binned, Dimension, Intersections, Levels
+from equipoise.errors import ClaimError, OptionError, TrailError
+from equipoise.findings.adjusted import LabelledGroup, UnknownGroup
+from equipoise.findings.words import CHEAP_ONLY, Verdict, judged, tolerated
+from equipoise.methods.inference.core import Core
+from equipoise.methods.inference.labels import LabelSums, Powered, powered_core
+from equipoise.methods.inference.unknown import (
+    Membership,
+    PairCore,
+    ProxySums,
+    Unsure,
+    calibration,
+    members,
+    proxy_core,
+    regressed,
+    sums_over,
+    tipping_point,
+    worst_labels,
+)
+from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums
+from equipoise.methods.published.bootstrap import RowData
+from equipoise.methods.targets import (
+    Complement,
+    Moments,
+    Opposite,
+    Overall,
+    Reference,
+    Status,
+    Target,
+    over,
+    plain_moments,
+)
+from equipoise.trail import Trail
+from equipoise.trail.trail import RESERVED, Proxy
+
+MOST_PAIRS = 50_000_000
+"""Cells times groups of which it may be asked who belongs."""
+
+
+def of_the_known(claim: Claim, cells: Cells, collection: Collection) -> Collection:
+    """The groups of a collection but for those of the unknown."""
+    keep = np.ones(len(collection), dtype=bool)
+    for view, column in zip(collection.views, collection.choices.T, strict=True):
+        keep &= column != _missing(view.axis.levels)
+    if not keep.any():
+        names = ", ".join(view.axis.name for view in collection.views)
+        raise ClaimError(
+            f"Nobody's {names} is known, so there is no group to speak of. Check the column, or "
+            "name another attribute."
+        )
+    if len(cells) * len(collection) > MOST_PAIRS:
+        raise ClaimError(
+            f"unknown={claim.unknown!r} looks at every group in every cell, and "
+            f"{len(collection):,} groups in {len(cells):,} cells are too many. Use fewer "
+            "attributes, or a lower depth."
+        )
+    chosen, inner = np.flatnonzero(keep), collection.sums
+    return dataclasses.replace(
+        collection, choices=collection.choices[chosen], sums=_some(inner, chosen)
+    )
+
+
+def _some(inner: GroupSums, chosen: np.ndarray) -> GroupSums:
+    def added(x: FloatArray, /) -> FloatArray:
+        return np.asarray(np.take(inner(x), chosen, axis=-1))
+
+    return added
+
+
+def _missing(levels: tuple[object, ...]) -> int:
+    """The place of the level that means unknown, or -1."""
+    return next((i for i, level in enumerate(levels) if level is None), -1)
+
+
+# --- Who is of each group, and who may be ---
+
+
+def who_belongs(cells: Cells, collection: Collection) -> Membership:
+    """Which cells are of each group, and which may be."""
+    choices = np.full((len(collection), len(cells.axes)), -1, dtype=np.int64)
+    for view, column in zip(collection.views, collection.choices.T, strict=True):
+        place = cells.cut_by(view.axis.dimension)
+        choices[:, place] = np.where(view.free()[column], -1, column)
+    return members(cells.index, _unknown_levels(cells), choices)
+
+
+def _unknown_levels(cells: Cells) -> np.ndarray:
+    return np.array([_missing(axis.levels) for axis in cells.axes], dtype=np.int64)
+
+
+def _reference(claim: Claim, cells: Cells) -> Membership | None:
+    if not isinstance(claim.target, targets.Reference):
+        return None
+    choice = np.full((1, len(cells.axes)), -1, dtype=np.int64)
+    for name, value in claim.target.where.items():
+        place = cells.axis(name)
+        choice[0, place] = level_of(cells.axes[place], value)
+    return members(cells.index, _unknown_levels(cells), choice)
+
+
+def unsure_of(problem: Problem) -> Unsure:
+    """A problem whose cells are cut by outcome, in the form that the mathematics takes."""
+    cells = problem.cells
+    assert cells.ones is not None
+    return Unsure(
+        cells=cell_moments(cells),
+        ones=cells.ones,
+        who=who_belongs(cells, problem.collection),
+        target=problem.target,
+        reference=_reference(problem.claim, cells),
+        relative=problem.relative,
+        weighted=cells.weighted,
+        clusters=cluster_sums(cells, problem.target),
+    )
+
+
+def unknown_core(problem: Problem) -> Core:
+    """The core of the known, or of the worst that the unknown can do."""
+    if problem.claim.unknown == "worst":
+        return unsure_of(problem).worst()
+    target = problem.target
+    if isinstance(target, Complement):
+        who = who_belongs(problem.cells, problem.collection)
+        outside = ~who.sure & ~who.maybe
+        none = sums_over(np.zeros_like(outside))
+        target = Opposite(scale=target.scale, other=sums_over(outside), both=none)
+    return make_core(
+        problem.cells, target, problem.collection, relative=problem.relative, claim=problem.claim
+    )
+
+
+# --- What is said of every group beside its bounds ---
+
+
+def unknown_groups(
+    problem: Problem, options: CertifyOptions | None = None, seed: Seed | None = None
+) -> Beside:
+    """What findings say of people, or labels, that are not known."""
+    if isinstance(problem, CheapProblem):
+        return {"unknown": (), "labels": labelled_groups(problem)}
+    if isinstance(problem, ProxyProblem):
+        return {"unknown": proxy_groups(problem), "labels": ()}
+    if isinstance(problem, UnlabelledProblem):
+        return {"unknown": unlabelled_groups(problem), "labels": ()}
+    return {"unknown": _missing_groups(problem, options, seed), "labels": ()}
+
+
+def _missing_groups(
+    problem: Problem, options: CertifyOptions | None, seed: Seed | None
+) -> tuple[UnknownGroup, ...]:
+    """How many may be of each group, how far they can move it, and what it takes.
+
+    With the options of bounds also the bounds among the known, and the tipping point.
+    """
+    about = group_fields(problem)
+    maybe = _maybe_rows(problem)
+    core = problem.core
+    if not isinstance(core, PairCore):
+        return tuple(
+            UnknownGroup(group=f["group"], where=f["where"], n=f["n"], unknown=round(float(rows)))
+            for f, rows in zip(about, maybe.tolist(), strict=True)
+        )
+    lowest, highest = _open_ends(core)
+    told = _beside(problem, options, seed) if options is not None and seed is not None else None
+    none = [None] * len(about)
+    lower, upper, tipping = (none,) * 3 if told is None else told
+    return tuple(
+        UnknownGroup(
+            group=f["group"],
+            where=f["where"],
+            n=f["n"],
+            unknown=round(float(maybe[i])),
+            lowest=finite(lowest[i]),
+            highest=finite(highest[i]),
+            lower=lower[i],
+            upper=upper[i],
+            tipping=tipping[i],
+        )
+        for i, f in enumerate(about)
+    )
+
+
+def _open_ends(core: PairCore) -> tuple[FloatArray, FloatArray]:
+    """How far the unknown alone leave every disparity open; NaN for a group without an answer."""
+    able = core.status == Status.OK
+    low, high = (np.where(able, one.pivot.estimate, np.nan) for one in (core.low, core.high))
+    return low, high
+
+
+def _maybe_rows(problem: Problem) -> FloatArray:
+    return np.asarray(problem.cells.rows @ who_belongs(problem.cells, problem.collection).maybe)
+
+
+Ends = list[float | None]
+
+
+def _beside(problem: Problem, options: CertifyOptions, seed: Seed) -> tuple[Ends, Ends, Ends]:
+    """Bounds among the known, all at once, and how unevenly the unknown must be spread."""
+    unsure = unsure_of(problem)
+    core, critical, _ = answerable(
+        unsure.known(), options.level, options.side, options.method.resamples, seed, False
+    )
+    low, high = (np.full(core.status.shape, np.nan) for _ in range(2))
+    if core.answered.size:
+        limits = possible_range(problem.claim, True)
+        low, high = core.bounds(critical.value, _open(limits))
+    none = np.full(low.shape, np.nan)
+    tipping = none if options.tolerance is None else _tipping(unsure, core, low, high, options)
+    shown = (
+        low if options.side != "upper" else none,
+        high if options.side != "lower" else none,
+        tipping,
+    )
+    lower, upper, tips = ([finite(x) for x in column.tolist()] for column in shown)
+    return lower, upper, tips
+
+
+def _open(limits: tuple[float | None, float | None]) -> tuple[float, float]:
+    low, high = limits
+    return (-np.inf if low is None else low), (np.inf if high is None else high)
+
+
+def _tipping(
+    unsure: Unsure, core: Core, low: FloatArray, high: FloatArray, options: CertifyOptions
+) -> FloatArray:
+    """The odds ratio at which the verdict among the known would no longer hold, for each group."""
+    assert options.tolerance is not None
+    allowed = tolerated(options.tolerance, options.side, unsure.relative)
+    seen = core.comparison.estimate
+
+    def until(bound: FloatArray, limit: float | None, *, lowest: bool) -> FloatArray:
+        if limit is None:
+            return np.full(seen.shape, np.inf)
+        return tipping_point(unsure, bound, seen, limit, lowest=lowest)
+
+    down_to_low = until(low, allowed[0], lowest=True)
+    up_to_high = until(high, allowed[1], lowest=False)
+    down_to_high = until(low, allowed[1], lowest=True)
+    up_to_low = until(high, allowed[0], lowest=False)
+    kept = np.fmin(down_to_low, up_to_high)
+    verdicts = [
+        judged(finite(a), finite(b), allowed)
+        for a, b in zip(low.tolist(), high.tolist(), strict=True)
+    ]
+    above = _above(low, allowed[1])
+    exceeded = np.where(above, down_to_high, up_to_low)
+    is_kept = np.array([v is Verdict.KEPT for v in verdicts])
+    is_exceeded = np.array([v is Verdict.EXCEEDED for v in verdicts])
+    return np.where(is_kept, kept, np.where(is_exceeded, exceeded, np.nan))
+
+
+def _above(low: FloatArray, limit: float | None) -> BoolArray:
+    return np.zeros(low.shape, dtype=bool) if limit is None else np.asarray(low > limit)
+
+
+# --- Attributes of which only probabilities are known ---
+
+CUTS = tuple(i / 20 for i in range(1, 20))
+"""Rows are counted by ranges of their probabilities."""
+CLOSE = 0.01
+"""Probabilities of a row may add up to one plus or minus this."""
+TRUST = (
+    "asymptotic, by normal scores of the sharp (Fréchet) range over cells of similar probability, "
+    "whose ends are corrected for the smaller of two estimates being too small; groups are joined "
+    "as if independent"
+)
+
+
+def roundabout(trail: Trail | Tallied, claim: Claim) -> Problem | None:
+    """The problem of a claim whose attribute, or whose label, is known in a roundabout way."""
+    by_chance = isinstance(trail, Trail) and any(
+        dimension.name in trail.proxies for dimension in claim.dimensions()
+    )
+    by_label = "label" in claim.metric.names()
+    ways = {
+        "probabilities of groups": by_chance,
+        "proxy_label=": by_label and trail.roles.proxy_label is not None,
+        "observed=": by_label and trail.roles.observed is not None,
+        "unlabelled='worst'": claim.unlabelled == "worst",
+    }
+    if len(named := [name for name, asked in ways.items() if asked]) > 1:
+        raise ClaimError(f"{' and '.join(named)} cannot be combined so far; leave out all but one.")
+    if by_chance:
+        assert isinstance(trail, Trail)
+        return by_proxies(trail, claim)
+    if claim.unlabelled == "worst":
+        return by_missing_labels(trail, claim)
+    if ways["observed="]:
+        return by_logged_chances(trail, claim)
+    return by_cheap_labels(trail, claim) if ways["proxy_label="] else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MadeProblem(Problem):
+    """A problem whose core is made in a way of its own."""
+
+    made: Core
+
+    @cached_property
+    def core(self) -> Core:
+        """The core as it was made."""
+        return self.made
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProxyProblem(MadeProblem):
+    """A problem whose groups are known by probabilities only."""
+
+    sums: ProxySums
+    calibration: FloatArray | None
+
+
+def by_proxies(trail: Trail, claim: Claim) -> ProxyProblem:
+    """Scan the rows once, by ranges of their probabilities, and bound every group."""
+    name = _the_attribute(trail, claim)
+    proxy = trail.proxies[name]
+    levels, columns = tuple(proxy.columns), tuple(proxy.columns.values())
+    # the columns behind the attribute form the cells, though no groups
+    behind = [*columns, *([] if proxy.truth is None else [proxy.truth])]
+    counted = dataclasses.replace(trail, proxies={}, attributes=tuple(behind))
+    cells, bad, *found = map(steady_cells, gather(counted, _proxy_claims(claim, proxy)))
+    if bad.total.sum() > 0:
+        raise TrailError(
+            f"The probabilities of {name} ({', '.join(columns)}) must lie between 0 and 1 and add "
+            f"up to one in every row; in {rows_text(round(float(bad.total.sum())))} they do not. "
+            "Correct them, or add a column for everyone else."
+        )
+    if not cells.zero_one:
+        raise ClaimError(
+            f"Probabilities take metrics that are 0 or 1, and {claim.metric.name!r} has other "
+            "values."
+        )
+    sums = _proxy_sums(cells, found, columns)
+    axis = Axis(dimension=Levels(name), levels=levels)
+    reference = None
+    if isinstance(claim.target, targets.Reference):
+        reference = level_of(axis, claim.target.where[name])
+        target: Target = Opposite(scale=claim.target.scale, other=_nothing, both=_nothing)
+    else:
+        target = method_target(claim.target, cells, None)
+    collection = Collection(
+        groups=claim.across,
+        views=(EveryLevel(axis),),
+        choices=np.arange(len(levels), dtype=np.int64)[:, None],
+        sums=_nothing,
+    )
+    relative = isinstance(claim, Ratio)
+    return ProxyProblem(
+        claim=claim, cells=cells, collection=collection, target=target, influence=None,
+        rows=_no_rows, trust=TRUST, sums=sums, granted=_granted(name),
+        made=proxy_core(sums, target, reference, relative),
+        calibration=_calibration(cells, found, proxy),
+    )  # fmt: skip
+
+
+def _granted(name: str) -> str:
+    return (
+        f"the probabilities of {name} are right for these people: of those with probability p a "
+        "share p is of the group"
+    )
+
+
+def _nothing(x: FloatArray, /) -> FloatArray:
+    return x
+
+
+def _no_rows() -> RowData:
+    raise OptionError("With probabilities in place of attributes there are no rows to resample.")
+
+
+def _the_attribute(trail: Trail, claim: Claim) -> str:
+    """The one attribute that is asked for, if all else can be answered."""
+    names = [dimension.name for dimension in claim.dimensions()]
+    if not isinstance(claim.across, Intersections) or len(names) > 1:
+        raise ClaimError(
+            f"An attribute that is known by probabilities is audited alone: across={names[0]!r}, "
+            "with everyone, complement(), reference(…) or a number as target."
+        )
+    if claim.given or isinstance(claim.target, targets.Highest | targets.Custom):
+        raise ClaimError(
+            f"Probabilities of {names[0]!r} take no given=, no highest() and no custom(…)."
+        )
+    for role in ("weight", "cluster"):
+        if role in trail.roles:
+            raise ClaimError(f"Probabilities take no {role} column so far; read without {role}=….")
+    return names[0]
+
+
+def _proxy_claims(claim: Claim, proxy: Proxy) -> list[Claim]:
+    """The metric, rows whose probabilities are wrong, and sums of each group's probabilities.
+
+    All count on the rows on which the metric counts and every probability is known.
+    """
+    metric, names = claim.metric, [f"column({c!r})" for c in proxy.columns.values()]
+    if not isinstance(metric.value, str) or metric.clipped:
+        raise ClaimError("Probabilities take a metric that is written as a formula, without clip.")
+    cut: list[Dimension] = [Binned(column, CUTS) for column in proxy.columns.values()]
+    cut += [] if proxy.truth is None else [Levels(proxy.truth)]
+    across = Intersections(attributes=tuple(cut))
+    every = " + ".join(names)
+    value = f"({metric.value})"
+    outside = " or ".join(f"{p} < 0 or {p} > 1" for p in names)
+    formulas = {
+        metric.name: f"{value} + 0 * ({every})",
+        "not probabilities": f"({outside} or abs({every} - 1) > {CLOSE}) + 0 * ({value} + {every})",
+    }
+    for i, p in enumerate(names):
+        formulas[f"chance {i}"] = f"{p} + 0 * ({value} + {every})"
+        formulas[f"both {i}"] = f"{p} * {value} + 0 * ({every})"
+    return [
+        Gap(metric=_measured(metric, name, text), across=across) for name, text in formulas.items()
+    ]
+
+
+def _measured(metric: Metric, name: str, formula: str) -> Metric:
+    return Metric(
+        name=name, value=formula, where=metric.where, binary=metric.binary, by_role=metric.by_role
+    )
+
+
+def _proxy_sums(cells: Cells, found: list[Cells], columns: tuple[str, ...]) -> ProxySums:
+    """Sums over the ranges of each group's own probability."""
+    size = len(CUTS) + 1
+
+    def by_range(place: int, x: FloatArray) -> FloatArray:
+        return np.bincount(cells.index[:, place], x, size)[:size].astype(np.float64)
+
+    def table(values: Callable[[int], FloatArray]) -> FloatArray:
+        return np.stack([by_range(g, values(g)) for g in range(len(columns))], axis=1)
+
+    return ProxySums(
+        rows=table(lambda g: cells.rows),
+        chance=table(lambda g: found[2 * g].total),
+        chance2=table(lambda g: found[2 * g].square),
+        total=table(lambda g: cells.total),
+        both=table(lambda g: found[2 * g + 1].total),
+    )
+
+
+def _calibration(cells: Cells, found: list[Cells], proxy: Proxy) -> FloatArray | None:
+    """p-values of the probabilities where the attribute is known after all."""
+    if proxy.truth is None:
+        return None
+    place = cells.axis(proxy.truth)
+    levels = [None if level is None else str(level) for level in cells.axes[place].levels]
+    known = np.array([level is not None for level in levels])[cells.index[:, place]]
+    if not (cells.rows * known).sum():
+        raise TrailError(
+            f"Nobody's {proxy.truth!r} is known, so it checks nothing; leave out truth=."
+        )
+    size = len(CUTS) + 1
+    columns = []
+    for g, level in enumerate(proxy.columns):
+        here = levels.index(level) if level in levels else -2
+        hit = cells.rows * (cells.index[:, place] == here)
+        sums = (found[2 * g].total * known, found[2 * g].square * known, hit)
+        columns.append([np.bincount(cells.index[:, g], x, size)[:size] for x in sums])
+    chance, chance2, hits = np.stack(columns, axis=2).astype(np.float64)
+    return calibration(chance, chance2, hits)
+
+
+def proxy_groups(problem: ProxyProblem) -> tuple[UnknownGroup, ...]:
+    """What probabilities leave open of every group, and two estimates that may bracket it."""
+    target = problem.target
+    assert isinstance(problem.made, PairCore)
+    lowest, highest = _open_ends(problem.made)
+    slope = regressed(problem.sums)
+    plain = not problem.relative and target.scale == 1 and target.estimated
+    if isinstance(target, Overall):
+        slope = slope * (1 - problem.sums.share)
+    elif not isinstance(target, Complement):
+        plain = False
+    checked = problem.calibration
+    return tuple(
+        UnknownGroup(
+            group=fields["group"],
+            where=fields["where"],
+            n=fields["n"],
+            unknown=problem.cells.counted,
+            lowest=finite(lowest[i]),
+            highest=finite(highest[i]),
+            regressed=finite(slope[i]) if plain else None,
+            by_chance=True,
+            calibration=None if checked is None else finite(checked[i]),
+        )
+        for i, fields in enumerate(group_fields(problem))
+    )
+
+
+# --- Few gold labels, many cheap ones ---
+
+CHEAP = (
+    "near that of as many counts as both kinds of labels are worth (prediction-powered; asymptotic "
+    "in the rows with true labels); groups are joined by normal scores with fitted correlations"
+)
+
+
+GOLD = "which rows have a true label does not depend on the outcome, within each group"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheapProblem(MadeProblem):
+    """A problem whose labels are known of few rows, and guessed of many."""
+
+    labels: Powered
+    """What both kinds of labels tell of every part of every group."""
+
+
+def by_cheap_labels(trail: Trail | Tallied, claim: Claim) -> CheapProblem:
+    """Scan the rows once, by both kinds of labels, and join what they tell."""
+    metric = claim.metric
+    if not is_local(metric):
+        raise ClaimError(
+            f"A proxy_label takes metrics of label and prediction, such as accuracy; "
+            f"{metric.name!r} reads more. Read without proxy_label=…."
+        )
+    if (
+        claim.given
+        or claim.unknown != "group"
+        or isinstance(claim.target, targets.Highest | targets.Custom)
+    ):
+        raise ClaimError(
+            "A proxy_label takes no given=, unknown=, highest() or custom(…) so far; leave them "
+            "out, or read without proxy_label=…."
+        )
+    for role in ("weight", "cluster"):
+        if role in trail.roles:
+            raise ClaimError(f"A proxy_label takes no {role} column so far; read without {role}=….")
+    found = gather(trail, [claim, *_label_claims(claim)])
+    cells = _renamed(found[0])
+    if not cells.zero_one:
+        raise ClaimError(f"A proxy_label takes metrics that are 0 or 1; {metric.name!r} is not.")
+    sums = LabelSums(
+        **{field.name: each.total for field, each in zip(fields(LabelSums), found[1:], strict=True)}
+    )
+    collection = form_groups(claim.across, cells)
+    groups_only(collection, "A proxy_label")
+    target = method_target(claim.target, cells, None)
+    core, told = powered_core(sums, target, collection.sums, relative=isinstance(claim, Ratio))
+    return CheapProblem(
+        claim=claim, cells=cells, collection=collection, target=target, influence=None,
+        rows=_no_rows, trust=CHEAP, granted=GOLD, made=core, labels=told,
+    )  # fmt: skip
+
+
+def labelled_groups(problem: CheapProblem) -> tuple[LabelledGroup, ...]:
+    """Every group by its true labels alone, and what both kinds are worth."""
+    # of parts, the first is the group where it is one part, and all but what it shares else
+    inside = problem.core.comparison.in_group
+    worth = (inside * problem.labels.worth).sum(axis=0)
+    rows = problem.collection.sums(problem.cells.rows)
+    gold = over(problem.collection.sums(problem.cells.total), rows)
+    strength = over((inside * problem.labels.strength * problem.labels.worth).sum(axis=0), worth)
+    return tuple(
+        LabelledGroup(
+            group=one["group"],
+            where=one["where"],
+            n=round(float(rows[i])),
+            gold=finite(gold[i]),
+            worth=float(worth[i]),
+            followed=float(np.nan_to_num(strength[i])),
+        )
+        for i, one in enumerate(group_fields(problem))
+    )
+
+
+def _renamed(cells: Cells) -> Cells:
+    """The cells of the gold labels; rows without one still tell what the cheap label says."""
+    excluded = dict(cells.excluded)
+    lost = excluded.pop("missing label", 0)
+    more = {CHEAP_ONLY: lost} if lost else {}
+    return dataclasses.replace(cells, excluded={**excluded, **more})
+
+
+def _label_claims(claim: Claim) -> list[Claim]:
+    """What `LabelSums` holds, in its order: products of value and eligibility by both labels."""
+    metric = claim.metric
+    value, where = str(metric.value), str(metric.where or "1 == 1")
+    gold = {"e": f"({where}) * 1", "v": f"({where}) * ({value})"}
+    cheap = {name: re.sub(r"\blabel\b", "proxy_label", text) for name, text in gold.items()}
+    both = [("v", "v"), ("v", "e"), ("e", "v"), ("e", "e")]
+    labelled = ["1", gold["e"], gold["v"], cheap["e"], cheap["v"]]
+    labelled += [f"({gold[a]}) * ({cheap[b]})" for a, b in both]
+    every = ["1", cheap["e"], cheap["v"]]
+    others = tuple(role for role in metric.binary if role != "label")
+    made = [("labelled", ("label", *others, "proxy_label"), text) for text in labelled]
+    made += [("all", (*others, "proxy_label"), text) for text in every]
+    return [
+        Gap(
+            metric=Metric(
+                name=f"{name} {i}", binary=roles,
+                value=f"{text} + 0 * ({' + '.join(roles)})",
+            ),
+            across=claim.across,
+            target=claim.target,
+        )
+        for i, (name, roles, text) in enumerate(made)
+    ]  # fmt: skip
+
+
+# --- Labels that are missing, as where outcomes are seen of the accepted only ---
+
+UNLABELLED = (
+    "as that of counts, of the group and of those it is compared with, at the worst labels; "
+    "groups are joined by normal scores with fitted correlations"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnlabelledProblem(MadeProblem):
+    """A problem some of whose rows have no label."""
+
+    without: FloatArray
+    """Rows of each group without a label."""
+
+
+def by_missing_labels(trail: Trail | Tallied, claim: Claim) -> UnlabelledProblem:
+    """Scan the rows once; rows without a label get the one that is worst."""
+    metric, relative = claim.metric, isinstance(claim, Ratio)
+    if not is_local(metric) or "prediction" not in metric.binary:
+        raise ClaimError(
+            "unlabelled='worst' takes metrics of label and prediction, such as "
+            f"false_positive_rate; got {metric.name!r}."
+        )
+    for role in ("weight", "cluster"):
+        if role in trail.roles:
+            raise ClaimError(f"unlabelled='worst' takes no {role} column so far.")
+    gold, *counted = gather(trail, [dataclasses.replace(claim, unlabelled="out"), *_counts(claim)])
+    if not gold.zero_one:
+        raise ClaimError(f"unlabelled='worst' takes metrics that are 0 or 1, not {metric.name!r}.")
+    rows, ones, labelled, labelled_ones = (cells.total for cells in counted)
+    no_label = {0: (rows - ones) - (labelled - labelled_ones), 1: ones - labelled_ones}
+    low, high = (_at_worst(metric, gold, no_label, lowest=lowest) for lowest in (True, False))
+    collection = form_groups(claim.across, gold)
+    target = method_target(claim.target, gold, None)
+    member = np.asarray(collection.sums(np.eye(len(gold))) > 0)
+    _refuse_overlap(member, target)
+    known = make_core(gold, target, collection, relative=relative)
+    return UnlabelledProblem(
+        claim=claim, cells=gold, collection=collection, target=target, influence=None,
+        rows=_no_rows, trust=UNLABELLED,
+        made=worst_labels(known, low, high, member, target, relative=relative),
+        without=collection.sums(no_label[0] + no_label[1]),
+    )  # fmt: skip
+
+
+def _counts(claim: Claim) -> list[Claim]:
+    """All rows, those that were decided for, and the same of rows with a label."""
+    asked = [
+        (("prediction",), "prediction * 0 + 1"),
+        (("prediction",), "prediction"),
+        (("label", "prediction"), "(label + prediction) * 0 + 1"),
+        (("label", "prediction"), "prediction + 0 * label"),
+    ]
+    return [
+        Gap(
+            metric=Metric(name=f"rows {i}", value=text, binary=roles),
+            across=claim.across,
+            target=claim.target,
+        )
+        for i, (roles, text) in enumerate(asked)
+    ]
+
+
+def _refuse_overlap(member: BoolArray, target: Target) -> None:
+    """Refuse a reference that has rows of other groups: a row has one label, not two."""
+    if not isinstance(target, Reference):
+        return
+    inside = np.asarray(target.cells)[:, None]
+    some, same = (member & inside).any(axis=0), (member == inside).all(axis=0)
+    if bool((some & ~same).any()):
+        raise ClaimError(
+            "unlabelled='worst' needs a reference that shares no row with the other groups. Use "
+            "complement(), or groups of one attribute."
+        )
+
+
+def _at_worst(
+    metric: Metric, gold: Cells, no_label: Mapping[int, FloatArray], *, lowest: bool
+) -> Moments:
+    """The cells if every missing label makes the rate lowest, or highest."""
+    rows, total = gold.rows.copy(), gold.total.copy()
+    for prediction, number in no_label.items():
+        options = [outcome_of(metric, label, prediction) for label in (0, 1)]
+        # out of the way is better than against it, and for it is best
+        best = min if lowest else max
+        eligible, value = best(options, key=lambda one: (2 * one[1] - 1) * one[0])
+        rows, total = rows + eligible * number, total + eligible * value * number
+    return plain_moments(rows, total, total, total)
+
+
+def unlabelled_groups(problem: UnlabelledProblem) -> tuple[UnknownGroup, ...]:
+    """How many have no label, and what that leaves open."""
+    assert isinstance(problem.made, PairCore)
+    lowest, highest = _open_ends(problem.made)
+    return tuple(
+        UnknownGroup(
+            group=one["group"],
+            where=one["where"],
+            n=one["n"],
+            unknown=round(float(problem.without[i])),
+            lowest=finite(lowest[i]),
+            highest=finite(highest[i]),
+            what="labels",
+        )
+        for i, one in enumerate(group_fields(problem))
+    )
+
+
+INVERSE = f"{RESERVED}inverse"
+LOGGED = (
+    "the logged chances of being observed are right, and what else decided who was observed does "
+    "not go with the outcome"
+)
+
+
+def by_logged_chances(trail: Trail | Tallied, claim: Claim) -> Problem:
+    """The problem of the rows with a label, each weighed by one over its chance to have one."""
+    if isinstance(trail, Tallied):
+        raise ClaimError("Rows are weighed by observed=… in a trail; these are counts.")
+    column, label = str(trail.roles.observed), trail.roles.column("label")
+    chance = trail.number(column)
+    right = trail.present(column) & (chance > 0) & (chance <= 1)
+    # a weight below zero is refused where rows are read; rows without a label do not count anyway
+    inverse = nw.when(right).then(1 / chance).otherwise(nw.lit(-1.0))
+    inverse = nw.when(trail.present(label)).then(inverse).otherwise(nw.lit(1.0))
+    if trail.roles.weight is not None:
+        inverse = inverse * trail.number(trail.roles.weight)
+    weighed = dataclasses.replace(
+        trail,
+        frame=trail.frame.with_columns(inverse.alias(INVERSE)),
+        schema={**trail.schema, INVERSE: nw.Float64()},
+        roles=dataclasses.replace(trail.roles, weight=INVERSE, observed=None),
+    )
+    try:
+        problem = set_up(weighed, claim)
+    except TrailError as error:
+        if INVERSE not in str(error):
+            raise
+        raise TrailError(
+            f"The observed column {column!r} must hold chances above 0 and at most 1 wherever "
+            "there is a label. Correct these rows, or remove them."
+        ) from error
+    return dataclasses.replace(problem, granted=LOGGED)
