@@ -28,7 +28,7 @@ ROWS = 400
 
 
 def _counted(trail: eq.Trail, **options: Any) -> list[int]:
-    found = [entry.finding for entry in run(PLAN, trail=trail, **options).entries]
+    found: list[Any] = [entry.finding for entry in run(PLAN, trail=trail, **options).entries]
     return [sum(row.n for row in each) for each in found]
 
 

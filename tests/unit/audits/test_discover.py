@@ -110,7 +110,7 @@ def _by_department(n: int = 4000, seed: int = 4, gap: float = 0.0) -> pl.DataFra
     )
 
 
-def _given(data: pl.DataFrame, given: Any, **roles: str) -> Flags:
+def _given(data: pl.DataFrame, given: Any, **roles: Any) -> Flags:
     claim = eq.gap("selection_rate", target="complement", given=given)
     features = ["sex", "age"]
     return eq.discover(data, claim, features=features, prediction="y", rng=2, depth=2, **roles)
@@ -131,7 +131,7 @@ def test_groups_given_factors_are_flagged_as_flag_does_on_the_rows_kept_back(
     weight: str | None,
 ) -> None:
     data = _by_department(1500, gap=0.2).with_columns(row=pl.int_range(pl.len()))
-    roles = {} if weight is None else {"weight": weight}
+    roles: dict[str, Any] = {} if weight is None else {"weight": weight}
     flags = _given(data, ["department"], **roles)
     # who was kept back is not told; the groups' sizes say whether these are the rows
     trail = eq.read(data, prediction="y", **roles)
@@ -140,7 +140,8 @@ def test_groups_given_factors_are_flagged_as_flag_does_on_the_rows_kept_back(
         dataclasses.replace(rows, matrix=rows.matrix[:, :-1]), 0.5, np.random.SeedSequence(2)
     )
     later = data[rows.matrix[first == 0, -1].astype(int).tolist()]
-    again = eq.flag(later, flags.claim, prediction="y", **roles)
+    asked: Any = flags.claim
+    again: Any = eq.flag(later, asked, prediction="y", **roles)
     for one, other in zip(flags.rows, again.rows, strict=True):
         assert (one.group, one.n) == (other.group, other.n)
         assert one.p == pytest.approx(other.p, rel=1e-9)
