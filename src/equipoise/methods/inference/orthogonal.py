@@ -105,9 +105,11 @@ def scores(rows: Predicted, kind: Weights) -> Scores:
     gap = float(each.sum()) / whole
     share = unit / whole
     left = np.maximum(1 - share - (0.0 if rows.leverage is None else rows.leverage), 0.0)
-    # a residual from a mean that the row is part of is too small, by a root on average; where the
-    # means of single sides are used, which may be one row, by all that leaving it out would do
-    kept = np.sqrt(left) if kind is Weights.MANTEL_HAENSZEL else left
+    # a residual from a mean that the row is part of is too small, by a root on average; by all that
+    # leaving it out would do where the means of single sides are used, which may be one row, and
+    # where weights differ: the heavy rows that make the mean may be heavy for what their outcome is
+    alike = bool((w == w.max(initial=0.0)).all())
+    kept = np.sqrt(left) if kind is Weights.MANTEL_HAENSZEL and alike else left
     influence = np.where(kept > 1e-6, (each - gap * unit) / whole / np.maximum(kept, 1e-6), 0.0)
     return Scores(
         gap=gap,
