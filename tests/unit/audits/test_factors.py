@@ -137,3 +137,18 @@ def test_audits_without_an_answer_say_why() -> None:
     row = of(eq.certify(frame, claim, rng=1))
     assert row.lower is None
     assert "nobody else shares" in row.note
+
+
+def test_infinite_factors_are_refused_and_silence_explains_nothing() -> None:
+    frame = table(200).with_columns(
+        k=pl.when(pl.int_range(pl.len()) == 3).then(np.inf).otherwise(1.0)
+    )
+    with pytest.raises(eq.TrailError, match="'k' holds infinite numbers"):
+        eq.certify(frame, eq.gap(PAY, across="g", given=eq.factors("k")))
+    copied = frame.with_columns(copy=(pl.col("g") == "a").cast(float))
+    claim = eq.gap("selection_rate", across="g", given=eq.factors("copy"))
+    found = eq.certify(copied, claim, prediction="y")
+    for row, beside in zip(found, found.adjusted, strict=True):
+        if row.lower is None:
+            assert beside.explained is None
+            assert beside.hidden is None

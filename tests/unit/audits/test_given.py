@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
 
 import equipoise as eq
@@ -119,3 +121,38 @@ def test_strata_that_depart_are_named() -> None:
     (women, _) = eq.certify(eq.datasets.berkeley(), claim(), rng=7).adjusted
     # department A admitted women more often than men, the others did not
     assert women.differing == ("department: A",)
+
+
+@pytest.mark.parametrize("weights", ["mantel-haenszel", "group", "population"])
+def test_strata_in_which_nothing_varies_still_leave_room(weights: Any) -> None:
+    # twenty strata of twenty rows, two of them of the group; in every other one all are selected
+    rows = [(f"s{s:02d}", "few" if i < 2 else "many", s % 2) for s in range(20) for i in range(20)]
+    table = pl.DataFrame(rows, schema=["s", "g", "y"], orient="row")
+    asked = eq.gap("selection_rate", across="g", target="complement", given=["s"], weights=weights)
+    for row in eq.certify(table, asked, prediction="y"):
+        # none of twenty that could have been selected were: a gap of 1 − 0.0125^(1/20) in half of
+        # the strata would be seen to be none with a chance of 1.25 %
+        about = (1 - 0.0125 ** (1 / 20)) / 2
+        assert row.upper == pytest.approx(about, rel=0.25)
+        assert row.lower == pytest.approx(-row.upper, rel=1e-6)
+    nobody = table.with_columns(y=pl.lit(0))
+    few, many = eq.certify(nobody, asked, prediction="y")
+    assert few.upper is not None
+    assert few.upper > 1 - 0.025 ** (1 / 40)
+    assert many.upper is not None
+    assert many.upper > 1 - 0.025 ** (1 / 360)
+
+
+def test_rows_without_a_factor_are_counted_and_told() -> None:
+    rng = np.random.default_rng(3)
+    table = pl.DataFrame(
+        {
+            "g": rng.choice(["a", "b"], 300),
+            "k": rng.choice(["x", "y", None], 300),
+            "y": rng.integers(0, 2, 300),
+        }
+    )
+    found = eq.certify(table, eq.gap("selection_rate", across="g", given=["k"]), prediction="y")
+    known = table.filter(pl.col("k").is_null()).group_by("g").len().rows()
+    assert {row.group: row.unknown for row in found.adjusted} == dict(known)
+    assert any("Rows without k (" in said for said in found.sentences())

@@ -456,3 +456,13 @@ def test_levels_that_say_nothing_alone_are_found_again() -> None:
     ruled = eq.pack("ll144", many, prediction="hired")
     for table in ruled.tables:
         assert {line[0] for line in table.lines} in ({"yes", "no"}, {"Other", "White", "1"})
+
+
+def test_where_nobody_is_selected_nothing_is_read_into_it(table: pl.DataFrame) -> None:
+    none = table.with_columns(hired=pl.lit(0))
+    statutory, uncertain, *_ = eq.pack("four-fifths", none, across="sex", prediction="hired").tables
+    assert [line[-1] for line in statutory.lines] == [None, None]
+    assert {line[-1] for line in uncertain.lines} == {"nobody was selected"}
+    endless = table.with_columns(score=pl.when(pl.col("hired") == 1).then(np.inf).otherwise(0.5))
+    with pytest.raises(eq.TrailError, match="infinite numbers"):
+        eq.pack("ll144", endless, score="score")
