@@ -4,6 +4,7 @@ import csv
 import datetime
 import glob
 import hashlib
+import json
 import shutil
 import sqlite3
 import tempfile
@@ -57,7 +58,7 @@ JSON = (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz", ".json.gz")
 ARROW = (".feather", ".arrow", ".ipc")
 WORKBOOK = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 #: Every ending that can be read, databases aside.
-KNOWN = (*PARQUET, *CSV, *JSON, *ARROW, *WORKBOOK, ".zip")
+KNOWN = (*PARQUET, *CSV, *JSON, *ARROW, *WORKBOOK, ".zip", ".eval")
 #: Endings of files that are read together, as a folder or by a glob. A folder's text files
 #: are seldom tables.
 TOGETHER = (*PARQUET, *(e for e in CSV if not e.startswith(".txt")), *JSON[:2])
@@ -425,6 +426,8 @@ class Opened:
     """What it was read from."""
     notes: tuple[str, ...] = ()
     """What was decided in reading it."""
+    cluster: str | None = None
+    """Column whose equal values mark rows that are not independent, where the kind of file says."""
 
 
 def has_tables(source: str) -> bool:
@@ -559,12 +562,43 @@ def _open_files(files: list[str], place: Path, table: str | None, reading: Readi
         frame, notes = open_delimited(files, reading)
         return Opened(frame=frame, words="", notes=notes)
     _refuse_reading(reading, f"a file that ends in {suffix}")
+    if suffix == ".eval" or (suffix == ".jsonl" and all(map(_is_harness, files))):
+        return _open_evaluation(files, reading)
     if suffix in JSON:
         frame, notes = open_json(files, reading)
         return Opened(frame=frame, words="", notes=notes)
     if suffix in PARQUET:
         return Opened(frame=open_parquet(files, place), words="")
     return replace(_open_frame(read_arrow(files[0])), words="")
+
+
+def _is_harness(file: str) -> bool:
+    """Whether JSON lines may be a log of the LM Evaluation Harness: by name, then by content."""
+    if not Path(file).name.startswith("samples_"):
+        return False
+    from equipoise.trail.evaluations import is_harness
+
+    return is_harness(file)
+
+
+def _open_evaluation(files: list[str], reading: Reading) -> Opened:
+    """The answers in a log of an evaluation; those to one item belong together."""
+    # few tables are logs
+    from equipoise.trail.evaluations import harness_rows, inspect_rows, repeated
+
+    with engine_errors(Path(files[0]).name), tempfile.TemporaryDirectory() as folder:
+        rows, notes = (
+            inspect_rows(files[0]) if suffix_of(files[0]) == ".eval" else (harness_rows(files), ())
+        )
+        made = Path(folder) / "samples.jsonl"
+        with made.open("w", encoding="utf-8") as out:
+            out.writelines(json.dumps(row) + "\n" for row in rows)
+        frame, more = open_json([str(made)], reading, temporary=True)
+    many = repeated(rows)
+    said = ("Answers to one item are not independent: items are clusters.",) if many else ()
+    return Opened(
+        frame=frame, words="", notes=(*notes, *said, *more), cluster="item" if many else None
+    )
 
 
 def _open_zip(file: str, table: str | None, reading: Reading) -> Opened:

@@ -615,6 +615,8 @@ def read(
         answers=tuple(str(column) for column in (label, prediction, proxy_label) if column),
     )
     opened = _opened(source, table, reading)
+    if opened.cluster is not None and roles.cluster is None and count is None:
+        roles = dataclasses.replace(roles, cluster=opened.cluster)
     return make_trail(
         opened.frame,
         roles=roles,
