@@ -59,8 +59,8 @@ def _row(name: str, worlds: int) -> dict[str, Any]:
                 "right": (rng.random(items * EPOCHS) < chance).astype(int),
             }
         )
-        for how, roles in (("clusters", {"cluster": "item"}), ("independent", {})):
-            trail = eq.read(table, prediction="right", attributes=["group"], **roles)  # type: ignore[arg-type]
+        for how, cluster in (("clusters", "item"), ("independent", None)):
+            trail = eq.read(table, prediction="right", attributes=["group"], cluster=cluster)
             flagged[how] += bool(eq.flag(trail, claim, fdr=ERROR, rng=world).flagged)
     most = ERROR + 0.01 + 3 * standard_error(ERROR + 0.01, worlds)
     return {
