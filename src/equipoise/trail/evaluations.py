@@ -10,7 +10,6 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from equipoise._validate import listing
 from equipoise.errors import TrailError
@@ -95,7 +94,7 @@ def inspect_rows(file: str) -> tuple[list[Row], tuple[str, ...]]:
     return rows, notes
 
 
-def _inspect_parts(file: str, called: str) -> tuple[Mapping[str, Any], Iterator[Any]]:
+def _inspect_parts(file: str, called: str) -> tuple[Mapping[str, object], Iterator[object]]:
     if not zipfile.is_zipfile(file):
         whole = _json(Path(file).read_bytes(), called)
         if not isinstance(whole, dict) or "eval" not in whole:
@@ -116,21 +115,21 @@ def _inspect_parts(file: str, called: str) -> tuple[Mapping[str, Any], Iterator[
     return header, _samples(file, called)
 
 
-def _samples(file: str, called: str) -> Iterator[Any]:
+def _samples(file: str, called: str) -> Iterator[object]:
     with zipfile.ZipFile(file) as archive:
         for name in sorted(archive.namelist()):
             if re.fullmatch(r"samples/[^/]+\.json", name):
                 yield _json(archive.read(name), f"{name} in {called}")
 
 
-def _json(text: bytes, called: str) -> Any:
+def _json(text: bytes, called: str) -> object:
     try:
         return json.loads(text)
     except ValueError as error:
         raise TrailError(f"{called} is no JSON: {error}.") from error
 
 
-def _inspect_row(sample: Any, about: Mapping[str, Any], called: str) -> Row:
+def _inspect_row(sample: object, about: Mapping[str, object], called: str) -> Row:
     if not isinstance(sample, dict) or "id" not in sample:
         raise TrailError(f"A sample of {called} has no id.")
     row: Row = {
@@ -158,7 +157,9 @@ def _score(value: object) -> object:
     return _GRADES.get(value, value) if isinstance(value, str) else value
 
 
-def _filled(row: Row, scores: Mapping[str, object], beside: Mapping[str, Any], where: str) -> Row:
+def _filled(
+    row: Row, scores: Mapping[str, object], beside: Mapping[str, object], where: str
+) -> Row:
     """A row with its scores and with what is known of its item, texts that are prompts left out."""
     for name, value in scores.items():
         if value is None or isinstance(value, int | float | str):
