@@ -146,7 +146,7 @@ def _kept(finding: Finding, gone: Pools, least: int) -> Kept:
         value = getattr(finding, field.name)
         if _is_sized(value):
             stay = [row for row in value if _may_stay(row, own, least)]
-            if any(0 < getattr(row, "unknown", 0) < least for row in stay):
+            if any(0 < (getattr(row, "unknown", 0) or 0) < least for row in stay):
                 # so few are unknown that their number must not be told
                 stay = []
             changes[field.name] = tuple(_rounded(row) for row in stay)
