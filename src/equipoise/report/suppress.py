@@ -139,6 +139,10 @@ def _target(finding: Finding) -> str:
     return str(target.get("kind")) if isinstance(target, Mapping) else str(target)
 
 
+#: Tables beside a finding's own whose rates are of other columns: another model, cheap labels.
+_FURTHER = ("changed", "labels")
+
+
 def _kept(finding: Finding, gone: Pools, least: int) -> Kept:
     own, removed = _hidden(finding, gone), set[Key]()
     changes: dict[str, Any] = {"provenance": _unmarked(finding.provenance, finding, gone)}
@@ -146,8 +150,10 @@ def _kept(finding: Finding, gone: Pools, least: int) -> Kept:
         value = getattr(finding, field.name)
         if _is_sized(value):
             stay = [row for row in value if _may_stay(row, own, least)]
-            if any(0 < (getattr(row, "unknown", 0) or 0) < least for row in stay):
-                # so few are unknown that their number must not be told
+            few = any(0 < (getattr(row, "unknown", 0) or 0) < least for row in stay)
+            if few or (own and field.name in _FURTHER):
+                # so few are unknown that their number must not be told; or these are rates of other
+                # columns, which nobody weighed beside what is hidden
                 stay = []
             changes[field.name] = tuple(_rounded(row) for row in stay)
             removed |= {_key(row) for row in value if _is_group(row)} & own

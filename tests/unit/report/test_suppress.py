@@ -273,3 +273,24 @@ def test_ranges_that_give_a_small_one_away_are_left_out() -> None:
     ends = [tuple(row.where["age"].values()) for row in kept.finding.rows]
     assert ends == [(20, 20), (20, 40), (20, 50), (30, 40), (30, 50), (50, 50)]
     assert kept.removed == 4
+
+
+def test_rates_of_another_model_are_not_told_beside_hidden_groups() -> None:
+    groups = ["a"] * 60 + ["b"] * 60 + ["few"] * 4
+    table = pl.DataFrame(
+        {
+            "g": groups,
+            "y": [i % 2 for i in range(124)],
+            "old": [i % 3 % 2 for i in range(124)],
+            "new": [i // 2 % 2 for i in range(124)],
+        }
+    )
+    claim = eq.gap(eq.change("error_rate", before="old", after="new"), across="g")
+    found = eq.certify(table, claim, label="y", prediction="new")
+    assert len(found.changed) == 3
+    (kept,) = suppressed((found,), 10)
+    assert not kept.finding.changed  # type: ignore[attr-defined]
+    assert not any("before and" in said for said in kept.finding.sentences())
+    # where nobody is hidden they are told
+    (kept,) = suppressed((found,), 2)
+    assert len(kept.finding.changed) == 3  # type: ignore[attr-defined]
