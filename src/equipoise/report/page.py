@@ -66,8 +66,12 @@ def _questions(
 ) -> list[tuple[str, str]]:
     """What the columns mean, everyone's own rates, who is in the table, and what is missing."""
     trail = (evidence.plan or {}).get("trail") or {}
-    roles = ("label", "prediction", "score", "weight", "count", "cluster")
-    facts = [(_ROLE_WORDS[role], str(trail[role])) for role in roles if trail.get(role)]
+    facts = [(said, str(trail[role])) for role, said in _ROLE_WORDS.items() if trail.get(role)]
+    facts += [
+        (f"{when.capitalize()} (the model's column)", str(column))
+        for when, column in ((evidence.plan or {}).get("models") or {}).items()
+        if column is not None
+    ]
     if "positive" in trail:
         positive = trail["positive"]
         pairs = positive.items() if isinstance(positive, Mapping) else [("", positive)]
@@ -104,7 +108,12 @@ def _people(kept: Sequence[Kept]) -> list[tuple[str, str]]:
             levels.setdefault(name, []).append(f"{row.group} ({row.n:,})")
     # an error rate counts on some rows only, and nobody should take these for all people
     some = f", for the {widest.metric}" if widest.provenance.ineligible else ""
-    return [(f"Rows by {n}{some}", ", ".join(texts[:MOST_LEVELS])) for n, texts in levels.items()]
+    return [(f"Rows by {name}{some}", _first(texts)) for name, texts in levels.items()]
+
+
+def _first(texts: Sequence[str]) -> str:
+    more = len(texts) - MOST_LEVELS
+    return ", ".join(texts[:MOST_LEVELS]) + (f" and {more:,} more" if more > 0 else "")
 
 
 #: Claims that the first lines of the page are about.
@@ -118,6 +127,9 @@ _ROLE_WORDS = {
     "weight": "Weight",
     "count": "Count",
     "cluster": "Cluster",
+    "pair": "Pair",
+    "proxy_label": "Cheap label",
+    "observed": "Chance that the label was observed",
 }
 GLOSSARY = (
     (
