@@ -19,6 +19,7 @@ PACKAGES = {
     "aif360": ["aif360==0.6.1"],
     "aequitas": ["aequitas==1.1.0"],
     "vfairness": ["vfairness==0.2.0"],
+    "ppi": ["ppi-python==0.2.3"],
 }
 
 

@@ -19,6 +19,7 @@ BENCHMARKS = (
     "tilts",
     "transport",
     "calibration",
+    "unknown",
     "scale",
     "peers",
     "false_alarms",

@@ -373,21 +373,30 @@ _RANK = {Verdict.EXCEEDED: 0, Verdict.UNDETERMINED: 2, Verdict.KEPT: 3, None: 4}
 def headlines(findings: Iterable[Finding]) -> list[str]:
     """Who differs and by how much: one sentence for each claim, violations first.
 
+    Two findings of a claim that show different groups to violate it are both quoted.
+
     >>> import equipoise as eq
     >>> claim = eq.gap("false_positive_rate", across="race")
     >>> flags = eq.flag(eq.datasets.compas(), claim, rng=7)
     >>> headlines([flags])[0].split(":")[0]
     'African-American'
     """
-    best: dict[str, tuple[int, int, str]] = {}
+    told: list[tuple[int, int, str, str, str]] = []
     for place, found in enumerate(findings):
         said = found.headline()
         # bounds say how much at least, so of two findings that violate they go first
         rank = 2 * _RANK[found.conclusion] + (found.kind == "flags")
         claim = json.dumps(found.claim, sort_keys=True, default=str)
-        if said and (claim not in best or (rank, place) < best[claim][:2]):
-            best[claim] = (rank, place, said)
-    return [said for _, _, said in sorted(best.values())]
+        who = said.partition(f": {getattr(found, 'metric', '')} ")[0]
+        if said:
+            told.append((rank, place, claim, who, said))
+    chosen: dict[str, dict[str, str]] = {}
+    violated = 2 * _RANK[Verdict.EXCEEDED] + 1
+    for rank, _, claim, who, said in sorted(told):
+        names = chosen.setdefault(claim, {})
+        if not names or (rank <= violated and who not in names):
+            names[who] = said
+    return [said for names in chosen.values() for said in names.values()]
 
 
 def warnings_of(findings: Iterable[Finding]) -> list[str]:
