@@ -1,10 +1,11 @@
-"""Write the page of the documentation that lists the commands, from their own help texts.
+"""Write what the documentation has from the code: the list of commands, and the schema of evidence.
 
 python tools/command_page.py
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +14,15 @@ from typing import Any
 import typer
 
 from equipoise.cli.main import app
+from equipoise.findings.schema import evidence_schema
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "commands.md"
+SCHEMA = PAGE.with_name("evidence.schema.json")
+
+
+def schema() -> str:
+    """The published schema of evidence."""
+    return json.dumps(evidence_schema(), indent=1, ensure_ascii=False) + "\n"
 
 
 def page() -> str:
@@ -51,4 +59,5 @@ def _text(words: str | None) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
+    SCHEMA.write_text(schema(), encoding="utf-8")
     sys.exit(0)

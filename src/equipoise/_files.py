@@ -32,7 +32,7 @@ _BEGINNINGS = {
 
 
 def write_atomically(
-    path: str | Path, text: str, *, force: bool = True, kind: str = "", mode: int = 0o644
+    path: str | Path, text: str | bytes, *, force: bool = True, kind: str = "", mode: int = 0o644
 ) -> Path:
     """Write a file so that a reader finds the old one or the new one, never a part.
 
@@ -54,7 +54,7 @@ def add_to(path: Path, text: str) -> Path:
 
 
 def write_together(
-    texts: Mapping[Path, str],
+    texts: Mapping[Path, str | bytes],
     *,
     force: bool = True,
     kinds: Sequence[str] = (),
@@ -99,9 +99,9 @@ def _beside(target: Path) -> Path:
     return Path(made)
 
 
-def _fill(made: Path, text: str, mode: int) -> None:
-    with open(made, "w", encoding="utf-8") as out:
-        out.write(text)
+def _fill(made: Path, text: str | bytes, mode: int) -> None:
+    with open(made, "wb") as out:
+        out.write(text if isinstance(text, bytes) else text.encode("utf-8"))
         out.flush()
         os.fsync(out.fileno())
     # Temporary files are for their owner alone; a report is for whoever may read the folder.
@@ -178,6 +178,10 @@ def refuse_target(target: Path, kind: str, force: bool) -> None:
         raise EquipoiseError(f"{str(target)!r} cannot be written: it is {what}. Pass another name.")
     if force or found.st_size == 0 or not kind:
         return
+    if kind not in _BEGINNINGS:
+        raise EquipoiseError(
+            f"{str(target)!r} exists. Pass another name, or --force to replace it."
+        )
     with open(target, "rb") as stream:
         beginning = stream.read(4096).lower().lstrip()
     first, inside = _BEGINNINGS[kind]

@@ -1,12 +1,10 @@
 """MLflow: keep an audit with the run of the model it is about."""
 
-import tempfile
-from pathlib import Path
 from types import ModuleType
 
 from equipoise.errors import EquipoiseError
-from equipoise.findings import Evidence, Finding, Verdict
-from equipoise.report import report
+from equipoise.findings import Evidence, Finding
+from equipoise.report.exchange import for_tracker
 
 __all__ = ["log_evidence"]
 
@@ -17,26 +15,18 @@ def log_evidence(
     """Log evidence and report as artifacts of the active MLflow run, and the verdict as a tag.
 
     Takes one `Evidence`, or findings. The run also gets the metrics ``equipoise.violations`` and
-    ``equipoise.undetermined``: how many findings say so.
+    ``equipoise.undetermined``: how many findings say so. With ``suppress`` neither file tells of
+    groups with fewer rows.
     """
-    made = _evidence(results)
     mlflow = _mlflow()
-    page = report(made, suppress=suppress)
     # MLflow copies the files, so they need not outlive this.
-    with tempfile.TemporaryDirectory() as place:
-        mlflow.log_artifact(str(made.save(Path(place) / "evidence.json")), folder)
-        mlflow.log_artifact(str(page.save(Path(place) / "report.html")), folder)
-    said = [entry.finding.conclusion for entry in made.entries]
-    mlflow.log_metric("equipoise.violations", said.count(Verdict.EXCEEDED))
-    mlflow.log_metric("equipoise.undetermined", said.count(Verdict.UNDETERMINED))
-    mlflow.set_tag("equipoise.verdict", str(made.verdict))
-    return made
-
-
-def _evidence(results: tuple[Finding | Evidence, ...]) -> Evidence:
-    if len(results) == 1 and isinstance(results[0], Evidence):
-        return results[0]
-    return Evidence.of(*(found for found in results if isinstance(found, Finding)))
+    with for_tracker(results, suppress) as made:
+        for file in made.files:
+            mlflow.log_artifact(str(file), folder)
+        for name, number in made.numbers.items():
+            mlflow.log_metric(name, number)
+        mlflow.set_tag("equipoise.verdict", made.verdict)
+    return made.evidence
 
 
 def _mlflow() -> ModuleType:

@@ -29,7 +29,7 @@ from equipoise.errors import EquipoiseError, OptionError
 from equipoise.findings.evidence import Asked, Evidence
 from equipoise.report import Report
 from equipoise.report import report as make_report
-from equipoise.trail.engine import scrub, without_password
+from equipoise.trail.engine import queries_sent, scrub, without_password
 
 if TYPE_CHECKING:
     from equipoise.plan import Gate, Plan
@@ -163,6 +163,10 @@ def audit(
     ] = None,
     suppress: options.Suppress = None,
     full_evidence: options.FullEvidence = None,
+    explain_query: Annotated[
+        bool,
+        typer.Option("--explain-query", help="Print every query that was sent to the engine."),
+    ] = False,
     force: options.Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -218,7 +222,12 @@ def audit(
         },
         "this command",
     )
-    evidence = _perform(plan, asked="exploratory", quiet=quiet or json, trail=trail)
+    with queries_sent() as queries:
+        evidence = _perform(plan, asked="exploratory", quiet=quiet or json, trail=trail)
+    if explain_query:
+        for number, text in enumerate(queries, 1):
+            # beside the results, so that --json stays JSON
+            typer.echo(f"-- query {number} of {len(queries)}\n{text}\n", err=True)
     # in the usual folder a look replaces another look at the same table
     folder, again = (Path("out"), True) if out is None else (out, False)
     show_and_write(evidence, folder, suppress, json, quiet, force, full_evidence, again=again)

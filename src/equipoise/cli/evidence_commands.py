@@ -252,6 +252,36 @@ def report(
         show_files([written])
 
 
+def export(
+    evidence: EvidenceFile,
+    out: Annotated[Path, typer.Argument(help="File to write; a folder for csv.", metavar="OUT")],
+    form: Annotated[
+        str,
+        typer.Option(
+            "--to", help="csv, xlsx, model-card, model-index or openlineage.", metavar="FORM"
+        ),
+    ],
+    model: Annotated[str, typer.Option(help="Name of the model in a model-index.")] = "model",
+    suppress: options.Suppress = None,
+    force: options.Force = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Turn evidence into what other tools take: tables, a model card, a facet of OpenLineage."""
+    from equipoise.report import exchange
+
+    stored = Evidence.load(evidence)
+    written = exchange.export(stored, out, form, model=model, suppress=suppress, force=force)
+    if not quiet:
+        show_files(written)
+
+
+def evidence_schema() -> None:
+    """Print the JSON schema of evidence files, for whoever reads them with other tools."""
+    from equipoise.findings import schema as schemas
+
+    typer.echo(json_format.dumps(schemas.evidence_schema(), indent=1, ensure_ascii=False))
+
+
 def explain(
     topic: Annotated[
         str,

@@ -48,9 +48,11 @@ for command in (
     keeping.sign,
     keeping.keygen,
     keeping.report,
+    keeping.export,
     keeping.explain,
 ):
     app.command()(command)
+app.command("schema")(keeping.evidence_schema)
 
 
 def _print_version(wanted: bool) -> None:

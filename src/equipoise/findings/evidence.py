@@ -5,7 +5,7 @@ import datetime
 import hashlib
 import json
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -272,11 +272,15 @@ def _whole(data: object, called: str) -> Mapping[str, Any]:
             f"{called} is what was published with small groups left out, from which nothing can be "
             "verified or reported again. Ask whoever ran the audit for the full evidence."
         )
-    if data["schema"] != SCHEMA:
+    if data["schema"] not in _READERS:
         raise EquipoiseError(
             f"{called} follows {short(repr(data['schema']))}; "
-            f"this version of equipoise reads {SCHEMA!r}."
+            f"this version of equipoise reads {listing(_READERS)}."
         )
+    return _READERS[data["schema"]](data, called)
+
+
+def _version_1(data: Mapping[str, Any], called: str) -> Mapping[str, Any]:
     missing = [name for name in _FIELDS if name not in data]
     strange = [name for name in data if name not in (*_FIELDS, "input", "notes")]
     if missing or strange:
@@ -293,6 +297,11 @@ def _whole(data: object, called: str) -> Mapping[str, Any]:
     if wrong:
         raise EquipoiseError(f"{called} has fields of the wrong type: {listing(wrong)}.")
     return data
+
+
+#: A reader for each version of the format. A version that was released keeps its reader: a new one
+#: is added beside it, and turns old files into the fields of today.
+_READERS: dict[str, Callable[[Mapping[str, Any], str], Mapping[str, Any]]] = {SCHEMA: _version_1}
 
 
 def _entry(item: object, called: str) -> Entry:

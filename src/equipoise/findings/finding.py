@@ -544,6 +544,13 @@ class ByGroup(Generic[Named]):
         return find_row(self.rows, group, where)
 
 
+def kinds_of_findings() -> Mapping[str, type[Finding]]:
+    """The classes of findings, by the name each has in a file."""
+    for place in _PLACES.split():
+        import_module(f"equipoise.findings.{place}")
+    return _KINDS
+
+
 def from_dict(data: Mapping[str, object]) -> Finding:
     """The finding that `Finding.to_dict` wrote.
 
@@ -554,10 +561,8 @@ def from_dict(data: Mapping[str, object]) -> Finding:
     """
     if not isinstance(data, Mapping):
         raise EquipoiseError(f"This is not a finding but a {type(data).__name__}.")
-    if str(data.get("kind")) not in _KINDS:
-        for place in _PLACES.split():
-            import_module(f"equipoise.findings.{place}")
-    cls = _KINDS.get(str(data.get("kind")))
+    known = _KINDS if str(data.get("kind")) in _KINDS else kinds_of_findings()
+    cls = known.get(str(data.get("kind")))
     if cls is None:
         raise EquipoiseError(
             f"{data.get('kind')!r} is not a kind of finding. There is: {', '.join(_KINDS)}."

@@ -222,6 +222,38 @@ def _forget_types() -> None:
                     thing.cache_clear()
 
 
+#: Where the text of every query goes, while somebody asks for it.
+_ASKED: list[list[str]] = []
+
+
+@contextmanager
+def queries_sent() -> Iterator[list[str]]:
+    """The text of every query that is sent meanwhile, without passwords."""
+    _ASKED.append([])
+    try:
+        yield _ASKED[-1]
+    finally:
+        _ASKED.pop()
+
+
+def _query_text(frame: Frame) -> str:
+    """A query as its engine writes it: SQL, or the plan of an engine without SQL."""
+    native, made = frame.to_native(), frame.implementation
+    if made.is_duckdb():
+        return str(native.sql_query())
+    if made.is_ibis():
+        return str(native.compile())
+    if made.is_spark_like():
+        return str(native._explain_string(extended=True)) if _is_connected(native) else str(
+            native._jdf.queryExecution().toString()
+        )  # fmt: skip
+    return str(native.explain()) if made.is_polars() else f"a plan of {made}"
+
+
+def _is_connected(native: Any) -> bool:
+    return "connect" in type(native).__module__
+
+
 def fetch(frame: Frame, source: str) -> dict[str, AnyArray]:
     """Run a query and return its columns as arrays.
 
@@ -230,6 +262,8 @@ def fetch(frame: Frame, source: str) -> dict[str, AnyArray]:
     pyarrow nor pandas is required.
     """
     with engine_errors(source):
+        for asked in _ASKED:
+            asked.append(scrub(_query_text(frame)))
         native = frame.to_native()
         if frame.implementation.is_duckdb():
             if all(str(kind) in _SAME_IN_NUMPY for kind in native.types):

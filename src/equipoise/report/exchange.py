@@ -1,0 +1,437 @@
+"""What other tools take in: tables as CSV and Excel, a model card, a facet of OpenLineage."""
+
+import csv
+import io
+import json
+import re
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from xml.sax.saxutils import escape
+
+import yaml
+
+from equipoise._files import write_atomically, write_together
+from equipoise._version import __version__
+from equipoise.errors import EquipoiseError, OptionError
+from equipoise.findings import Bounds, Evidence, Finding, Verdict
+from equipoise.findings.evidence import headlines
+from equipoise.findings.words import tidy
+from equipoise.report import report
+from equipoise.report.suppress import Kept, suppressed
+from equipoise.report.tables import places_of_strongest, tables_of
+
+FORMS = ("csv", "xlsx", "model-card", "model-index", "openlineage")
+"""What evidence can be turned into."""
+
+MOST_GROUPS = 20
+"""Groups of a finding that a card quotes, the strongest evidence first."""
+
+Value = str | float | int | bool | None
+
+
+# --- The tables of all findings ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """The rows of one finding, with all digits."""
+
+    name: str
+    """The finding's name in the evidence."""
+    heads: tuple[str, ...]
+    rows: tuple[tuple[Value, ...], ...]
+
+
+def sheets_of(evidence: Evidence, kept: Sequence[Kept] | None = None) -> tuple[Sheet, ...]:
+    """A sheet of verdicts, then one for each finding.
+
+    >>> import equipoise as eq
+    >>> found = eq.flag(eq.datasets.compas(), eq.gap("accuracy", across="sex"))
+    >>> [sheet.name for sheet in sheets_of(eq.Evidence.of(found))]
+    ['audit', 'flags']
+    """
+    told = _kept(evidence, None) if kept is None else kept
+    first = Sheet(
+        name="audit",
+        heads=("name", "asked", "kind", "question", "verdict", "guarantee"),
+        rows=tuple(
+            (
+                entry.name,
+                entry.asked,
+                entry.finding.kind,
+                tidy(one.finding.question),
+                _verdict(one.conclusion),
+                tidy(one.finding.guarantee),
+            )
+            for entry, one in zip(evidence.entries, told, strict=True)
+        ),
+    )
+    named = zip(evidence.entries, told, strict=True)
+    return (first, *(_sheet(entry.name, one.finding) for entry, one in named if one.told))
+
+
+def _sheet(name: str, finding: Finding) -> Sheet:
+    rows: list[Mapping[str, object]] = [*finding.to_dict()["rows"]]
+    heads = tuple(dict.fromkeys(head for row in rows for head in row))
+    lines = tuple(tuple(_value(row.get(head)) for head in heads) for row in rows)
+    return Sheet(name=name, heads=heads, rows=lines)
+
+
+def _value(value: object) -> Value:
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def csv_of(sheet: Sheet) -> str:
+    r"""A sheet as CSV. Text that a spreadsheet would take for a formula begins with a quote mark.
+
+    >>> csv_of(Sheet(name="s", heads=("group", "n"), rows=(("=1+1", 3),)))
+    "group,n\r\n'=1+1,3\r\n"
+    """
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(sheet.heads)
+    writer.writerows([_harmless(value) for value in row] for row in sheet.rows)
+    return out.getvalue()
+
+
+def _harmless(value: Value) -> Value:
+    if not isinstance(value, str):
+        return value
+    return f"'{value}" if value.lstrip()[:1] in ("=", "+", "-", "@", "\t") else value
+
+
+_SHEET_NAME = re.compile(r"[\[\]:*?/\\]")
+# signs that XML has no way to write
+_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_OFFICE = "http://schemas.openxmlformats.org"
+_MAIN = f"{_OFFICE}/spreadsheetml/2006/main"
+_LINKS = f"{_OFFICE}/officeDocument/2006/relationships"
+_HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
+
+
+def xlsx_of(sheets: Sequence[Sheet]) -> bytes:
+    """The sheets as an Excel workbook; text stays text, whatever it begins with."""
+    names = _sheet_names([sheet.name for sheet in sheets])
+    numbers = range(1, len(sheets) + 1)
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+    part = '<Override PartName="/xl/{}.xml" ContentType="' + kind + '.{}+xml"/>'
+    relation = '<Relationship Id="rId{}" Type="' + _LINKS + '/{}" Target="{}"/>'
+    package = f"{_OFFICE}/package/2006"
+    files = {
+        "[Content_Types].xml": f'<Types xmlns="{package}/content-types">'
+        '<Default Extension="rels" '
+        'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+        + part.format("workbook", "sheet.main")
+        + "".join(part.format(f"worksheets/sheet{i}", "worksheet") for i in numbers)
+        + "</Types>",
+        "_rels/.rels": f'<Relationships xmlns="{package}/relationships">'
+        + relation.format(1, "officeDocument", "xl/workbook.xml")
+        + "</Relationships>",
+        "xl/workbook.xml": f'<workbook xmlns="{_MAIN}" xmlns:r="{_LINKS}"><sheets>'
+        + "".join(
+            f'<sheet name="{_attribute(name)}" sheetId="{i}" r:id="rId{i}"/>'
+            for i, name in zip(numbers, names, strict=True)
+        )
+        + "</sheets></workbook>",
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships">'
+        + "".join(relation.format(i, "worksheet", f"worksheets/sheet{i}.xml") for i in numbers)
+        + "</Relationships>",
+        **{
+            f"xl/worksheets/sheet{i}.xml": _sheet_xml(sheet)
+            for i, sheet in zip(numbers, sheets, strict=True)
+        },
+    }
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            # one date for all: the same evidence gives the same bytes
+            info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, (_HEAD + text).encode("utf-8"))
+    return out.getvalue()
+
+
+def _sheet_names(names: Sequence[str]) -> list[str]:
+    """Names as Excel takes them: 31 signs at most, no two alike."""
+    made: list[str] = []
+    for name in names:
+        base = _SHEET_NAME.sub(" ", _NO_XML.sub("", name)).strip(" '") or "finding"
+        short, number = base[:31], 1
+        while short.casefold() in {one.casefold() for one in made}:
+            number += 1
+            short = f"{base[: 31 - len(f' {number}')]} {number}"
+        made.append(short)
+    return made
+
+
+def _sheet_xml(sheet: Sheet) -> str:
+    lines = [sheet.heads, *sheet.rows]
+    rows = "".join(f"<row>{''.join(_cell_xml(value) for value in row)}</row>" for row in lines)
+    return f'<worksheet xmlns="{_MAIN}"><sheetData>{rows}</sheetData></worksheet>'
+
+
+#: Signs a cell of Excel may hold.
+_LONGEST = 32_767
+
+
+def _cell_xml(value: Value) -> str:
+    if value is None:
+        return "<c/>"
+    if isinstance(value, bool):
+        return f'<c t="b"><v>{int(value)}</v></c>'
+    # Excel holds numbers as floats; a larger whole number would lose its last digits
+    if isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**53):
+        return f"<c><v>{value!r}</v></c>"
+    text = escape(_NO_XML.sub("", str(value))[:_LONGEST])
+    return f'<c t="inlineStr"><is><t xml:space="preserve">{text}</t></is></c>'
+
+
+def _attribute(text: str) -> str:
+    return escape(text, {'"': "&quot;"})
+
+
+# --- A model card --------------------------------------------------------------------------------
+
+
+def model_card(evidence: Evidence, kept: Sequence[Kept] | None = None) -> str:
+    """A section for a model card, in Markdown: verdict, who differs, tables, how to check it.
+
+    >>> import equipoise as eq
+    >>> found = eq.flag(eq.datasets.compas(), eq.gap("accuracy", across="sex"))
+    >>> model_card(eq.Evidence.of(found)).splitlines()[0]
+    '## Fairness audit'
+    """
+    told = _kept(evidence, None) if kept is None else kept
+    shown = [one.finding for one in told if one.told]
+    lines = ["## Fairness audit", "", _plain(evidence.sentences()[0]), ""]
+    lines += [f"- {_plain(said)}" for said in headlines(shown)[:MOST_GROUPS]]
+    lines += ["", "| audit | question | verdict |", "|---|---|---|"]
+    for entry, one in zip(evidence.entries, told, strict=True):
+        row = (entry.name, one.finding.question, _verdict(one.conclusion))
+        lines.append(f"| {' | '.join(map(_plain, row))} |")
+    for entry, one in zip(evidence.entries, told, strict=True):
+        if one.told:
+            lines += ["", f"### {_plain(entry.name)}", "", *_markdown_table(one.finding)]
+            lines += ["", f"{_plain(one.finding.guarantee)}."]
+    marks = [] if _hides(told) else [f"Seal of the evidence: {evidence.seal}."]
+    planned = "none" if evidence.plan_hash is None else evidence.plan_hash
+    lines += ["", f"Made with equipoise {evidence.versions.get('equipoise', __version__)}. "
+              f"Plan: {planned}. {' '.join(marks)}".rstrip()]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _markdown_table(finding: Finding) -> list[str]:
+    table = tables_of(finding)[0]
+    heads = [name for name, _ in table.heads]
+    lines = [f"| {' | '.join(map(_plain, heads))} |", f"|{'---|' * len(heads)}"]
+    for row in table.rows[:MOST_GROUPS]:
+        lines.append(f"| {' | '.join(_plain(cell.text) for cell in row)} |")
+    more = table.total - min(len(table.rows), MOST_GROUPS)
+    return [*lines, *(["", f"and {more:,} more."] if more > 0 else [])]
+
+
+_MARKED = re.compile(r"([\\`*_{}\[\]<>#|])")
+
+
+def _plain(text: object) -> str:
+    """Text in which no sign means anything to Markdown or HTML."""
+    return _MARKED.sub(r"\\\1", tidy(str(text))).replace("\\<", "&lt;").replace("\\>", "&gt;")
+
+
+def model_index(evidence: Evidence, name: str, kept: Sequence[Kept] | None = None) -> str:
+    """The ``model-index`` of a Hugging Face model card, as YAML: bounds of disparities.
+
+    Only simultaneous bounds are quoted, since a number without them says nothing of its error.
+
+    >>> import equipoise as eq
+    >>> found = eq.certify(eq.datasets.compas(), eq.gap("accuracy", across="sex"), rng=1)
+    >>> print(model_index(eq.Evidence.of(found), "my-model").splitlines()[1])
+    - name: my-model
+    """
+    told = _kept(evidence, None) if kept is None else kept
+    results = []
+    for entry, one in zip(evidence.entries, told, strict=True):
+        if isinstance(one.finding, Bounds) and one.told and one.finding.rows:
+            source = tidy(one.finding.provenance.source)
+            results.append(
+                {
+                    "task": {"type": "tabular-classification"},
+                    "dataset": {"type": "tabular", "name": source},
+                    "metrics": _indexed(entry.name, one.finding),
+                }
+            )
+    if not results:
+        raise EquipoiseError(
+            "A model-index quotes bounds that hold for all groups at once, and the evidence has "
+            "none; ask for them with certify."
+        )
+    made = {"model-index": [{"name": name, "results": results}]}
+    return str(yaml.safe_dump(made, sort_keys=False, allow_unicode=True, width=100))
+
+
+def _indexed(name: str, finding: Bounds) -> list[dict[str, Any]]:
+    strongest = [finding.rows[i] for i in places_of_strongest(finding.rows, MOST_GROUPS)]
+    way = "ratio to" if finding.relative else "gap to"
+    return [
+        {
+            "type": str(finding.claim["metric"]),
+            "name": tidy(f"{finding.metric}, {way} {finding.against}, {row.group}"),
+            "value": row.disparity,
+            "args": {
+                "group": tidy(row.group),
+                "rows": row.n,
+                "lower": row.lower,
+                "upper": row.upper,
+                "level": finding.level,
+                "audit": tidy(name),
+            },
+            "verified": False,
+        }
+        for row in strongest
+        if row.disparity is not None
+    ]
+
+
+# --- OpenLineage ---------------------------------------------------------------------------------
+
+PRODUCER = f"urn:equipoise:{__version__}"
+ASSERTIONS = "https://openlineage.io/spec/facets/1-0-1/DataQualityAssertionsDatasetFacet.json"
+
+
+def openlineage(evidence: Evidence, kept: Sequence[Kept] | None = None) -> dict[str, Any]:
+    """Facets of the data set that was audited, to be put into an OpenLineage event.
+
+    ``dataQualityAssertions`` holds the audits that judged a limit and could tell. One that is
+    undetermined neither holds nor fails, so it stands in ``equipoise_audit`` alone.
+
+    >>> import equipoise as eq
+    >>> claim = eq.gap("false_positive_rate", across="race")
+    >>> found = eq.certify(eq.datasets.compas(), claim, tolerance=0.05, rng=1)
+    >>> openlineage(eq.Evidence.of(found))["dataQualityAssertions"]["assertions"][0]["success"]
+    False
+    """
+    told = _kept(evidence, None) if kept is None else kept
+    named = [*zip(evidence.entries, told, strict=True)]
+    assertions = [
+        {
+            "assertion": tidy(f"{entry.name}: {one.finding.question}"),
+            "success": one.conclusion is Verdict.KEPT,
+        }
+        for entry, one in named
+        if one.conclusion in (Verdict.KEPT, Verdict.EXCEEDED)
+    ]
+    own = {
+        "_producer": PRODUCER,
+        "_schemaURL": "urn:equipoise:facet:audit/1",
+        "verdict": str(evidence.verdict),
+        "planHash": evidence.plan_hash,
+        "seal": None if _hides(told) else evidence.seal,
+        "audits": [
+            {
+                "name": entry.name,
+                "kind": entry.finding.kind,
+                "asked": entry.asked,
+                "verdict": None if one.conclusion is None else str(one.conclusion),
+                "guarantee": tidy(one.finding.guarantee),
+            }
+            for entry, one in named
+        ],
+    }
+    quality = {"_producer": PRODUCER, "_schemaURL": ASSERTIONS, "assertions": assertions}
+    return {"dataQualityAssertions": quality, "equipoise_audit": own}
+
+
+# --- Files ---------------------------------------------------------------------------------------
+
+
+def export(
+    evidence: Evidence,
+    out: Path,
+    form: str,
+    *,
+    model: str = "model",
+    suppress: int | None = None,
+    force: bool = False,
+) -> list[Path]:
+    """Write evidence in one of `FORMS`; CSV is a folder with a file for each finding."""
+    if form not in FORMS:
+        raise OptionError(f"form must be one of {', '.join(FORMS)}; got {form!r}.")
+    kept = _kept(evidence, suppress)
+    if form == "csv":
+        sheets = sheets_of(evidence, kept)
+        names = _sheet_names([sheet.name for sheet in sheets])
+        texts: dict[Path, str | bytes] = {
+            out / f"{name}.csv": csv_of(sheet) for name, sheet in zip(names, sheets, strict=True)
+        }
+        return write_together(texts, force=force, kinds=["table"] * len(texts))
+    if form == "xlsx":
+        made = xlsx_of(sheets_of(evidence, kept))
+        return [write_atomically(out, made, force=force, kind="workbook")]
+    text = {
+        "model-card": lambda: model_card(evidence, kept),
+        "model-index": lambda: model_index(evidence, model, kept),
+        "openlineage": lambda: json.dumps(openlineage(evidence, kept), indent=1) + "\n",
+    }[form]()
+    return [write_atomically(out, text, force=force, kind=form)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logged:
+    """An audit as trackers of experiments keep it."""
+
+    evidence: Evidence
+    files: tuple[Path, ...]
+    """Evidence and page; with small groups left out, what may be published of both."""
+    numbers: Mapping[str, int]
+    verdict: str
+
+
+@contextmanager
+def for_tracker(
+    results: Iterable[Finding | Evidence], suppress: int | None = None
+) -> Iterator[Logged]:
+    """Evidence and page as files that are there as long as a tracker takes to copy them."""
+    given = [*results]
+    if len(given) == 1 and isinstance(given[0], Evidence):
+        made = given[0]
+    else:
+        made = Evidence.of(*(found for found in given if isinstance(found, Finding)))
+    page = report(made, suppress=suppress)
+    said = [entry.finding.conclusion for entry in made.entries]
+    with TemporaryDirectory() as place:
+        folder = Path(place)
+        # the full evidence beside a page with small groups left out would give them away
+        text = made.to_json() + "\n" if page.published is None else page.published
+        files = (
+            write_atomically(folder / "evidence.json", text),
+            page.save(folder / "report.html"),
+        )
+        yield Logged(
+            evidence=made,
+            files=files,
+            numbers={
+                "equipoise.violations": said.count(Verdict.EXCEEDED),
+                "equipoise.undetermined": said.count(Verdict.UNDETERMINED),
+            },
+            verdict=str(made.verdict),
+        )
+
+
+def _kept(evidence: Evidence, suppress: int | None) -> list[Kept]:
+    return suppressed([entry.finding for entry in evidence.entries], suppress)
+
+
+def _verdict(conclusion: Verdict | None) -> str:
+    return "no limit" if conclusion is None else str(conclusion)
+
+
+def _hides(told: Sequence[Kept]) -> bool:
+    """Whether small groups are left out, and with them what guesses could be tried on."""
+    return any(not one.finding.provenance.fingerprint for one in told)
