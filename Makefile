@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test pytest lint format docs pictures bench validate validate-full fuzz \
-	house datasets requirements lowest dist clean
+	house datasets requirements lowest versions dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +69,10 @@ datasets: $(VENV)/.core ## rebuild the bundled counts (RAW=folder of the raw tab
 
 lowest: $(VENV)/.test ## the oldest allowed versions of all dependencies give the same answers
 	@$(RUN) tools/lowest_versions.py $(ARGS)
+
+# other versions of Python, where they are there; a core environment each, README's lines and quick tests
+versions: $(VENV)/.core ## the core on every other Python that is installed (3.12, 3.13, 3.14)
+	@$(RUN) tools/other_pythons.py 3.12 3.13 3.14
 
 dist: $(VENV)/.core ## build wheel, source archive and list of components (CycloneDX); install and use each
 	rm -rf dist

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import jsonschema  # type: ignore[import-untyped]
+import jsonschema
 import polars as pl
 import pytest
 import yaml
