@@ -8,7 +8,7 @@ skipped, and said so. Leaves with 1 if anything fails.
 
 from __future__ import annotations
 
-import shutil
+import os
 import subprocess
 import sys
 import tempfile
@@ -39,6 +39,15 @@ def main(versions: Sequence[str]) -> int:
         failed += said is not None
         print(f"Python {version}: {'works' if said is None else said}", flush=True)
     return int(failed > 0)
+
+
+def interpreter(version: str) -> str | None:
+    """The Python of a version, wherever uv finds one; none is downloaded."""
+    uv = str(Path(sys.executable).with_name("uv"))
+    ask = [uv, "python", "find", "--no-project", version]
+    never = {**os.environ, "UV_PYTHON_DOWNLOADS": "never"}
+    done = subprocess.run(ask, capture_output=True, text=True, check=False, env=never)
+    return done.stdout.strip() or None if done.returncode == 0 else None
 
 
 def attempt(python: str, place: Path) -> str | None:
