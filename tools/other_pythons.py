@@ -28,11 +28,9 @@ def main(versions: Sequence[str]) -> int:
     """Try every version; the exit code says whether all that are there work."""
     failed = 0
     for version in versions:
-        python = shutil.which(f"python{version}")
+        python = interpreter(version)
         if python is None:
-            print(
-                f"SKIPPED: Python {version} is not installed, so nothing is known of it", flush=True
-            )
+            print(f"SKIPPED: Python {version} is not here, so nothing is known of it", flush=True)
             continue
         with tempfile.TemporaryDirectory() as place:
             said = attempt(python, Path(place))
