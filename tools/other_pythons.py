@@ -9,6 +9,7 @@ skipped, and said so. Leaves with 1 if anything fails.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -40,12 +41,17 @@ def main(versions: Sequence[str]) -> int:
 
 
 def interpreter(version: str) -> str | None:
-    """The Python of a version, wherever uv finds one; none is downloaded."""
-    uv = str(Path(sys.executable).with_name("uv"))
-    ask = [uv, "python", "find", "--no-project", version]
-    never = {**os.environ, "UV_PYTHON_DOWNLOADS": "never"}
-    done = subprocess.run(ask, capture_output=True, text=True, check=False, env=never)
-    return done.stdout.strip() or None if done.returncode == 0 else None
+    """A Python of this version: on the path, or among those that pyenv keeps."""
+    kept = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    places = [shutil.which(f"python{version}"), *kept.glob(f"{version}.*/bin/python{version}")]
+    for found in places:
+        # managers of versions leave names behind that lead nowhere, so each is asked who it is
+        ask = [str(found), "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+        if found is not None:
+            done = subprocess.run(ask, capture_output=True, text=True, check=False)
+            if done.stdout.strip() == version:
+                return str(found)
+    return None
 
 
 def attempt(python: str, place: Path) -> str | None:
