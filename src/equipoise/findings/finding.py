@@ -313,9 +313,7 @@ Row = TypeVar("Row")
 Named = TypeVar("Named", bound="HasName")
 _KINDS: dict[str, type["Finding"]] = {}
 #: The modules with kinds of findings, read when one of another kind is met in a file.
-_PLACES = (
-    "bounds calibration describe flags individual joint_test monitoring repair shift summary"
-)
+_PLACES = "bounds calibration describe flags individual joint_test monitoring repair shift summary"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

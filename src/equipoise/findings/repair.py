@@ -1,4 +1,4 @@
-"""What `repair` and `alternatives` say: a rule with its certificate, and models beside each other."""
+"""What `repair` and `alternatives` say: a rule and its certificate, models beside each other."""
 
 import dataclasses
 import json
@@ -46,6 +46,8 @@ from equipoise.methods.repair import recalibrated
 
 How = Literal["threshold", "by_group", "recalibration"]
 SCHEMA = "equipoise-rule/1"
+#: A rule that tells fewer than this share anything else than all others decides next to nothing.
+SOMEBODY = 0.02
 #: What is said wherever thresholds differ by group.
 WARNING = (
     "These thresholds differ by group. To treat people differently by a protected attribute is "
@@ -111,13 +113,15 @@ class Rule:
                 )
         x, y = ([knot[i] for knot in self.knots] for i in (0, 1))
         if any(np.diff(x) <= 0) or any(np.diff(y) < 0):
-            raise EquipoiseError("The knots of a recalibration must rise in the score, and not fall.")
+            raise EquipoiseError(
+                "The knots of a recalibration must rise in the score, and not fall."
+            )
 
     def apply(
         self,
         scores: npt.ArrayLike,
         groups: Sequence[object] | Mapping[str, Sequence[object]] | None = None,
-    ) -> npt.NDArray[Any]:
+    ) -> npt.NDArray[np.float64] | npt.NDArray[np.int64]:
         """Decisions (0 and 1), or recalibrated scores, for new scores.
 
         Parameters
@@ -176,7 +180,7 @@ class Rule:
             return f"yes from these scores on: {', '.join(told)}{more}; others {self.threshold:.4g}"
         return f"scores are moved along a line of {len(self.knots)} knots, the same for everyone"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The rule as plain data."""
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         fields["thresholds"] = [
@@ -348,6 +352,10 @@ class Repair(ComparedFinding[RepairedGroup], ByGroup[RepairedGroup]):
     """What the rule costs; None if nothing is known to compare with."""
     tried: tuple[TriedRule, ...]
     """The candidates that mattered."""
+    yes_before: float | None
+    """Share of the rows kept back that are told yes so far; None if that is not known."""
+    yes_after: float | None
+    """Share of them that the rule tells yes; None for a recalibration."""
     certified: Mapping[str, Any]
     """The certificate in plain form; see `certificate`."""
 
@@ -371,6 +379,7 @@ class Repair(ComparedFinding[RepairedGroup], ByGroup[RepairedGroup]):
             self._shown(),
             *([] if self.rule is None else [f"Rule: {self.rule.words}."]),
             *self._priced(),
+            *self._told_yes(),
             f"Learnt on {plural(self.learnt_on, 'row')} from {plural(self.candidates, 'candidate')}"
             f", certified on {self.certified_on:,} others"
             + (f", dealt out by {self.unit}" if self.unit != "rows" else "")
@@ -388,7 +397,9 @@ class Repair(ComparedFinding[RepairedGroup], ByGroup[RepairedGroup]):
         said = tolerance_words(self.tolerance, self.side, self.relative, self.share)
         claim = f"the {self.metric} of every {self.noun} is {said} of {self.against}"
         if self.relative:
-            claim = f"the {self.metric} of every {self.noun}, as a share of {self.against}, is {said}"
+            claim = (
+                f"the {self.metric} of every {self.noun}, as a share of {self.against}, is {said}"
+            )
         sure = f"({level_text(self.level)} confidence)"
         if self.verdict is Verdict.KEPT:
             return f"Under the rule {claim}: this is shown by rows it had not seen {sure}."
@@ -399,9 +410,19 @@ class Repair(ComparedFinding[RepairedGroup], ByGroup[RepairedGroup]):
             "certificate."
         )
 
+    def _told_yes(self) -> list[str]:
+        if self.yes_after is None:
+            return []
+        before = "" if self.yes_before is None else f", so far {percent(self.yes_before)}"
+        few = min(self.yes_after, 1 - self.yes_after) < SOMEBODY
+        same = " Nearly everybody is told the same: alike, but of little use." if few else ""
+        return [f"The rule says yes to {percent(self.yes_after)} of them all{before}.{same}"]
+
     def _multiplicity(self) -> str:
         if self.tries == 1:
-            return "one rule was chosen before the others were looked at, so the choice costs nothing"
+            return (
+                "one rule was chosen before the others were looked at, so the choice costs nothing"
+            )
         each = level_text(round(1 - (1 - self.level) / self.tries, 6))
         return f"the best of {self.tries} was taken, each of them judged at {each}"
 
@@ -418,7 +439,8 @@ class Repair(ComparedFinding[RepairedGroup], ByGroup[RepairedGroup]):
         price = self.price
         if price is None:
             return ["Its price is not known: there is no label, or nothing to compare it with."]
-        both = f"{amount(price.before, price.share)} {price.compared}, {amount(price.after, price.share)} under the rule"
+        before, after = (amount(x, price.share) for x in (price.before, price.after))
+        both = f"{before} {price.compared}, {after} under the rule"
         if price.change is None or price.lower is None or price.upper is None:
             why = f" ({price.note})" if price.note else ""
             return [f"Price: {price.loss} {both}; how sure that is cannot be told{why}."]
@@ -563,7 +585,9 @@ class Alternatives(ComparedFinding[Alternative]):
         for row in self.rows:
             if row.model == model:
                 return row
-        raise OptionError(f"There is no model {model!r}; there is {listing(r.model for r in self)}.")
+        raise OptionError(
+            f"There is no model {model!r}; there is {listing(r.model for r in self)}."
+        )
 
     def sentences(self) -> tuple[str, ...]:
         """Which models are shown, by how much, against what, and what was left out."""
@@ -678,4 +702,3 @@ def _in_table(text: str) -> str:
     for sign, said in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "\\|")):
         flat = flat.replace(sign, said)
     return flat
-

@@ -120,14 +120,12 @@ def isotonic_knots(score: FloatArray, label: FloatArray, weight: FloatArray) -> 
     return np.stack([values[ends], fitted[ends]], axis=1)
 
 
-def few_knots(
-    score: FloatArray, label: FloatArray, weight: FloatArray, number: int
-) -> FloatArray:
+def few_knots(score: FloatArray, label: FloatArray, weight: FloatArray, number: int) -> FloatArray:
     """Knots at the mean score of at most ``number`` equally large sets of rows, in rising order."""
     order = np.argsort(score, kind="stable")
     s, y, w = score[order], label[order], weight[order]
     # equal scores stay together
-    values, start = np.unique(s, return_index=True)
+    _, start = np.unique(s, return_index=True)
     share = (np.cumsum(w) - w)[start] / w.sum()
     bins = np.minimum((share * number).astype(np.int64), number - 1)
     row_bin = np.repeat(bins, np.diff(np.append(start, len(s))))
@@ -176,7 +174,9 @@ def worst_overrun(
     return np.asarray(np.where(np.isnan(over), np.inf, over).max(axis=1))
 
 
-def cheapest(loss: FloatArray, overrun: Callable[[float], FloatArray], reaches: FloatArray) -> list[int]:
+def cheapest(
+    loss: FloatArray, overrun: Callable[[float], FloatArray], reaches: FloatArray
+) -> list[int]:
     """For every reach the candidate of least loss that would be certified, each once, in order.
 
     Where none would be, the one that comes nearest. Candidates come by their place, and among

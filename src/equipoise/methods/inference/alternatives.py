@@ -16,7 +16,6 @@ others. In the same way a loss within a margin of the best is one within the mar
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,35 +48,39 @@ class Means:
 def joint_means(
     value: FloatArray,
     weight: FloatArray,
-    unit: IntArray,
-    members: Callable[[FloatArray], FloatArray],
+    copies: FloatArray,
+    unit: IntArray | None,
+    cell: IntArray,
+    members: FloatArray,
     low: float | None,
     high: float | None,
 ) -> Means:
     """The means of every model over every set of rows.
 
     ``value`` has shape (rows, models), NaN where a row does not count for a model. ``weight`` says
-    how much each row counts, ``unit`` which rows belong together. ``members`` spreads numbers of
-    rows over the sets: from an array of shape (rows,) it makes one of shape (rows, sets), sparse or
-    not. Where ``low`` and ``high`` are known, rows are added at both.
+    how much each row counts, ``copies`` as how many rows it stands, ``unit`` which rows belong
+    together, if any do. ``cell`` is where each row is, and ``members``, of shape (cells, sets),
+    which cells make up each set. Where ``low`` and ``high`` are known, rows are added at both.
     """
-    from scipy.sparse import csr_array, hstack
+    from scipy.sparse import csr_array, diags_array, hstack
 
+    sets = csr_array(members)[cell]
     known = np.isfinite(value)
+    heavy = weight if unit is None else weight * copies
     parts = []
     for model in range(value.shape[1]):
-        counts = np.where(known[:, model], weight, 0.0)
-        parts += [members(counts * np.nan_to_num(value[:, model])), members(counts)]
-    rows = csr_array(hstack([csr_array(part) for part in parts]))
-    number = int(unit.max(initial=-1)) + 1
-    together = csr_array(
-        (np.ones(len(unit)), (unit, np.arange(len(unit)))), shape=(number, len(unit))
-    )
-    sums = csr_array(together @ rows)
-    models = value.shape[1]
-    total = np.asarray(sums.sum(axis=0)).reshape(models, 2, -1)
-    moments = np.asarray((sums.T @ sums).todense()).reshape(*total.shape, *total.shape)
-    return _from_sums(total, moments, low, high)
+        counts = np.where(known[:, model], heavy, 0.0)
+        parts += [diags_array(counts * np.nan_to_num(value[:, model])) @ sets]
+        parts += [diags_array(counts) @ sets]
+    sums = csr_array(hstack(parts))
+    often = copies
+    if unit is not None:
+        size = (int(unit.max(initial=-1)) + 1, len(unit))
+        sums = csr_array(csr_array((np.ones(len(unit)), (unit, np.arange(len(unit)))), size) @ sums)
+        often = np.ones(size[0])
+    total = np.asarray(sums.T @ often).reshape(value.shape[1], 2, -1)
+    moments = np.asarray((sums.T @ (diags_array(often) @ sums)).todense())
+    return _from_sums(total, moments.reshape(*total.shape, *total.shape), low, high)
 
 
 def _from_sums(
@@ -194,9 +197,9 @@ def smaller(
     sign = np.repeat(signs, groups).astype(np.float64)
     place = np.tile(np.arange(groups), len(signs))
     own, against = found.moved[candidate][place] * sign, found.moved[other][place] * sign
-    degrees = np.minimum(
-        found.units[candidate][place][:, None], found.units[other][place][None, :]
-    ) - 1.0
+    degrees = (
+        np.minimum(found.units[candidate][place][:, None], found.units[other][place][None, :]) - 1.0
+    )
     if np.isnan(own).any() or np.isnan(against).any():
         return Smaller(1.0, np.inf)
     a, b = place, place + groups
@@ -257,9 +260,7 @@ def near_best(found: Means, margin: float, error: float) -> tuple[FloatArray, Fl
     loss, units = found.moved[:, 0], found.units[:, 0]
     variance = np.diag(found.covariance)
     gap = loss[:, None] - loss[None, :]
-    spread = np.sqrt(
-        np.maximum(variance[:, None] + variance[None, :] - 2 * found.covariance, 0.0)
-    )
+    spread = np.sqrt(np.maximum(variance[:, None] + variance[None, :] - 2 * found.covariance, 0.0))
     degrees = np.minimum(units[:, None], units[None, :]) - 1.0
     score = _log_score(gap - margin, spread, degrees)
     upper = _bound(gap, spread, degrees, float(-ndtri(error)))
