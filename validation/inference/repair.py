@@ -405,13 +405,13 @@ def other_alternatives(name: str, worlds: int) -> dict[str, Any]:
 
 def _at_the_margin(rng: Rng, world: int) -> bool:
     """Candidates whose disparity is none, and whose loss is exactly the margin beyond the best."""
-    group = _groups((700, 700))
-    label = rng.random(1400) < np.where(group == 0, 0.6, 0.4)
-    said = [np.where(rng.random(1400) < 0.2, ~label, label)]
+    group = _groups((2000, 2000))
+    label = rng.random(4000) < np.where(group == 0, 0.6, 0.4)
+    said = [np.where(rng.random(4000) < 0.2, ~label, label)]
     yes = np.where(label, np.where(group == 0, 0.7, 0.8), np.where(group == 0, 0.2, 0.3))
-    said += [rng.random(1400) < yes for _ in range(4)]
+    said += [rng.random(4000) < yes for _ in range(4)]
     columns = np.stack(said, axis=1).astype(float)
-    made = Answers(group, columns, label.astype(int), np.ones(1400))
+    made = Answers(group, columns, label.astype(int), np.ones(4000))
     return bool(shown_by(made, None, 0.06, world).any())
 
 

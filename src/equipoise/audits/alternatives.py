@@ -38,7 +38,6 @@ from equipoise.cells.gather import reference_cells
 from equipoise.cells.groups import Collection, form_groups
 from equipoise.cells.query import all_of, counted_value, numbers
 from equipoise.cells.rows import RowTable, pull_table
-from equipoise.cells.tally import Tallied
 from equipoise.claims import Claim, Metric, Ratio, as_claim, gap
 from equipoise.claims.formula import with_column
 from equipoise.claims.metric import MetricLike, as_metric, error_rate, squared_error
@@ -69,7 +68,7 @@ _SIGNS = {"both": (1, -1), "upper": (1,), "lower": (-1,)}
 
 @known_keywords
 def alternatives(
-    trail: TrailLike | Tallied,
+    trail: TrailLike,
     claim: Claim,
     *,
     models: Mapping[str, str],
@@ -349,7 +348,9 @@ class _Data:
         if not usable.size:
             raise ClaimError("No group has rows of every model on which the metric counts.")
         counted = np.isfinite(values).any(axis=1)
-        size = np.bincount(rows.cell[counted], copies[counted], minlength=len(cells))
+        size = np.bincount(
+            rows.cell[counted], weights=copies[counted], minlength=len(cells)
+        ).astype(np.float64)
         sizes = collection.sums(size)
         labels, wheres = collection.labels(), collection.wheres()
         groups = tuple(

@@ -25,7 +25,6 @@ from equipoise.audits.describe import describe
 from equipoise.cells.query import (
     numbers,
 )
-from equipoise.cells.tally import Tallied
 from equipoise.claims import Claim, Metric, Ratio, as_claim, change, gap
 from equipoise.claims.groups import Intersections, Levels
 from equipoise.claims.metric import MetricLike, as_metric, error_rate, squared_error
@@ -48,7 +47,7 @@ Asked = Literal["threshold", "by_group", "recalibration"]
 
 @known_keywords
 def repair(
-    trail: TrailLike | Tallied,
+    trail: TrailLike,
     claim: Claim,
     *,
     tolerance: float,
@@ -271,8 +270,9 @@ def _words(seed: Seed) -> list[int]:
 def _best(learnt: Learnt, judged: list[Bounds]) -> int:
     """The certified rule that lost least; where none is certified, the one with most room."""
     kept = [i for i, found in enumerate(judged) if found.verdict is Verdict.KEPT]
+    losses = [math.inf if loss is None else loss for loss in learnt.losses]
     if kept:
-        return min(kept, key=lambda i: math.inf if learnt.losses[i] is None else learnt.losses[i])
+        return min(kept, key=lambda i: (losses[i], i))
     return min(range(len(judged)), key=lambda i: (learnt.overruns[i], i))
 
 

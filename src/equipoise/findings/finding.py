@@ -89,9 +89,10 @@ def cell_text(value: object) -> str:
 
 
 #: Kinds of findings whose tables are about shares, and may be read in per cent and points.
-_IN_POINTS = ("bounds", "flags", "description")
+_IN_POINTS = ("bounds", "flags", "description", "repair")
 _DISPARITIES = (
     "disparity",
+    "disparity_before",
     "lower",
     "upper",
     "unadjusted",

@@ -161,7 +161,7 @@ class Rule:
         lost = [name for name in self.attributes if name not in groups]
         if lost:
             raise OptionError(f"groups= lacks {listing(lost)}; this rule needs {named}.")
-        columns = [list(groups[name]) for name in self.attributes]
+        columns = [[*np.asarray(groups[name], dtype=object)] for name in self.attributes]
         if any(len(column) != rows for column in columns):
             raise OptionError(f"groups= must have a value for each of the {rows:,} scores.")
         return columns

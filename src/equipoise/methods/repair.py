@@ -108,7 +108,7 @@ def isotonic_knots(score: FloatArray, label: FloatArray, weight: FloatArray) -> 
     Each block of the fit has a knot at either end; between blocks the line rises evenly.
     """
     values, place = np.unique(score, return_inverse=True)
-    heavy = np.bincount(place, weights=weight, minlength=len(values))
+    heavy = np.bincount(place, weights=weight, minlength=len(values)).astype(np.float64)
     total = np.bincount(place, weights=weight * label, minlength=len(values))
     # scores whose rows weigh nothing tell nothing
     told = heavy > 0
@@ -130,7 +130,7 @@ def few_knots(score: FloatArray, label: FloatArray, weight: FloatArray, number: 
     bins = np.minimum((share * number).astype(np.int64), number - 1)
     row_bin = np.repeat(bins, np.diff(np.append(start, len(s))))
     _, at = np.unique(row_bin, return_inverse=True)
-    heavy = np.bincount(at, weights=w)
+    heavy = np.bincount(at, weights=w).astype(np.float64)
     x, mean = (np.bincount(at, weights=w * z) / heavy for z in (s, y))
     fitted, _ = rising_means(mean, heavy)
     return np.stack([x, fitted], axis=1)
