@@ -55,6 +55,8 @@ from equipoise.trail.trail import from_columns, make_trail
 
 #: Knots of the recalibrations that are tried beside the isotonic one.
 KNOTS = (3, 5, 10)
+#: A rule says yes, and no, to at least this share of as many as so far.
+LEAST = 0.25
 #: Rates at which thresholds by group are aligned.
 RATES = 25
 
@@ -287,24 +289,32 @@ class Learnt:
 
 def thresholds(part: RepairTable, ask: Ask) -> Learnt:
     """Thresholds on the score: one for all, or one for each group."""
-    sums, grid, score = _threshold_sums(part, ask)
-    reach = _reaches(ask, len(sums.collection), clustered=part.roles.cluster is not None)
+    rows, cells = _told_both_ways(part, ask)
+    return chosen_thresholds(
+        rows, cells, ask, str(part.roles.score), clustered=part.roles.cluster is not None
+    )
+
+
+def chosen_thresholds(
+    rows: RowTable, cells: Cells, ask: Ask, score: str, *, clustered: bool
+) -> Learnt:
+    """The thresholds to certify, from rows with what they add if told no and if told yes."""
+    sums, grid = _threshold_sums(rows, cells, ask)
+    reach = _reaches(ask, len(sums.collection), clustered=clustered)
     ratio = math.sqrt(ask.learn / (1 - ask.learn))
     plain = np.tile(np.arange(len(grid))[:, None], (1, sums.cells))
     choices = plain if ask.how == "threshold" else np.concatenate([plain, sums.by_group(ask)])
+    choices, best = _useful(choices, sums, rows, len(grid))
     disparity, error, losses = sums.judged(choices, ask.claim)
     picked = cheapest(
         losses,
         lambda far: worst_overrun(disparity, error * ratio, far, ask.allowed),
         np.array(reach),
     )
-    usual_reach = reach[min(len(reach) - 1, len(reach) // 2)]
-    over = worst_overrun(disparity, error * ratio, usual_reach, ask.allowed)
+    over = worst_overrun(disparity, error * ratio, reach[len(reach) // 2], ask.allowed)
     usual = None
-    if part.names["before"] not in part.columns and sums.labelled:
-        usual = Rule(
-            how="threshold", score=score, threshold=float(grid[np.argmin(losses[: len(grid)])])
-        )
+    if "now" not in rows.columns:
+        usual = Rule(how="threshold", score=score, threshold=float(grid[best]))
     return Learnt(
         rules=tuple(sums.rule(choices[place], grid, score, ask) for place in picked),
         losses=tuple(finite(losses[place]) for place in picked),
@@ -312,6 +322,23 @@ def thresholds(part: RepairTable, ask: Ask) -> Learnt:
         candidates=len(choices),
         usual=usual,
     )
+
+
+def _useful(choices: IntArray, sums: "_Sums", rows: RowTable, plain: int) -> tuple[IntArray, int]:
+    """Choices that still decide something, and the most accurate of those that are for everyone.
+
+    To tell nearly everybody the same makes all groups alike, and is no repair: a rule says yes, and
+    no, to at least a quarter as many as so far (or as the most accurate threshold does).
+    """
+    share, losses = sums.told_yes(choices), sums.losses(choices)
+    best = int(np.argmin(losses[:plain]))
+    usual = float(share[best])
+    if "now" in rows.columns:
+        now, heavy = numbers(rows.columns["now"]), rows.weights * rows.counts
+        known = ~np.isnan(now)
+        usual = float(np.average(now[known], weights=heavy[known])) if known.any() else usual
+    useful = (share >= usual * LEAST) & (1 - share >= (1 - usual) * LEAST)
+    return (choices[useful] if useful.any() else choices), best
 
 
 def _reaches(ask: Ask, groups: int, *, clustered: bool) -> list[float]:
@@ -337,20 +364,33 @@ class _Sums:
     lost: FloatArray
     known: FloatArray
     """Weight of rows whose loss is known."""
+    yes: FloatArray
+    """Weight of rows that are told yes."""
+    heavy: float
+    """Weight of all rows."""
     reference: BoolArray | None
     leaf: IntArray
     """The finest group of each cell."""
     leaves: tuple[dict[str, object], ...]
-    labelled: bool
 
     def judged(self, choices: IntArray, claim: Claim) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Disparity and its error by choice and group, and the loss of each choice."""
         at = (choices, np.arange(self.cells)[None, :])
         sums = _Mean(*(getattr(self, f.name)[at] for f in dataclasses.fields(_Mean)))
         gaps, wide = _disparities(sums, claim, self.collection, self.reference)
+        return gaps, wide, self.losses(choices)
+
+    def losses(self, choices: IntArray) -> FloatArray:
+        """The loss of each choice."""
+        at = (choices, np.arange(self.cells)[None, :])
         with np.errstate(divide="ignore", invalid="ignore"):
             lost = self.lost[at].sum(axis=1) / self.known[at].sum(axis=1)
-        return gaps, wide, np.nan_to_num(lost, nan=np.inf)
+        return np.nan_to_num(lost, nan=np.inf)
+
+    def told_yes(self, choices: IntArray) -> FloatArray:
+        """The share of rows that each choice tells yes."""
+        at = (choices, np.arange(self.cells)[None, :])
+        return np.asarray(self.yes[at].sum(axis=1) / max(self.heavy, 1e-300))
 
     def by_group(self, ask: Ask) -> IntArray:
         """Choices that bring the rates of all groups to the same level, for several levels."""
@@ -463,8 +503,8 @@ def _reference(claim: Claim, cells: Cells) -> BoolArray | None:
     return reference_cells(claim.target.where, dataclasses.replace(cells, rows=cells.present))
 
 
-def _threshold_sums(part: RepairTable, ask: Ask) -> tuple[_Sums, FloatArray, str]:
-    """Everything about every threshold, from one look at the first part."""
+def _told_both_ways(part: RepairTable, ask: Ask) -> tuple[RowTable, Cells]:
+    """The rows with what each adds to the metric and the loss if it is told no, and if yes."""
     known = part.part(part.knows)
     if not len(known):
         raise TrailError("No row of the first part has a score; nothing can be learnt.")
@@ -474,7 +514,6 @@ def _threshold_sums(part: RepairTable, ask: Ask) -> tuple[_Sums, FloatArray, str
     trails = dict(zip(("no", "yes"), known.trails(ask.how, "no", "yes"), strict=True))
     # all rows count here: a metric may have none under a rule that tells everybody no
     cells = gather(trails["no"], [dataclasses.replace(ask.claim, metric=EVERY_ROW)])[0]
-    collection = form_groups(ask.claim.across, cells)
     further = {name: counted_value(one, ask.claim.metric) for name, one in trails.items()}
     trail = trails["no"]
     labelled = priced(trail.roles, ask.loss)
@@ -491,8 +530,13 @@ def _threshold_sums(part: RepairTable, ask: Ask) -> tuple[_Sums, FloatArray, str
             "equipoise.read."
         )
     rows = pull_table(trail, EVERY_ROW, further, cells=cells)
-    given = numbers(rows.columns["given"])
-    _check_direction(rows, given, score)
+    _check_direction(rows, numbers(rows.columns["given"]), score)
+    return rows, cells
+
+
+def _threshold_sums(rows: RowTable, cells: Cells, ask: Ask) -> tuple[_Sums, FloatArray]:
+    """Everything about every threshold, from one look at the first part."""
+    given, labelled = numbers(rows.columns["given"]), "no_lost" in rows.columns
     grid = threshold_grid(given, ask.candidates)
     reached = np.searchsorted(grid, given, side="right").astype(np.int64)
     weight, copies = rows.weights, rows.counts.astype(np.float64)
@@ -518,7 +562,7 @@ def _threshold_sums(part: RepairTable, ask: Ask) -> tuple[_Sums, FloatArray, str
         counted = by_threshold(Potential(told, told), reached, rows.cell, len(grid), len(cells))
     leaf, leaves = _leaves(ask.claim, cells) if ask.how == "by_group" else (np.zeros(0, int), ())
     sums = _Sums(
-        collection=collection,
+        collection=form_groups(ask.claim.across, cells),
         cells=len(cells),
         total=added("", 1, weight * copies),
         weight=added("", 0, weight * copies),
@@ -528,12 +572,19 @@ def _threshold_sums(part: RepairTable, ask: Ask) -> tuple[_Sums, FloatArray, str
         weight2=added("", 0, weight**2 * copies),
         lost=lost,
         known=counted,
+        yes=by_threshold(
+            Potential(np.zeros_like(weight), weight * copies),
+            reached,
+            rows.cell,
+            len(grid),
+            len(cells),
+        ),
+        heavy=float((weight * copies).sum()),
         reference=_reference(ask.claim, cells),
         leaf=leaf,
         leaves=leaves,
-        labelled=labelled,
     )
-    return sums, grid, score
+    return sums, grid
 
 
 def _check_direction(rows: RowTable, score: FloatArray, called: str) -> None:

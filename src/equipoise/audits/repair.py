@@ -80,7 +80,8 @@ def repair(
     learn
         The share of the rows (or clusters, where the trail names them) to learn from.
     candidates
-        The most thresholds that are looked at.
+        The most thresholds that are looked at. Those that say yes, or no, to fewer than a quarter
+        as many as so far are not among them: to tell everybody the same is no repair.
     tries
         How many candidates the second part may choose among. Each is certified at a level that
         pays for the choice.

