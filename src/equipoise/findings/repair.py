@@ -310,11 +310,13 @@ class Repair(ComparedFinding[RepairedGroup], ByGroup[RepairedGroup]):
     """A rule learnt on one part of the rows, and its certificate from the other.
 
     >>> import equipoise as eq
-    >>> claim = eq.gap("selection_rate", across="sex")
-    >>> found = eq.repair(eq.datasets.adult_predictions(), claim, tolerance=0.1, rng=7)
-    Traceback (most recent call last):
-    equipoise.errors.TrailError: This needs a score column; this trail has: 'label', 'prediction', \
-'count'. Pass score=… to equipoise.read.
+    >>> trail = eq.from_arrays(
+    ...     [0, 1] * 200,
+    ...     y_score=[i / 400 for i in range(400)],
+    ...     sensitive_features={"sex": ["f", "m", "m", "f"] * 100},
+    ... )
+    >>> eq.repair(trail, eq.gap("selection_rate", across="sex"), tolerance=0.2, rng=7)
+    <Repair: selection rate against everyone, repaired by a threshold for everyone; 2 rows>
     """
 
     kind = "repair"
@@ -536,7 +538,16 @@ class Alternative(AboutEveryone):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Alternatives(ComparedFinding[Alternative]):
-    """Which models lose little and have a smaller disparity than the present one."""
+    """Which models lose little and have a smaller disparity than the present one.
+
+    >>> import equipoise as eq
+    >>> trail = eq.from_arrays(
+    ...     [0, 1] * 40, [1, 1, 0, 1] * 20, sensitive_features={"sex": ["f", "f", "m", "m"] * 20}
+    ... )
+    >>> claim = eq.gap("selection_rate", across="sex")
+    >>> eq.alternatives(trail, claim, models={"truth": "label"}, rng=7)
+    <Alternatives: selection rate against everyone, among 2 models; 2 rows>
+    """
 
     kind = "alternatives"
     columns = (
