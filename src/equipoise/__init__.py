@@ -67,6 +67,7 @@ from equipoise.trail import Trail, from_arrays, read
 
 __all__ = [
     "AllRanges",
+    "Alternatives",
     "Betting",
     "Bootstrap",
     "BootstrapCertificates",
@@ -104,7 +105,9 @@ __all__ = [
     "Pivotal",
     "PlanError",
     "RangeCertificates",
+    "Repair",
     "Report",
+    "Rule",
     "Shift",
     "Summary",
     "Tallied",
@@ -115,6 +118,7 @@ __all__ = [
     "__version__",
     "absolute_error",
     "accuracy",
+    "alternatives",
     "binned",
     "bins",
     "boxes",
@@ -162,6 +166,7 @@ __all__ = [
     "ratio",
     "read",
     "reference",
+    "repair",
     "report",
     "residual",
     "scoring_rate",
@@ -178,6 +183,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from equipoise.audits.alternatives import alternatives
     from equipoise.audits.calibration import calibration
     from equipoise.audits.certify import certify
     from equipoise.audits.comparable import Directional, FairMetric, MOutOfN, NumericalDerivative
@@ -199,6 +205,7 @@ if TYPE_CHECKING:
         Pivotal,
     )
     from equipoise.audits.monitor import monitor
+    from equipoise.audits.repair import repair
     from equipoise.audits.select_fair import select_fair
     from equipoise.audits.shift import shift
     from equipoise.audits.summarize import summarize
@@ -206,6 +213,7 @@ if TYPE_CHECKING:
     from equipoise.cells.ledger import Ledger
     from equipoise.cells.tally import Tallied, merge
     from equipoise.findings import (
+        Alternatives,
         Bounds,
         Calibration,
         CertificateList,
@@ -222,6 +230,8 @@ if TYPE_CHECKING:
         Monitoring,
         MonotoneShift,
         RangeCertificates,
+        Repair,
+        Rule,
         Shift,
         Summary,
         Verdict,
@@ -241,10 +251,9 @@ else:
         "cells.ledger": "Ledger",
         "cells.tally": "Tallied merge",
         "findings": (
-            "Bounds Calibration CertificateList Comparison DescribedMetrics Description Evidence "
-            "FairChoice Finding "
-            "Flags Individual Joint JointTest Monitoring MonotoneShift RangeCertificates Shift "
-            "Summary Verdict"
+            "Alternatives Bounds Calibration CertificateList Comparison DescribedMetrics "
+            "Description Evidence FairChoice Finding Flags Individual Joint JointTest Monitoring "
+            "MonotoneShift RangeCertificates Repair Rule Shift Summary Verdict"
         ),
         "packs": "PackResult PackTable pack",
         **{f"audits.{verb}": verb for verb in VERBS},

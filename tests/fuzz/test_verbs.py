@@ -315,6 +315,41 @@ BOUNDS = tuple(name for name, method in NAMES.items() if isinstance(method, BY_C
 TESTS = tuple(name for name, method in NAMES.items() if isinstance(method, BY_FLAG))
 #: Verbs that look at rows one by one, and take no weights or clusters.
 ROW_VERBS = ("individual", "select_fair", "calibration", "compare", "discover")
+RULES = None, None, "threshold", "by_group", "recalibration"
+
+
+def repair(rng: Rng) -> Ask:
+    claim = random_claim(rng)
+    more = seeded(rng, level=level(rng), tolerance=mostly(rng, (0.05, 0.2, 0.8), TOLERANCES))
+    more["rule"] = mostly(rng, RULES, ("nonsense", 5))
+    more["side"] = mostly(rng, ("both", "both", "lower", "upper"), ("left", None))
+    if chance(rng, 0.2):
+        more["tries"] = mostly(rng, (2, 3), (0, "x"))
+    if chance(rng, 0.2):
+        more["learn"] = mostly(rng, (0.3, 0.7), (0, 1, "x"))
+    return lambda trail: eq.repair(trail, claim(), **more)
+
+
+OTHERS = (
+    {"one": "p"},
+    {"one": "y"},
+    {"one": "k"},
+    {"one": "s", "two": "w"},
+    {"one": "p", "two": "y"},
+)
+
+
+def alternatives(rng: Rng) -> Ask:
+    claim = random_claim(rng)
+    more = seeded(rng, level=level(rng), within=mostly(rng, (0.0, 0.1, 0.5), (-1, "x")))
+    more["models"] = mostly(rng, OTHERS, NO_PAIRS)
+    if chance(rng, 0.3):
+        more["present"] = pick(rng, ("one", "two", "who", 5))
+    if chance(rng, 0.3):
+        more["threshold"] = mostly(rng, (0.5, 2), ("x", float("nan")))
+    return lambda trail: eq.alternatives(trail, claim(), **more)
+
+
 VERBS: dict[str, Callable[[Rng], Ask]] = {
     "describe": describe,
     "certify": certify_by,
@@ -327,6 +362,8 @@ VERBS: dict[str, Callable[[Rng], Ask]] = {
     "select_fair": select_fair,
     "shift": shift,
     "calibration": calibration,
+    "repair": repair,
+    "alternatives": alternatives,
 }
 
 

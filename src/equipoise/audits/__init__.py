@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from equipoise.findings import Finding
 
 VERBS = (
+    "alternatives",
     "calibration",
     "certify",
     "compare",
@@ -30,6 +31,7 @@ VERBS = (
     "individual",
     "joint_test",
     "monitor",
+    "repair",
     "select_fair",
     "shift",
     "summarize",

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Unpack
 
-import narwhals as nw
 import numpy as np
 
 from equipoise._validate import Rng, confidence, known_keywords, listing, modest, seed_of, whole
@@ -35,12 +34,9 @@ from equipoise.audits._spread import (
 from equipoise.cells import Cells, gather
 from equipoise.cells.query import (
     Query,
-    all_of,
     by_size,
-    condition_of,
-    metric_columns,
+    counted_value,
     numbers,
-    value_of,
 )
 from equipoise.cells.rows import RowTable, row_table
 from equipoise.cells.tally import Tallied, rows_behind, steady_cells
@@ -177,10 +173,10 @@ def _paired_rows(
     The matrix has a column for each model; beside it stands the group of each row.
     """
     trail = trails[0]
-    further = {f"model{m}": _value(one, metric) for m, one in enumerate(trails)}
+    further = {f"model{m}": counted_value(one, metric) for m, one in enumerate(trails)}
     if trail.roles.cluster is not None:
         further["cluster"] = trail.key(trail.roles.cluster)
-    query = Query(trail, tuple(axis.dimension for axis in cells.axes), (_EVERY_ROW,))
+    query = Query(trail, tuple(axis.dimension for axis in cells.axes), (EVERY_ROW,))
     rows = row_table(fetch(query.rows(further), trail.source), further, cells, by_size)
     values = np.stack([numbers(rows.columns[f"model{m}"]) for m in range(len(trails))], axis=1)
     group = partition.group[rows.cell]
@@ -198,19 +194,13 @@ def _paired_rows(
     return dataclasses.replace(rows, matrix=values).part(at[order]), group[at[order]]
 
 
-_EVERY_ROW = Metric(name="every row", value="1")
+EVERY_ROW = Metric(name="every row", value="1")
 
 
 def _selects(metric: Metric) -> bool:
     """Whether the rows on which a metric counts depend on the model."""
     where = metric.where if isinstance(metric.where, str) else ""
     return bool(re.search(r"\b(prediction|score)\b", where))
-
-
-def _value(trail: Trail, metric: Metric) -> nw.Expr:
-    present = all_of(trail.present(column) for column in metric_columns(trail, metric))
-    counts = present & condition_of(trail, metric.where, metric)
-    return nw.when(counts).then(value_of(trail, metric))
 
 
 def model_role(metric: Metric) -> str:

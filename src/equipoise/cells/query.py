@@ -471,6 +471,13 @@ def value_of(trail: Trail, metric: Metric) -> nw.Expr:
     return _clip(value, metric) if metric.clipped else value
 
 
+def counted_value(trail: Trail, metric: Metric) -> nw.Expr:
+    """A metric's value on the rows on which it counts, null on all others."""
+    present = all_of(trail.present(column) for column in metric_columns(trail, metric))
+    counts = present & condition_of(trail, metric.where, metric)
+    return nw.when(counts).then(value_of(trail, metric))
+
+
 def condition_of(
     trail: Trail, where: str | nw.Expr | None, metric: Metric | None, guarded: bool = False
 ) -> nw.Expr:

@@ -119,7 +119,7 @@ def _thinned(frame: Frame, source: str, chance: float, seed: np.random.SeedSeque
         kept = hashed.filter(nw.col(_HASH).cast(nw.Float64) < bound)
         kept = kept.select(*names, "count")
     table = fetch(kept, source)
-    table = {name: column[_order(table)] for name, column in table.items()}
+    table = {name: column[content_order(table)] for name, column in table.items()}
     drawn = _drawn(np.rint(floats(table["count"])), chance, rng)
     table["count"] = drawn
     return {name: column[drawn > 0] for name, column in table.items()}
@@ -157,7 +157,7 @@ def _own_stream(seed: np.random.SeedSequence, number: int) -> np.random.Generato
     return np.random.default_rng(own)
 
 
-def _order(table: Columns) -> IntArray:
+def content_order(table: Columns) -> IntArray:
     """Rows by their content."""
     keys = []
     for column in (code(array) for name, array in table.items() if name != "count"):

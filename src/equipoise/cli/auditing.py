@@ -302,6 +302,96 @@ def pack(
         show_files(written)
 
 
+class Kind(enum.StrEnum):
+    """What kind of rule is learnt."""
+
+    THRESHOLD = "threshold"
+    BY_GROUP = "by_group"
+    RECALIBRATION = "recalibration"
+
+
+def repair(
+    data: options.Source,
+    across: Annotated[str, typer.Option(help="Attributes that form groups: race,sex.")],
+    tolerance: Annotated[float, typer.Option(help="Disparity that is tolerated: 0.10.")],
+    metric: Annotated[str, typer.Option(help="What should be alike.")] = "selection_rate",
+    table: options.Table = None,
+    label: options.Label = None,
+    prediction: options.Prediction = None,
+    score: options.Score = None,
+    weight: options.Weight = None,
+    count: options.Count = None,
+    cluster: options.Cluster = None,
+    positive: options.Positive = None,
+    encoding: options.Encoding = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(help="Who groups are compared with: race=Caucasian, overall or complement."),
+    ] = None,
+    rule: Annotated[
+        Kind | None,
+        typer.Option(
+            help="One threshold for all, one for each group (unlawful in some places), or a "
+            "recalibration of the scores."
+        ),
+    ] = None,
+    learn: Annotated[float, typer.Option(help="Share of the rows to learn from.")] = 0.5,
+    tries: Annotated[int, typer.Option(min=1, help="Rules to choose among; each costs.")] = 1,
+    level: Annotated[float, typer.Option(help="Confidence of the certificate.")] = 0.95,
+    seed: Annotated[int, typer.Option(min=0, help="Start of all randomness.")] = 7,
+    out: Annotated[
+        Path | None, typer.Option(help="File for the rule, as JSON; written if it is certified.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the finding as JSON.")] = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Learn another rule on some rows, certify it on the others, and store it.
+
+    0: the rule is shown to keep the tolerance. 1: it is shown not to. 2: undetermined. 3: error.
+    """
+    from equipoise.audits.repair import repair as learn_rule
+    from equipoise.claims import from_plan
+    from equipoise.findings.words import Verdict
+    from equipoise.plan import Exit
+    from equipoise.plan.plan import TrailPlan
+    from equipoise.plan.run import open_trail
+
+    if out is not None and out.exists() and not force:
+        raise OptionError(f"{out} exists already. Pass another --out, or --force to overwrite it.")
+    roles = options.given(
+        table=table, label=label, prediction=prediction, score=score, weight=weight, count=count,
+        cluster=cluster, positive=_number_or_word(positive), encoding=encoding,
+    )  # fmt: skip
+    place = TrailPlan.model_validate({"source": data, **roles})
+    trail = open_trail(place, folder=Path())
+    target = _target(trail, reference)
+    asked = {"kind": "gap", "metric": metric, "across": options.names(across)}
+    claim = from_plan(asked if target is None else {**asked, "target": target})
+    found = learn_rule(
+        trail,
+        claim,
+        tolerance=tolerance,
+        rule=None if rule is None else rule.value,
+        learn=learn,
+        tries=tries,
+        level=level,
+        rng=seed,
+    )
+    kept = found.verdict is Verdict.KEPT
+    written = [] if out is None or not kept or found.rule is None else [found.rule.save(out)]
+    if json:
+        typer.echo(found.to_json())
+    elif not quiet:
+        for sentence in found.sentences():
+            say(sentence)
+        show_files(written)
+        if out is not None and not kept:
+            say(f"{out} was not written: there is no certificate.", style="bold")
+    exceeded = found.verdict is Verdict.EXCEEDED
+    raise Leave(Exit.KEPT if kept else Exit.VIOLATION if exceeded else Exit.UNDETERMINED)
+
+
 def run(
     plan: options.Plan,
     data: options.Data = None,

@@ -42,6 +42,7 @@ for command in (
     auditing.example,
     auditing.audit,
     auditing.pack,
+    auditing.repair,
     auditing.run,
     auditing.check,
     keeping.verify,

@@ -4,6 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 __all__ = [
+    "Alternative",
+    "Alternatives",
     "AskedTilt",
     "AuditedCell",
     "AuditedModel",
@@ -25,6 +27,7 @@ __all__ = [
     "Finding",
     "FlaggedGroup",
     "Flags",
+    "GroupThreshold",
     "Individual",
     "Joint",
     "JointGroup",
@@ -35,14 +38,19 @@ __all__ = [
     "Monitoring",
     "MonotoneShift",
     "MovedPeople",
+    "Price",
     "Provenance",
     "RangeCertificates",
+    "Repair",
+    "RepairedGroup",
+    "Rule",
     "Shift",
     "State",
     "Stretch",
     "SummarizedGroup",
     "Summary",
     "Tilted",
+    "TriedRule",
     "Verdict",
     "from_dict",
     "from_json",
@@ -64,6 +72,16 @@ if TYPE_CHECKING:
     )
     from equipoise.findings.joint_test import Joint, JointGroup, JointlyTested, JointTest
     from equipoise.findings.monitoring import MonitoredGroup, Monitoring, State
+    from equipoise.findings.repair import (
+        Alternative,
+        Alternatives,
+        GroupThreshold,
+        Price,
+        Repair,
+        RepairedGroup,
+        Rule,
+        TriedRule,
+    )
     from equipoise.findings.shift import MonotoneShift, Shift, Stretch
     from equipoise.findings.shift_space import AskedTilt, Tilted
     from equipoise.findings.summary import (
@@ -86,6 +104,9 @@ else:
         "individual": "AuditedCell AuditedModel FairChoice Individual MovedPeople",
         "joint_test": "Joint JointGroup JointlyTested JointTest",
         "monitoring": "MonitoredGroup Monitoring State",
+        "repair": (
+            "Alternative Alternatives GroupThreshold Price Repair RepairedGroup Rule TriedRule"
+        ),
         "shift": "MonotoneShift Shift Stretch",
         "shift_space": "AskedTilt Tilted",
         "summary": "ComparedSpread Comparison MeasuredSpread SummarizedGroup Summary",

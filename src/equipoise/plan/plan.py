@@ -172,6 +172,8 @@ VERBS = (
     "calibration",
     "individual",
     "monitor",
+    "repair",
+    "alternatives",
 )
 
 #: Arguments that the runner supplies, or that no file can hold.

@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypeGuard
 from equipoise.findings import Evidence, Finding, Provenance, Verdict
 from equipoise.findings.bounds import Bounds
 from equipoise.findings.joint_test import Joint, JointTest
+from equipoise.findings.repair import Alternatives, Repair
 from equipoise.findings.words import plural
 from equipoise.report.ask import close_ranges
 from equipoise.report.disclosure import ALL, Count, Key, Told, hidden
@@ -165,11 +166,19 @@ def _kept(finding: Finding, gone: Pools, least: int) -> Kept:
         changes |= {"recipe": None, "quantiles": (), "critical": critical}
     if isinstance(finding, JointTest):
         changes["region"] = None
+    if isinstance(finding, Repair):
+        # the certificate counts every group, and thresholds by group name them
+        changes["certified"] = {}
+        if removed and finding.rule is not None and finding.rule.how == "by_group":
+            changes |= {"rule": None, "tried": ()}
     if isinstance(finding, Joint):
         parts = {name: _kept(finding.part(name), gone, least) for name in finding.names}
         plain = {name: part.finding.to_dict() for name, part in parts.items()}
         changes["parts"] = {**finding.parts, **plain}
     told = not (removed and _reads_by_place(finding)) and not _rests_on_hidden(finding, gone)
+    if isinstance(finding, Alternatives) and removed:
+        # the largest of all disparities may be that of a hidden group
+        told, changes["rows"] = False, ()
     if not told:
         changes |= _emptied(finding)
     # The conclusion stays that of the whole: an audit does not pass by hiding whom it harms.

@@ -97,6 +97,9 @@ def tables_of(finding: Finding) -> tuple[Table, ...]:
     if labels := getattr(finding, "labels", ()):
         columns = ("group", "n", "gold", "worth", "followed")
         made.append(_table("True and cheap labels", labels, columns, finding))
+    if tried := getattr(finding, "tried", ()):
+        columns = ("rule", "loss", "worst", "verdict", "chosen")
+        made.append(_table("Rules that were tried", tried, columns, finding))
     return tuple(table for table in made if table.total)
 
 

@@ -35,6 +35,12 @@ ASKED: dict[str, Any] = {
         source, vary="g", features=["g", "h"], rng=1, **more
     ),
     "monitor": lambda source, **more: eq.monitor(source, CLAIM, period="h", **more),
+    "repair": lambda source, **more: eq.repair(
+        source, eq.gap("selection_rate", across="g"), tolerance=0.2, rng=1, **more
+    ),
+    "alternatives": lambda source, **more: eq.alternatives(
+        source, eq.gap("selection_rate", across="g"), models={"other": "d2"}, rng=1, **more
+    ),
     "select_fair": lambda source, **more: eq.select_fair(
         source, {"none": lambda f: np.zeros(len(f))}, vary="g", tolerance=0.5,
         features=["g", "h"], rng=1, **more,

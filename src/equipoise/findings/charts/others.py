@@ -489,3 +489,51 @@ def _bands(found: "Monitoring", x: object) -> "list[ChartType]":
             panel.properties(width=WIDTH, height=80, title=f"{name}: confidence sequence")
         )
     return panels
+
+
+# --- Models beside each other: loss against disparity, with a box around each ---
+
+
+def frontier(
+    records: Records,
+    *,
+    limit: float,
+    level: float,
+    axes: tuple[str, str],
+    title: str,
+    subtitle: str,
+) -> "ChartType":
+    """A point and a box for each model; dashed, the loss that is tolerated and a disparity.
+
+    Each record has ``model``, ``loss``, ``disparity``, the ends of both and a ``reading``.
+    """
+    import altair as alt
+
+    names = ["present", "shown to be less discriminatory", "not shown"]
+    base = alt.Chart(data(something(records))).encode(
+        color=alt.Color("reading:N", scale=alt.Scale(domain=names, range=[INK, CALM, UNSURE])),
+        tooltip=[
+            "model:N",
+            alt.Tooltip("loss:Q", format=".4f"),
+            alt.Tooltip("disparity:Q", format=".4f"),
+        ],
+    )
+    x, y = (alt.Scale(zero=False), alt.Scale(zero=False))
+    boxes = base.mark_rect(opacity=0.12, stroke=UNSURE, strokeWidth=0.5).encode(
+        x=alt.X("loss from:Q", scale=x, title=axes[0]),
+        x2="loss to:Q",
+        y=alt.Y("from:Q", scale=y, title=axes[1]),
+        y2="to:Q",
+    )
+    shape = alt.Shape("reading:N", scale=alt.Scale(domain=names, range=_SHAPES))
+    points = base.mark_point(filled=True, size=80, opacity=1).encode(
+        x="loss:Q", y="disparity:Q", shape=shape
+    )
+    called = base.mark_text(align="left", dx=8, dy=-6, fontSize=10, limit=180).encode(
+        x="loss:Q", y="disparity:Q", text="model:N"
+    )
+    drawn = alt.layer(rules("x", [limit]), rules("y", [level]), boxes, points, called)
+    return styled(drawn.properties(width=WIDTH, height=320), title, subtitle)
+
+
+_SHAPES = ["square", "circle", "diamond"]
