@@ -88,6 +88,7 @@ __all__ = [
     "Finding",
     "Flags",
     "Groups",
+    "Guess",
     "Individual",
     "Joint",
     "JointTest",
@@ -103,6 +104,7 @@ __all__ = [
     "PackTable",
     "Pivotal",
     "PlanError",
+    "Power",
     "RangeCertificates",
     "Report",
     "Shift",
@@ -140,6 +142,7 @@ __all__ = [
     "from_plan",
     "gap",
     "gaussian",
+    "guess",
     "highest",
     "individual",
     "intersections",
@@ -159,6 +162,7 @@ __all__ = [
     "overall",
     "pack",
     "positive_predictive_value",
+    "power",
     "ratio",
     "read",
     "reference",
@@ -199,6 +203,7 @@ if TYPE_CHECKING:
         Pivotal,
     )
     from equipoise.audits.monitor import monitor
+    from equipoise.audits.power import Guess, guess, power
     from equipoise.audits.select_fair import select_fair
     from equipoise.audits.shift import shift
     from equipoise.audits.summarize import summarize
@@ -221,6 +226,7 @@ if TYPE_CHECKING:
         JointTest,
         Monitoring,
         MonotoneShift,
+        Power,
         RangeCertificates,
         Shift,
         Summary,
@@ -243,11 +249,13 @@ else:
         "findings": (
             "Bounds Calibration CertificateList Comparison DescribedMetrics Description Evidence "
             "FairChoice Finding "
-            "Flags Individual Joint JointTest Monitoring MonotoneShift RangeCertificates Shift "
+            "Flags Individual Joint JointTest Monitoring MonotoneShift Power RangeCertificates "
+            "Shift "
             "Summary Verdict"
         ),
         "packs": "PackResult PackTable pack",
         **{f"audits.{verb}": verb for verb in VERBS},
+        "audits.power": "Guess guess power",
     }
     _PLACE = {name: place for place, names in _PLACES.items() for name in names.split()}
 

@@ -30,6 +30,7 @@ VERBS = (
     "individual",
     "joint_test",
     "monitor",
+    "power",
     "select_fair",
     "shift",
     "summarize",

@@ -34,7 +34,10 @@ __all__ = [
     "MonitoredGroup",
     "Monitoring",
     "MonotoneShift",
+    "MoreGroups",
     "MovedPeople",
+    "PlannedGroup",
+    "Power",
     "Provenance",
     "RangeCertificates",
     "Shift",
@@ -64,6 +67,7 @@ if TYPE_CHECKING:
     )
     from equipoise.findings.joint_test import Joint, JointGroup, JointlyTested, JointTest
     from equipoise.findings.monitoring import MonitoredGroup, Monitoring, State
+    from equipoise.findings.power import MoreGroups, PlannedGroup, Power
     from equipoise.findings.shift import MonotoneShift, Shift, Stretch
     from equipoise.findings.shift_space import AskedTilt, Tilted
     from equipoise.findings.summary import (
@@ -86,6 +90,7 @@ else:
         "individual": "AuditedCell AuditedModel FairChoice Individual MovedPeople",
         "joint_test": "Joint JointGroup JointlyTested JointTest",
         "monitoring": "MonitoredGroup Monitoring State",
+        "power": "MoreGroups PlannedGroup Power",
         "shift": "MonotoneShift Shift Stretch",
         "shift_space": "AskedTilt Tilted",
         "summary": "ComparedSpread Comparison MeasuredSpread SummarizedGroup Summary",

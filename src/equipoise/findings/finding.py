@@ -89,7 +89,7 @@ def cell_text(value: object) -> str:
 
 
 #: Kinds of findings whose tables are about shares, and may be read in per cent and points.
-_IN_POINTS = ("bounds", "flags", "description")
+_IN_POINTS = ("bounds", "flags", "description", "power")
 _DISPARITIES = (
     "disparity",
     "lower",
@@ -100,6 +100,8 @@ _DISPARITIES = (
     "highest",
     "regressed",
     "change",
+    "above",
+    "below",
 )
 
 
@@ -313,7 +315,7 @@ Row = TypeVar("Row")
 Named = TypeVar("Named", bound="HasName")
 _KINDS: dict[str, type["Finding"]] = {}
 #: The modules with kinds of findings, read when one of another kind is met in a file.
-_PLACES = "bounds calibration describe flags individual joint_test monitoring shift summary"
+_PLACES = "bounds calibration describe flags individual joint_test monitoring power shift summary"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

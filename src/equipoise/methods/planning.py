@@ -522,8 +522,14 @@ class ToFlag:
 
     def needed(self, groups: int) -> float:
         """The score of one flag among so many groups, one side of it."""
-        p = float(self.steps(np.ones((1, groups - 1)), self.rate)[0])
-        return -float(ndtri(p / (2 if isinstance(self.null, Outside) else 1)))
+        aim = float(self.steps(np.ones((1, groups - 1)), self.rate)[0])
+        # the p-value that is adjusted to this, by halving
+        low, high = -600.0, 0.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            less = float(self.adjust(np.exp(np.array([middle])))[0]) <= aim
+            low, high = (middle, high) if less else (low, middle)
+        return -float(ndtri(np.exp(low) / (2 if isinstance(self.null, Outside) else 1)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -597,7 +603,7 @@ class Reached:
     chance: Chance
     """The chance there."""
     slope: float
-    """How much the score of the chance rises by a unit: errors divided by it are those of ``at``."""
+    """How much the score of the chance rises by a unit of ``at``."""
 
     @property
     def error(self) -> float:

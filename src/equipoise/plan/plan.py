@@ -172,6 +172,7 @@ VERBS = (
     "calibration",
     "individual",
     "monitor",
+    "power",
 )
 
 #: Arguments that the runner supplies, or that no file can hold.
