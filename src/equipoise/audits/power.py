@@ -37,6 +37,7 @@ from equipoise.cells.tally import Tallied
 from equipoise.claims import Claim, Together, as_claim
 from equipoise.claims.metric import Metric
 from equipoise.claims.target import Custom as _Custom
+from equipoise.claims.target import Highest as _Highest
 from equipoise.errors import ClaimError, OptionError, TrailError
 from equipoise.findings.power import MoreGroups, PlannedGroup, Power
 from equipoise.findings.words import Side, level_text, percent, tolerated
@@ -295,6 +296,11 @@ def power(
     if isinstance(claim, Together):
         raise OptionError("power plans one claim; ask it for each part of this one.")
     question = as_claim(claim)
+    if isinstance(question.target, _Highest):
+        raise OptionError(
+            "power knows no highest(), since nobody knows yet which group that will be. Plan "
+            "against reference(…), the group that is likely to be it."
+        )
     asked.bounds.check_claim(question)
     if isinstance(trail, Guess):
         if roles:

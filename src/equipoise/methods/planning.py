@@ -26,7 +26,7 @@ BLOCKS = 8
 """Sets of tables that are drawn independently: they say how large the Monte-Carlo error is."""
 FEWEST, MOST = 512, 8192
 """Tables that are drawn, at least and at most."""
-NUMBERS = 40_000
+NUMBERS = 24_000
 """Scores that a set of tables may hold: tables times groups."""
 
 
@@ -34,7 +34,7 @@ def worlds_for(groups: int) -> int:
     """How many tables are simulated for so many groups.
 
     >>> worlds_for(2), worlds_for(10), worlds_for(500)
-    (8192, 4000, 512)
+    (8192, 2400, 512)
     """
     return int(np.clip(NUMBERS // max(groups, 1), FEWEST, MOST)) // BLOCKS * BLOCKS
 
@@ -90,11 +90,14 @@ def binomial_quantiles(u: FloatArray, rows: float, rate: float) -> FloatArray:
 # --- What a planned audit is simulated by ---
 
 
+EVERY = slice(None)
+
+
 class Tables(Protocol):
     """Simulated tables in which one group has a disparity and nobody else has."""
 
-    def tails(self, limit: float) -> Tails:
-        """Both tails of every group in every table, ``(worlds, groups)``, by quick scores."""
+    def tails(self, limit: float, groups: slice = EVERY) -> Tails:
+        """Both tails of groups in every table, ``(worlds, groups)``, by quick scores."""
         ...
 
     def sharp(self, limit: float, group: int, which: IntArray) -> Tails | None:
@@ -268,11 +271,11 @@ class CountTables:
         """Rows ``(parts, G)`` and ones ``(parts, B, G)`` of every part."""
         return self.of.parts(self.rows), self.of.parts(self.ones)
 
-    def tails(self, limit: float) -> Tails:
-        """Both tails of every group in every table, by quick scores."""
-        rows, ones = self.counts
+    def tails(self, limit: float, groups: slice = EVERY) -> Tails:
+        """Both tails of groups in every table, by quick scores."""
+        rows, ones = (x[..., groups] for x in self.counts)
         z = quick_scores(rows[:, None], ones, *self.of.contrast(rows, limit))
-        return self.of.fit(limit).tails(z, self.scale)
+        return self.of.fit(limit).tails(z, self.scale, groups)
 
     def sharp(self, limit: float, group: int, which: IntArray) -> Tails | None:
         """Those of one group in some tables as the audit computes them."""
@@ -331,9 +334,10 @@ class _Fit:
     down: FloatArray
     """The same on the other side."""
 
-    def tails(self, z: FloatArray, scale: float) -> Tails:
+    def tails(self, z: FloatArray, scale: float, groups: slice) -> Tails:
         """The chances of as high, and of as low, a score."""
-        return self._one(z, self.up, scale), self._one(-z, self.down, scale)
+        up, down = self.up[:, groups], self.down[:, groups]
+        return self._one(z, up, scale), self._one(-z, down, scale)
 
     @staticmethod
     def _one(z: FloatArray, c: FloatArray, scale: float) -> FloatArray:
@@ -442,12 +446,12 @@ class ScoreTables:
     scale: float
     """How much larger the table is."""
 
-    def tails(self, limit: float) -> Tails:
-        """Both tails of every group in every table."""
+    def tails(self, limit: float, groups: slice = EVERY) -> Tails:
+        """Both tails of groups in every table."""
         of = self.of
         shift = (self.at - limit) / (of.errors / np.sqrt(self.scale))
-        t = (of.scores + shift) / of.judged
-        degrees = np.minimum(of.degrees * self.scale, 1e9)
+        t = ((of.scores + shift) / of.judged)[:, groups]
+        degrees = np.minimum(of.degrees * self.scale, 1e9)[groups]
         return np.asarray(stdtr(degrees, -t)), np.asarray(stdtr(degrees, t))
 
     def sharp(self, limit: float, group: int, which: IntArray) -> Tails | None:
@@ -457,9 +461,9 @@ class ScoreTables:
 
 # --- Chances, and where they reach what is asked ---
 
-NEAR = 0.35
+NEAR = 0.25
 """Scores within which a table is decided by the audit's own tails."""
-SHARP = 200
+SHARP = 90
 """Tables that are, at most."""
 
 
@@ -545,8 +549,9 @@ class ToShow:
 
     def decide(self, tables: Tables, group: int) -> tuple[FloatArray, FloatArray]:
         """The score on the nearer side, and the critical one."""
-        ends = [] if self.low is None else [_score(tables.tails(self.low)[0][:, group])]
-        ends += [] if self.high is None else [_score(tables.tails(self.high)[1][:, group])]
+        own = slice(group, group + 1)
+        ends = [] if self.low is None else [_score(tables.tails(self.low, own)[0][:, 0])]
+        ends += [] if self.high is None else [_score(tables.tails(self.high, own)[1][:, 0])]
         found = np.minimum(*ends) if len(ends) == 2 else ends[0]
         return found, np.full(found.shape, self.critical)
 
@@ -568,9 +573,18 @@ class ToShow:
 
 
 def chance(
-    of: Simulator, ask: Question, group: int, disparity: float | None, scale: float = 1.0
+    of: Simulator,
+    ask: Question,
+    group: int,
+    disparity: float | None,
+    scale: float = 1.0,
+    *,
+    sharp: bool = True,
 ) -> Chance:
-    """The chance that something is shown of a group that has a disparity; None for none."""
+    """The chance that something is shown of a group that has a disparity; None for none.
+
+    Without ``sharp`` no table is decided again by the audit's own tails.
+    """
     tables = of.tables(group, disparity, scale)
     score, needed = ask.decide(tables, group)
     away = score - needed
@@ -579,11 +593,11 @@ def chance(
     spread = float(by_block.var(ddof=1) / BLOCKS)
     near = np.flatnonzero(np.abs(away) < NEAR)
     more = 0.0
-    if near.size:
+    if near.size and sharp:
         which = near[:: -(-near.size // SHARP)]
-        sharp = ask.again(tables, group, which)
-        if sharp is not None:
-            change = (sharp >= needed[which] - 1e-9) - yes[which]
+        again = ask.again(tables, group, which)
+        if again is not None:
+            change = (again >= needed[which] - 1e-9) - yes[which]
             weight = near.size / yes.size
             more = weight * float(change.mean())
             if which.size < near.size:
@@ -637,9 +651,11 @@ def gap_by_normal(of: Simulator, ask: ToFlag, group: int, power: float, up: bool
     room = sign * (of.ends(group)[1 if up else 0] - limit)
     if not room > 0:
         return None
-    far, at = ask.needed(of.groups) + float(ndtri(power)), room / 2
+    # the test knows the spread at the limit, and outcomes have that of the disparity
+    test, at = ask.needed(of.groups) * of.error(group, limit, 1.0), room / 2
     for _ in range(4):
-        at = min(far * of.error(group, limit + sign * at, 1.0), room * 0.999)
+        own = of.error(group, limit + sign * at, 1.0)
+        at = min(test + float(ndtri(power)) * own, room * 0.999)
     return Begin(at=at, slope=1 / of.error(group, limit + sign * at, 1.0), end=room)
 
 
@@ -654,7 +670,10 @@ def smallest_flagged(of: Simulator, ask: ToFlag, group: int, power: float, up: b
         return NEVER
     sign, limit = _side(ask, up)
     return _search(
-        lambda x: chance(of, ask, group, limit + sign * x), begin, power, lambda x: limit + sign * x
+        lambda x, sharp: chance(of, ask, group, limit + sign * x, sharp=sharp),
+        begin,
+        power,
+        lambda x: limit + sign * x,
     )
 
 
@@ -686,7 +705,10 @@ def times_larger(
     if begin is None:
         return NEVER
     return _search(
-        lambda x: chance(of, ask, group, disparity, x * x), begin, power, lambda x: x * x
+        lambda x, sharp: chance(of, ask, group, disparity, x * x, sharp=sharp),
+        begin,
+        power,
+        lambda x: x * x,
     )
 
 
@@ -694,42 +716,49 @@ LARGEST_ROOT = 1e4
 """Tables of a hundred million times the rows are not planned."""
 
 
+ENOUGH = 0.02
+
+
+def _off(found: Chance, aim: float) -> float:
+    """How far the score of a chance is from the one asked for."""
+    return float(ndtri(np.clip(found.value, 1e-6, 1 - 1e-6))) - aim
+
+
 def _search(
-    at: Callable[[float], Chance],
+    at: Callable[[float, bool], Chance],
     begin: Begin,
     power: float,
     value: Callable[[float], float],
 ) -> Reached:
     """Newton steps with the slope of normal theory, then secants, kept in a bracket."""
-    aim, end = float(ndtri(power)), begin.end
-    slope = usual = begin.slope
+    aim, end, slope = float(ndtri(power)), begin.end, begin.slope
+    x = min(begin.at, end)
+    # first quick scores mend what normal theory missed
+    quick = _off(at(x, False), aim)
+    x = float(np.clip(x - np.clip(quick, -2, 2) / slope, x / 3, end))
     low, high = 0.0, end
-    x, before = min(begin.at, end), None
-    best: tuple[float, float, Chance] | None = None
+    tried: list[tuple[float, float, Chance]] = []
     for _ in range(MOST_STEPS):
-        found = at(x)
-        score = float(ndtri(np.clip(found.value, 1e-6, 1 - 1e-6))) - aim
-        if best is None or abs(score) < abs(best[1]):
-            best = (x, score, found)
-        if abs(score) <= CLOSE:
+        found = at(x, True)
+        score = _off(found, aim)
+        tried.append((x, score, found))
+        if abs(score) <= CLOSE or high - low <= 1e-6 * x:
             break
         low, high = (x, high) if score < 0 else (low, x)
         if score < 0 and x >= end * 0.9999:
             return NEVER
-        if before is not None and x != before[0]:
+        if len(tried) > 1 and x != tried[-2][0]:
             # steps of counts make a secant over a short way meaningless
-            secant = (score - before[1]) / (x - before[0])
-            slope = float(np.clip(secant, usual / 2, usual * 2)) if secant > 0 else usual
-        before = (x, score)
+            secant = (score - tried[-2][1]) / (x - tried[-2][0])
+            slope = float(np.clip(secant, begin.slope / 2, begin.slope * 2))
         # far off a normal slope means little
-        step = float(np.clip(-score, -2, 2)) / slope
-        x = x + step
-        if not low < x < high:
-            x = (low + high) / 2 if high < end or score > 0 else min(end, before[0] * 2)
-        if high - low <= 1e-6 * max(x, 1e-12):
-            break
-    assert best is not None
-    x, _, found = best
+        ahead = x - float(np.clip(score, -2, 2)) / slope
+        if not low < ahead < high:
+            ahead = (low + high) / 2 if high < end or score > 0 else min(end, x * 2)
+        x = ahead
+    # of those that have the chance asked for, within half a point, the nearest to it
+    enough = [one for one in tried if one[1] >= -ENOUGH] or tried
+    x, _, found = min(enough, key=lambda one: abs(one[1]))
     # per unit of what is told: at scale x² a unit is 2x wide
     stretch = abs(value(x * 1.001) - value(x)) / (0.001 * x) if x > 0 else 1.0
     return Reached(at=value(x), chance=found, slope=slope / max(stretch, 1e-300))
