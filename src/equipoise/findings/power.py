@@ -87,8 +87,7 @@ class Power(ComparedFinding[PlannedGroup], ByGroup[PlannedGroup]):
         "note",
     )  # fmt: skip
     terse = (
-        "group", "n", "value", "above", "below", "chance", "rows_to_flag", "kept", "rows_to_show",
-        "labels",
+        "group", "n", "above", "below", "chance", "rows_to_flag", "kept", "rows_to_show", "labels",
     )  # fmt: skip
 
     share: bool
