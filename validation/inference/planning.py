@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -29,11 +29,12 @@ from records import agreed, main, standard_error, write
 
 import equipoise as eq
 from equipoise._validate import seed_of
+from equipoise.audits._common import answerable
 from equipoise.audits._groups.problem import CertifyOptions, FlagOptions, Problem
 from equipoise.audits.certify import bound_groups
 from equipoise.audits.flag import flag_groups
 from equipoise.audits.methods import Pivotal
-from equipoise.findings.words import Verdict
+from equipoise.findings.words import Verdict, tolerated
 
 Floats = npt.NDArray[np.float64]
 BAR = 0.02
@@ -92,8 +93,6 @@ DESIGNS: dict[str, Design] = {
         options={"disparity": 0.05, "fdr": 0.05}),
     "300 against 3000, above": Design(
         rows=(3000, 300), rate=0.3, claim=gap(FIRST), group=1, ask="above"),
-    "3000 against 300, below": Design(
-        rows=(300, 3000), rate=0.3, claim=gap(FIRST), group=1, ask="below"),
     "40 and 40, everyone else, below": Design(
         rows=(40, 40), rate=0.6, claim=gap(OTHERS), group=0, ask="below"),
     "50, 50 and 60, everyone, above": Design(
@@ -116,8 +115,6 @@ DESIGNS: dict[str, Design] = {
     "ratio to everyone above 1.25": Design(
         rows=(150, 200, 300, 900), rate=0.15, claim=ratio(), group=1, ask="above",
         options={"above": 1.25}),
-    "twenty groups of 100, a number, above": Design(
-        rows=(100,) * 20, rate=0.1, claim=gap(0.1), group=7, ask="above"),
     "twenty groups, everyone, Holm, below": Design(
         rows=(100,) * 10 + (400,) * 10, rate=0.5, claim=gap(), group=3, ask="below",
         options={"control": "holm"}),
@@ -271,6 +268,22 @@ def audited(design: Design, problem: Problem, place: int) -> bool:
     return flag_groups(problem, options_of, seed_of(1), False).rows[place].flagged
 
 
+def by_scores(design: Design, problem: Problem, place: int) -> bool:
+    """What `certify` says, by its scores at the limits instead of bounds: the same, but quicker."""
+    side, tolerance = design.options.get("side", "both"), design.options["tolerance"]
+    core, critical, _ = answerable(problem.core, 0.95, side, None, seed_of(1), False)
+    low, high = tolerated(tolerance, side, problem.relative)
+    allowed = ndtr(-critical.value)
+    one = np.array([place])
+    above = low is None or core.pivot.tails(np.array([low]), one)[0][0] < allowed
+    below = high is None or core.pivot.tails(np.array([high]), one)[1][0] < allowed
+    return bool(above and below)
+
+
+ITSELF = 150
+"""Tables on which `certify` itself is run beside its scores; it must say the same."""
+
+
 def judged(name: str, number: int) -> dict[str, Any]:
     """What was named, and how often the audit shows it."""
     design = DESIGNS[name]
@@ -315,7 +328,7 @@ def _audit_all(design: Design, rows: list[int], rates: Floats, number: int, plac
     problem = problem_of(design, rows)
     order = order_of(problem, design)
     known: dict[bytes, bool] = {}
-    hits = 0
+    hits, audit = 0, by_scores if design.ask == "show" else audited
     for total, square, cube in worlds_of(design, rows, rates, number):
         key = total.tobytes()
         if key not in known or design.spread is not None:
@@ -323,7 +336,10 @@ def _audit_all(design: Design, rows: list[int], rates: Floats, number: int, plac
             cells = dataclasses.replace(
                 problem.cells, total=t, total2=t, total3=t, square=s, square2=s, square3=s, cube3=c
             )
-            known[key] = audited(design, dataclasses.replace(problem, cells=cells), place)
+            here = dataclasses.replace(problem, cells=cells)
+            known[key] = audit(design, here, place)
+            if audit is by_scores and len(known) <= ITSELF:
+                assert known[key] == audited(design, here, place), "scores and bounds disagree"
         hits += known[key]
     return hits / number
 
@@ -365,7 +381,7 @@ def textbook(base: float, other: float) -> dict[str, Any]:
 def run(full: bool = False) -> dict[str, Any]:
     """Simulate every design, and set sizes beside the textbook's."""
     chosen = DESIGNS if full else dict(list(DESIGNS.items())[:4])
-    number = 6000 if full else 300
+    number = 4000 if full else 300
     rows = []
     for name in chosen:
         row = judged(name, number)

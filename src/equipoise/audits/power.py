@@ -59,8 +59,9 @@ from equipoise.methods.planning import (
     best_split,
     both_ways,
     chance,
-    effects,
+    coefficients,
     gap_by_normal,
+    moved_along,
     root_by_normal,
     smallest_flagged,
     step_down,
@@ -438,9 +439,21 @@ def _simulator(problem: Problem, core: Core, seed: Seed, even: float) -> Simulat
         degrees=np.full(used.size, np.inf) if sure else core.spread.degrees[used],
         scores=scores,
         even=even,
+        along=_along(problem, core),
         possible=(-np.inf if low is None else low, np.inf if high is None else high),
         seed=seed.sequence,
     )
+
+
+def _along(problem: Problem, core: Core) -> FloatArray:
+    """How far other disparities move with that of one group, where cells say so."""
+    used, cells = core.answered, problem.cells
+    odd = bool(problem.claim.given) or problem.tilted or cells.sides is not None
+    odd = odd or isinstance(problem.target, Before | Custom)
+    if odd or len(cells) * used.size > MOST_EFFECTS:
+        return np.eye(used.size)
+    member = _members(problem)[:, used]
+    return moved_along(member, coefficients(cells.weight, member, problem.target))
 
 
 def _members(problem: Problem) -> BoolArray:
@@ -708,7 +721,7 @@ def _split(problem: Problem, core: Core, critical: Critical, asked: _Asked) -> _
         pulled = (cells.total + 0.5) / (cells.rows + 1)
         spread = pulled * (1 - pulled)
     spread = np.where(cells.rows > 0, spread, 0.0)
-    effect = effects(cells.rows, spread, member[:, used], core.comparison)
+    effect = coefficients(cells.rows, member[:, used], target) ** 2 * spread
     if not bool(effect.sum() > 0):
         raise OptionError("No cell has any spread, so every split of the budget is as good.")
     best = best_split(effect, float(asked.budget))
@@ -834,8 +847,7 @@ def _assumptions(
         said.append(f"all who have no disparity have a rate of {percent(of.rate)}")
     else:
         said.append(
-            "standard errors are those of these rows, and fall with the root of their number; what "
-            f"one {noun} does to the targets of others is left out"
+            "standard errors are those of these rows, and fall with the root of their number"
         )
     if number > MOST_SEARCHED:
         said.append(

@@ -104,6 +104,10 @@ class Tables(Protocol):
         """Those of one group in some tables as the audit computes them; None if not at hand."""
         ...
 
+    def doubt(self, limit: float, group: int) -> float:
+        """By how much quick scores of a group may be off: they are decided again within that."""
+        ...
+
 
 class Simulator(Protocol):
     """Where simulated tables come from."""
@@ -242,15 +246,16 @@ class CountSimulator:
         return float(np.sqrt(max(variance, 1e-30)) / unit)
 
     @cached_property
-    def fits(self) -> "dict[float, _Fit]":
-        """How quick scores become those of the audit, by the limit."""
+    def fits(self) -> "dict[tuple[float, int], _Fit]":
+        """How quick scores become those of the audit, by the limit and the size."""
         return {}
 
-    def fit(self, limit: float) -> "_Fit":
-        """The same, worked out once for each limit."""
-        if limit not in self.fits:
-            self.fits[limit] = _fitted(self, limit)
-        return self.fits[limit]
+    def fit(self, limit: float, scale: float) -> "_Fit":
+        """The same, worked out once for each limit and every half doubling of the table."""
+        step = round(2 * float(np.log2(scale)))
+        if (limit, step) not in self.fits:
+            self.fits[limit, step] = _fitted(self, limit, 2 ** (step / 2))
+        return self.fits[limit, step]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,7 +280,7 @@ class CountTables:
         """Both tails of groups in every table, by quick scores."""
         rows, ones = (x[..., groups] for x in self.counts)
         z = quick_scores(rows[:, None], ones, *self.of.contrast(rows, limit))
-        return self.of.fit(limit).tails(z, self.scale, groups)
+        return self.of.fit(limit, self.scale).tails(z, self.scale, groups)
 
     def sharp(self, limit: float, group: int, which: IntArray) -> Tails | None:
         """Those of one group in some tables as the audit computes them."""
@@ -285,6 +290,10 @@ class CountTables:
         up, down = sharp_tails(self.of, many, seen, limit)
         place = place.reshape(-1)
         return up[place], down[place]
+
+    def doubt(self, limit: float, group: int) -> float:
+        """Three times what the fit leaves."""
+        return float(np.clip(3 * self.of.fit(limit, self.scale).left[group], *NEAR))
 
 
 def sharp_tails(of: CountSimulator, rows: FloatArray, ones: FloatArray, limit: float) -> Tails:
@@ -333,31 +342,37 @@ class _Fit:
     """Coefficients ``(3, G)`` of the score against small disparities."""
     down: FloatArray
     """The same on the other side."""
+    scale: float
+    """How large the table is for which they hold."""
+    left: FloatArray
+    """By how much fitted scores are off, on average over outcomes, ``(G,)``."""
 
     def tails(self, z: FloatArray, scale: float, groups: slice) -> Tails:
         """The chances of as high, and of as low, a score."""
         up, down = self.up[:, groups], self.down[:, groups]
-        return self._one(z, up, scale), self._one(-z, down, scale)
+        times = scale / self.scale
+        return self._one(z, up, times), self._one(-z, down, times)
 
     @staticmethod
-    def _one(z: FloatArray, c: FloatArray, scale: float) -> FloatArray:
+    def _one(z: FloatArray, c: FloatArray, times: float) -> FloatArray:
         x = np.clip(z, FIT_AT[0], FIT_AT[-1])
         # what counts have more than normals falls with the root of the rows
-        more = (c[0] + x * (c[1] + x * c[2])) / np.sqrt(scale)
+        more = (c[0] + x * (c[1] + x * c[2])) / np.sqrt(times)
         return np.asarray(ndtr(-(z + more)))
 
 
-def _fitted(of: CountSimulator, limit: float) -> _Fit:
-    rows = of.parts(of.rows)
+def _fitted(of: CountSimulator, limit: float, scale: float) -> _Fit:
+    rows = of.parts(of.sizes(scale))
     a, aim = of.contrast(rows, limit)
     found = [_parabola(of, rows, a, aim, limit, sign) for sign in (1.0, -1.0)]
-    return _Fit(up=found[0], down=found[1])
+    left = np.maximum(found[0][1], found[1][1])
+    return _Fit(up=found[0][0], down=found[1][0], scale=scale, left=left)
 
 
 def _parabola(
     of: CountSimulator, rows: FloatArray, a: FloatArray, aim: FloatArray, limit: float, sign: float
-) -> FloatArray:
-    """Coefficients by least squares over likely outcomes at several scores."""
+) -> tuple[FloatArray, FloatArray]:
+    """Coefficients by least squares over likely outcomes at several scores, and what is left."""
     parts, groups = rows.shape
     n = np.maximum(rows, 1e-9)
     ones = []
@@ -375,15 +390,17 @@ def _parabola(
     side = 0 if sign > 0 else 1
     tail = sharp_tails(of, many, seen.reshape(parts, -1), limit)[side].reshape(z.shape)
     more = -ndtri(np.clip(tail, 1e-12, 1 - 1e-9)) - z
-    out = np.zeros((3, groups))
+    out, left = np.zeros((3, groups)), np.full(groups, NEAR[1])
     for g in range(groups):
         # outcomes that cannot go so far say the same again
         here = (z[:, g] > 0.1) & (z[:, g] < 5)
         if np.unique(z[here, g]).size >= 4:
             out[:, g] = np.polynomial.polynomial.polyfit(z[here, g], more[here, g], 2)
+            fitted = np.polynomial.polynomial.polyval(z[here, g], out[:, g])
+            left[g] = np.sqrt(np.mean((more[here, g] - fitted) ** 2))
         elif bool(here.any()):
             out[0, g] = more[here, g].mean()
-    return out
+    return out, left
 
 
 # --- Where counts do not say everything: scores with the errors that the audit itself states ---
@@ -401,6 +418,8 @@ class ScoreSimulator:
     """Draws of all groups' scores where nobody differs, ``(B, G)``."""
     even: float
     """The disparity of those who have none."""
+    along: FloatArray
+    """How far all disparities move if that of one group, by rows, moves by one, ``(G, G)``."""
     possible: tuple[float, float]
     """Smallest and largest disparity there can be."""
     seed: np.random.SeedSequence
@@ -423,7 +442,7 @@ class ScoreSimulator:
         """Tables in which a group has a disparity; None for nobody."""
         at = np.full(self.groups, self.even)
         if disparity is not None:
-            at[group] = disparity
+            at = at + (disparity - self.even) * self.along[group]
         return ScoreTables(of=self, at=at, scale=scale)
 
     def error(self, group: int, disparity: float | None, scale: float) -> float:
@@ -458,12 +477,16 @@ class ScoreTables:
         """Nothing sharper is at hand."""
         return None
 
+    def doubt(self, limit: float, group: int) -> float:
+        """The scores are all there is."""
+        return 0.0
+
 
 # --- Chances, and where they reach what is asked ---
 
-NEAR = 0.25
-"""Scores within which a table is decided by the audit's own tails."""
-SHARP = 90
+NEAR = (0.05, 0.3)
+"""Least and most by which quick scores are taken to be uncertain."""
+SHARP = 72
 """Tables that are, at most."""
 
 
@@ -477,15 +500,29 @@ class Chance:
     """Its Monte-Carlo standard error."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """Whether something is shown of a group, table by table, as far as quick scores tell."""
+
+    yes: BoolArray
+    """Whether it is."""
+    unsure: BoolArray
+    """Where a little more or less of the scores would change that."""
+    p: FloatArray
+    """p-values of all groups where others have a say in it, ``(B, G)``; else of none."""
+
+
 class Question(Protocol):
     """What is to be shown of a group."""
 
-    def decide(self, tables: Tables, group: int) -> tuple[FloatArray, FloatArray]:
-        """The score of the group in each table, and the score that it needs."""
+    def decide(self, tables: Tables, group: int) -> Decided:
+        """What quick scores say in each table."""
         ...
 
-    def again(self, tables: Tables, group: int, which: IntArray) -> FloatArray | None:
-        """The scores of some tables by the audit's own tails."""
+    def again(
+        self, tables: Tables, group: int, before: Decided, which: IntArray
+    ) -> BoolArray | None:
+        """What the audit's own tails say in some tables; None if they are not at hand."""
         ...
 
     def needed(self, groups: int) -> float:
@@ -510,30 +547,58 @@ class ToFlag:
     steps: Callable[[FloatArray, float], FloatArray]
     """From the others' values, sorted, and the rate to the value that the group needs."""
 
-    def decide(self, tables: Tables, group: int) -> tuple[FloatArray, FloatArray]:
-        """Scores of p-values, adjusted for those of all others."""
-        p = self.adjust(self.null.p_value(tables.tails))
-        others = np.sort(np.delete(p, group, axis=1), axis=1)
-        return _score(p[:, group]), _score(self.steps(others, self.rate))
+    def decide(self, tables: Tables, group: int) -> Decided:
+        """Whether the group is flagged beside all others."""
+        p = self.null.p_value(tables.tails)
+        z = _score(p)
+        near = max(tables.doubt(limit, group) for limit in self.null.limits)
+        # all scores a little higher, or all a little lower
+        more, less = (np.asarray(ndtr(-(z + by))) for by in (near, -near))
+        most, least = self._flagged(more, group), self._flagged(less, group)
+        return Decided(yes=self._flagged(p, group), unsure=most & ~least, p=p)
 
-    def again(self, tables: Tables, group: int, which: IntArray) -> FloatArray | None:
-        """The scores of some tables by the audit's own tails."""
-        found = {limit: tables.sharp(limit, group, which) for limit in self.null.limits}
-        if any(tails is None for tails in found.values()):
-            return None
-        known = {limit: tails for limit, tails in found.items() if tails is not None}
-        return _score(self.adjust(self.null.p_value(lambda limit: known[limit])))
+    def _flagged(self, p: FloatArray, group: int) -> BoolArray:
+        value = self.adjust(p)
+        others = np.sort(np.delete(value, group, axis=1), axis=1)
+        return np.asarray(value[:, group] <= self.steps(others, self.rate) * (1 + 1e-9))
+
+    def again(
+        self, tables: Tables, group: int, before: Decided, which: IntArray
+    ) -> BoolArray | None:
+        """The same with the audit's own tails, of the group and of others that may matter."""
+        p = before.p[which]
+        z = _score(p)
+        value = self.adjust(p)
+        others = np.sort(np.delete(value, group, axis=1), axis=1)
+        needed = _score(self._p_of(self.steps(others, self.rate)))
+        # those whose flag is open too, such as the other of two groups
+        near = max(tables.doubt(limit, group) for limit in self.null.limits)
+        matters = np.abs(z - needed[:, None]) < near
+        matters[:, group] = True
+        for other in np.flatnonzero(matters.any(axis=0)).tolist():
+            here = np.flatnonzero(matters[:, other])
+            found: dict[float, Tails] = {}
+            for limit in self.null.limits:
+                tails = tables.sharp(limit, other, which[here])
+                if tails is None:
+                    return None
+                found[limit] = tails
+            p[here, other] = self.null.p_value(found.__getitem__)
+        return self._flagged(p, group)
+
+    def _p_of(self, value: FloatArray) -> FloatArray:
+        """The p-values that are adjusted to these, by halving."""
+        low, high = np.full(value.shape, -600.0), np.zeros(value.shape)
+        for _ in range(50):
+            middle = (low + high) / 2
+            less = self.adjust(np.exp(middle)) <= value
+            low, high = np.where(less, middle, low), np.where(less, high, middle)
+        return np.asarray(np.exp(low))
 
     def needed(self, groups: int) -> float:
         """The score of one flag among so many groups, one side of it."""
-        aim = float(self.steps(np.ones((1, groups - 1)), self.rate)[0])
-        # the p-value that is adjusted to this, by halving
-        low, high = -600.0, 0.0
-        for _ in range(60):
-            middle = (low + high) / 2
-            less = float(self.adjust(np.exp(np.array([middle])))[0]) <= aim
-            low, high = (middle, high) if less else (low, middle)
-        return -float(ndtri(np.exp(low) / (2 if isinstance(self.null, Outside) else 1)))
+        p = float(self._p_of(self.steps(np.ones((1, groups - 1)), self.rate))[0])
+        return -float(ndtri(p / (2 if isinstance(self.null, Outside) else 1)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -547,25 +612,34 @@ class ToShow:
     critical: float
     """The score at which bounds of all groups hold at once."""
 
-    def decide(self, tables: Tables, group: int) -> tuple[FloatArray, FloatArray]:
-        """The score on the nearer side, and the critical one."""
+    def decide(self, tables: Tables, group: int) -> Decided:
+        """Whether the score on the nearer side reaches the critical one."""
         own = slice(group, group + 1)
-        ends = [] if self.low is None else [_score(tables.tails(self.low, own)[0][:, 0])]
-        ends += [] if self.high is None else [_score(tables.tails(self.high, own)[1][:, 0])]
-        found = np.minimum(*ends) if len(ends) == 2 else ends[0]
-        return found, np.full(found.shape, self.critical)
+        found = self._nearer(lambda limit: tables.tails(limit, own))
+        away = found[:, 0] - self.critical
+        near = max(tables.doubt(limit, group) for limit in self._limits)
+        return Decided(yes=away >= 0, unsure=np.abs(away) < near, p=np.empty((away.size, 0)))
 
-    def again(self, tables: Tables, group: int, which: IntArray) -> FloatArray | None:
+    def again(
+        self, tables: Tables, group: int, before: Decided, which: IntArray
+    ) -> BoolArray | None:
         """The same by the audit's own tails."""
-        ends = []
-        for limit, side in ((self.low, 0), (self.high, 1)):
-            if limit is None:
-                continue
+        known: dict[float, Tails] = {}
+        for limit in self._limits:
             tails = tables.sharp(limit, group, which)
             if tails is None:
                 return None
-            ends.append(_score(tails[side]))
-        return np.minimum(*ends) if len(ends) == 2 else ends[0]
+            known[limit] = tails
+        return np.asarray(self._nearer(known.__getitem__) >= self.critical - 1e-9)
+
+    @property
+    def _limits(self) -> list[float]:
+        return [limit for limit in (self.low, self.high) if limit is not None]
+
+    def _nearer(self, tails: Callable[[float], Tails]) -> FloatArray:
+        ends = [] if self.low is None else [_score(tails(self.low)[0])]
+        ends += [] if self.high is None else [_score(tails(self.high)[1])]
+        return np.asarray(np.minimum(*ends) if len(ends) == 2 else ends[0])
 
     def needed(self, groups: int) -> float:
         """The critical score."""
@@ -586,18 +660,16 @@ def chance(
     Without ``sharp`` no table is decided again by the audit's own tails.
     """
     tables = of.tables(group, disparity, scale)
-    score, needed = ask.decide(tables, group)
-    away = score - needed
-    yes = (away >= 0).astype(np.float64)
-    by_block = yes.reshape(BLOCKS, -1).mean(axis=1)
-    spread = float(by_block.var(ddof=1) / BLOCKS)
-    near = np.flatnonzero(np.abs(away) < NEAR)
+    quick = ask.decide(tables, group)
+    yes = quick.yes.astype(np.float64)
+    spread = float(yes.reshape(BLOCKS, -1).mean(axis=1).var(ddof=1) / BLOCKS)
+    near = np.flatnonzero(quick.unsure)
     more = 0.0
     if near.size and sharp:
         which = near[:: -(-near.size // SHARP)]
-        again = ask.again(tables, group, which)
+        again = ask.again(tables, group, quick, which)
         if again is not None:
-            change = (again >= needed[which] - 1e-9) - yes[which]
+            change = again - yes[which]
             weight = near.size / yes.size
             more = weight * float(change.mean())
             if which.size < near.size:
@@ -831,22 +903,31 @@ def whole_rows(rows: FloatArray, budget: int) -> IntArray:
     return down.astype(np.int64)
 
 
-def effects(
-    rows: FloatArray, spread: FloatArray, member: BoolArray, found: Comparison
-) -> FloatArray:
-    """What each cell's mean adds to the variance of each disparity, times its rows, ``(G, C)``.
+def coefficients(rows: FloatArray, member: BoolArray, target: Target) -> FloatArray:
+    """What each cell's mean counts for in each group's disparity, ``(G, C)``.
 
-    Shares of cells in groups, and in what they are compared with, stay as they are.
+    Shares of cells in groups, and in what they are compared with, are as they are.
     """
     inside = member.T * rows
     own = inside / np.maximum(inside.sum(axis=1, keepdims=True), 1e-300)
-    target = found.target
     if isinstance(target, Constant) or not target.estimated:
-        return np.asarray(own**2 * spread)
+        return np.asarray(own)
     whole = np.broadcast_to(rows, own.shape)
-    if not (target.group[0] and target.against[0]) and len(target.group) == 2:
+    if len(target.group) == 2 and not (target.group[0] and target.against[0]):
         whole = np.where(member.T, 0.0, rows)
     elif len(target.group) == 3:
         whole = np.broadcast_to(rows * target.members(rows.size), own.shape)
     other = whole / np.maximum(whole.sum(axis=1, keepdims=True), 1e-300)
-    return np.asarray((own - target.scale * other) ** 2 * spread)
+    return np.asarray(own - target.scale * other)
+
+
+def moved_along(member: BoolArray, a: FloatArray) -> FloatArray:
+    """How far each group's disparity moves, ``(G, G)``, if that of one, by rows, moves by one.
+
+    >>> two = np.eye(2, dtype=bool)
+    >>> moved_along(two, np.array([[1.0, -1.0], [-1.0, 1.0]])).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
+    inside = member.T.astype(np.float64) @ a.T
+    own = np.diag(inside)[:, None]
+    return np.asarray(np.divide(inside, own, out=np.zeros_like(inside), where=own != 0))
