@@ -34,6 +34,7 @@ ASKED: dict[str, Any] = {
     "individual": lambda source, **more: eq.individual(
         source, vary="g", features=["g", "h"], rng=1, **more
     ),
+    "power": lambda source, **more: eq.power(source, CLAIM, rng=1, **more),
     "monitor": lambda source, **more: eq.monitor(source, CLAIM, period="h", **more),
     "select_fair": lambda source, **more: eq.select_fair(
         source, {"none": lambda f: np.zeros(len(f))}, vary="g", tolerance=0.5,
