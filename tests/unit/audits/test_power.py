@@ -148,7 +148,12 @@ def test_amounts_weights_clusters_and_factors_are_planned_by_their_errors() -> N
 
 
 def test_an_amount_is_guessed_with_its_spread() -> None:
-    table = {"g": ["a", "b"], "n": [300, 3000], "pay": [30.0, 33.0], "sd": [10.0, 12.0]}
+    table: dict[str, list[Any]] = {
+        "g": ["a", "b"],
+        "n": [300, 3000],
+        "pay": [30.0, 33.0],
+        "sd": [10.0, 12.0],
+    }
     guess = eq.guess(table, rate="pay", spread="sd")
     claim = eq.gap("residual", across="g", target=eq.reference(g="b"))
     found = eq.power(guess, claim, fdr=0.05, rng=1).ask("a")
@@ -158,7 +163,11 @@ def test_an_amount_is_guessed_with_its_spread() -> None:
 
 def test_many_groups_are_planned_from_some_of_all_sizes() -> None:
     sizes = [50 + 20 * i for i in range(30)]
-    table = {"g": [f"g{i:02d}" for i in range(30)], "n": sizes, "rate": [0.3] * 30}
+    table: dict[str, list[Any]] = {
+        "g": [f"g{i:02d}" for i in range(30)],
+        "n": sizes,
+        "rate": [0.3] * 30,
+    }
     found = eq.power(eq.guess(table), eq.gap("selection_rate", across="g"), rng=1)
     gaps = [row.above for row in found]
     assert all(gap is not None for gap in gaps)
