@@ -89,6 +89,7 @@ __all__ = [
     "Finding",
     "Flags",
     "Groups",
+    "Guess",
     "Individual",
     "Joint",
     "JointTest",
@@ -104,6 +105,7 @@ __all__ = [
     "PackTable",
     "Pivotal",
     "PlanError",
+    "Power",
     "RangeCertificates",
     "Repair",
     "Report",
@@ -144,6 +146,7 @@ __all__ = [
     "from_plan",
     "gap",
     "gaussian",
+    "guess",
     "highest",
     "individual",
     "intersections",
@@ -163,6 +166,7 @@ __all__ = [
     "overall",
     "pack",
     "positive_predictive_value",
+    "power",
     "ratio",
     "read",
     "reference",
@@ -205,6 +209,7 @@ if TYPE_CHECKING:
         Pivotal,
     )
     from equipoise.audits.monitor import monitor
+    from equipoise.audits.power import Guess, guess, power
     from equipoise.audits.repair import repair
     from equipoise.audits.select_fair import select_fair
     from equipoise.audits.shift import shift
@@ -229,6 +234,7 @@ if TYPE_CHECKING:
         JointTest,
         Monitoring,
         MonotoneShift,
+        Power,
         RangeCertificates,
         Repair,
         Rule,
@@ -253,10 +259,11 @@ else:
         "findings": (
             "Alternatives Bounds Calibration CertificateList Comparison DescribedMetrics "
             "Description Evidence FairChoice Finding Flags Individual Joint JointTest Monitoring "
-            "MonotoneShift RangeCertificates Repair Rule Shift Summary Verdict"
+            "MonotoneShift Power RangeCertificates Repair Rule Shift Summary Verdict"
         ),
         "packs": "PackResult PackTable pack",
         **{f"audits.{verb}": verb for verb in VERBS},
+        "audits.power": "Guess guess power",
     }
     _PLACE = {name: place for place, names in _PLACES.items() for name in names.split()}
 

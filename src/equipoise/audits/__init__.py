@@ -31,6 +31,7 @@ VERBS = (
     "individual",
     "joint_test",
     "monitor",
+    "power",
     "repair",
     "select_fair",
     "shift",

@@ -23,6 +23,7 @@ from equipoise.audits._common import (
     stepped_down,
 )
 from equipoise.audits._groups.likelihood import WRONG, audit_of, likelihood_p_values
+from equipoise.audits._groups.planning import could_show, nearest
 from equipoise.audits._groups.problem import (
     CONTROLS,
     Control,
@@ -69,10 +70,10 @@ from equipoise.methods.hypotheses import (
 from equipoise.methods.inference.core import Core
 from equipoise.methods.inference.strata import Adjusted, conditional_tails
 from equipoise.methods.inference.student import independent_score
-from equipoise.methods.inference.tails import Reachable, Tails, dealt_tails, smallest_reachable
+from equipoise.methods.inference.tails import Reachable, Tails, dealt_tails
 from equipoise.methods.numerics import BoolArray, FloatArray
 from equipoise.methods.published.bootstrap import algorithm_4
-from equipoise.methods.targets import Before, Highest, Status
+from equipoise.methods.targets import Status
 
 # --- Flags on the groups of a problem: question, tests, adjustment, and the finding in words ---
 
@@ -322,8 +323,8 @@ def _rows(
     # a p-value of exactly the rate must count as such, whatever the last digit is
     flagged = np.nan_to_num(adjusted, nan=1.0) <= options.fdr * (1 + 1e-9)
     tested = max(int((~np.isnan(p)).sum()), 1)
-    threshold = options.fdr * _step(options.control, int(flagged.sum()), tested)
-    reach = _reach(problem, null, threshold)
+    threshold = options.fdr * next_step(options.control, int(flagged.sum()), tested)
+    reach = could_show(problem, null, threshold)
     # Holm's step is a guide to the maxima of dependent groups; beyond the rate itself none can go.
     never = options.fdr if options.control == "max-t" else threshold
     return tuple(
@@ -333,38 +334,13 @@ def _rows(
             p_adjusted=finite(adjusted[i]),
             flagged=bool(flagged[i]),
             note=notes[i] or _out_of_reach(reach, i, never),
-            reachable=None if problem.relative else _reachable(reach, i),
+            reachable=None if problem.relative else nearest(reach, i),
         )
         for i, fields in enumerate(group_fields(problem))
     )
 
 
-def _reach(problem: Problem, null: Null, threshold: float) -> Reachable | None:
-    """What groups of these sizes could show at most, worked out as if the target were known."""
-    core = problem.core
-    plain = not problem.cells.weighted and problem.cells.clusters is None
-    if problem.claim.given or isinstance(problem.target, Highest | Before):
-        return None
-    if problem.claim.unknown == "worst" or problem.trust:
-        # what a group could show depends on more than its own rows
-        return None
-    if not core.counted or not plain or not problem.cells.zero_one:
-        return None
-    found = core.comparison
-    theta = np.nan_to_num(found.target.scale * found.theta)
-    if not problem.relative:
-        return smallest_reachable(found.rows, theta, null, alpha=threshold)
-    # a ratio of c is a gap of (c − 1) θ; one number serves all groups only if they share θ
-    moved = [limit * float(theta.mean()) for limit in null.limits]
-    at: Null = Outside(low=moved[0], high=moved[-1])
-    if isinstance(null, Above):
-        at = Above(limit=moved[0])
-    elif isinstance(null, Below):
-        at = Below(limit=moved[0])
-    return smallest_reachable(found.rows, np.zeros_like(theta), at, alpha=threshold)
-
-
-def _step(control: str, flagged: int, tested: int) -> float:
+def next_step(control: str, flagged: int, tested: int) -> float:
     """Share of the rate that one more group would have to reach, given those flagged."""
     if control == "bh":
         return min(flagged + 1, tested) / tested
@@ -379,14 +355,6 @@ def _out_of_reach(reach: Reachable | None, i: int, threshold: float) -> str:
     if reach is None or not reach.smallest_p[i] > threshold:
         return ""
     return "too small to be flagged whatever the outcome"
-
-
-def _reachable(reach: Reachable | None, i: int) -> float | None:
-    if reach is None:
-        return None
-    ends = reach.disparity_above[i], reach.disparity_below[i]
-    known = [abs(float(end)) for end in ends if np.isfinite(end)]
-    return min(known) if known else None
 
 
 # --- words ---------------------------------------------------------------------------------------

@@ -189,7 +189,7 @@ def audit(
         count=count,
         cluster=cluster,
         pair=pair,
-        positive=_number_or_word(positive),
+        positive=number_or_word(positive),
     )
     metrics = [name for given in metric or () for name in options.names(given)]
     attributes = options.names(across)
@@ -205,8 +205,8 @@ def audit(
     )
     usual = ("residual", "absolute_error") if amounts else usual_metrics(roles)
     audits = _usual_audits(
-        across=_groups(trail, attributes, depth, bins),
-        target=_target(trail, reference),
+        across=groups_of(trail, attributes, depth, bins),
+        target=target_of(trail, reference),
         metrics=metrics or usual,
         limits=limits,
         unknown=unknown,
@@ -292,7 +292,7 @@ def pack(
         explanation=explanation, audited=audited, distributed=distributed,
         justification=justification,
     )  # fmt: skip
-    roles = options.given(positive=_number_or_word(positive))
+    roles = options.given(positive=number_or_word(positive))
     found = fill(name, data, level=level, rng=seed, **given_options, **roles)
     written = [found.save(path) for path in out or ()]
     if json:
@@ -730,7 +730,7 @@ def _predicts_amounts(trail: "Trail") -> bool:
     return label.number and label.levels > 2
 
 
-def _groups(trail: "Trail", attributes: Sequence[str], depth: int | None, bins: int) -> object:
+def groups_of(trail: "Trail", attributes: Sequence[str], depth: int | None, bins: int) -> object:
     """The attributes, numbers of many values cut into ranges."""
     from equipoise.plan.draft import look
 
@@ -742,7 +742,7 @@ def _groups(trail: "Trail", attributes: Sequence[str], depth: int | None, bins: 
     return {"kind": "intersections", "attributes": made, "depth": depth}
 
 
-def _target(trail: "Trail", reference: str | None) -> object:
+def target_of(trail: "Trail", reference: str | None) -> object:
     """Who groups are compared with, as a plan says it."""
     if reference is None or reference in ("overall", "complement", "highest"):
         return reference
@@ -756,11 +756,11 @@ def _target(trail: "Trail", reference: str | None) -> object:
     numeric = {n for n in where if n in trail.schema and trail.schema[n].is_numeric()}
     return {
         "kind": "reference",
-        "where": {n: _number_or_word(v) if n in numeric else v for n, v in where.items()},
+        "where": {n: number_or_word(v) if n in numeric else v for n, v in where.items()},
     }
 
 
-def _number_or_word(text: str | None) -> str | int | None:
+def number_or_word(text: str | None) -> str | int | None:
     """A value of the label as typed: whole numbers are numbers."""
     if text is None:
         return None

@@ -17,6 +17,7 @@ from equipoise._version import __version__
 from equipoise.cli import auditing, monitoring
 from equipoise.cli import evidence_commands as keeping
 from equipoise.cli import evidence_commands as planning
+from equipoise.cli import planning as sizes
 from equipoise.cli.options import DONE, ERROR, Leave
 from equipoise.cli.show import complain, in_words_of, outlet
 from equipoise.errors import EquipoiseError
@@ -35,6 +36,7 @@ app = typer.Typer(
     "Exit codes: 0 done, or shown to keep the limits; 1 a violation is shown; 2 undetermined; "
     "3 error.",
 )
+planning.app.command("power")(sizes.plan_power)
 app.add_typer(planning.app, name="plan")
 app.add_typer(monitoring.app, name="monitor")
 for command in (
@@ -43,6 +45,7 @@ for command in (
     auditing.audit,
     auditing.pack,
     auditing.repair,
+    sizes.power,
     auditing.run,
     auditing.check,
     keeping.verify,

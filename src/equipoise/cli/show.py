@@ -60,7 +60,7 @@ def say(message: str, style: str = "") -> None:
 
 
 #: Commands that take the meaning of columns as options; all others read it from a plan.
-_WITH_OPTIONS = (("audit",), ("plan", "init"), ("pack",))
+_WITH_OPTIONS = (("audit",), ("plan", "init"), ("pack",), ("power",))
 #: What errors call a column's role in Python: ``Pass label=… to equipoise.read``.
 _ROLE = re.compile(
     r"(?:\b(?P<pass>[Pp]ass) )?\b(?P<role>label|prediction|score|low|high|weight|count|cluster|pair"
@@ -175,6 +175,10 @@ def _show_entry(out: Console, entry: Entry, kept: "Kept | None") -> None:
     out.print(heading + Text(f"  ({entry.asked})", style="dim"))
     for sentence in finding.sentences()[:SENTENCES] if kept is None or kept.told else ():
         out.print(Padding(Text(printable(sentence)), (0, 0, 0, 2)))
+    _show_rows(out, finding)
+
+
+def _show_rows(out: Console, finding: Finding) -> None:
     rows = telling(finding)
     if rows:
         columns = finding.terse or finding.columns
@@ -184,8 +188,20 @@ def _show_entry(out: Console, entry: Entry, kept: "Kept | None") -> None:
         out.print(Padding(Text(f"{len(rows)} of {len(finding):,} rows", style="dim"), (0, 0, 0, 2)))
 
 
+def show_finding(finding: Finding) -> None:
+    """One finding that is no evidence: its words and its rows."""
+    out = console()
+    for sentence in finding.sentences():
+        out.print(Padding(Text(printable(sentence)), (0, 0, 0, 2)))
+    _show_rows(out, finding)
+    out.print()
+
+
 def telling(finding: Finding) -> list[object]:
     """The rows that say most: violations first, then the largest disparities."""
+    if finding.kind == "power":
+        # nothing is found yet, so the largest groups say most
+        return sorted(finding.rows, key=lambda row: -row.n)[:ROWS]
     relative = bool(getattr(finding, "relative", False))
     return sorted(finding.rows, key=lambda row: telling_order(row, relative))[:ROWS]
 

@@ -37,7 +37,10 @@ __all__ = [
     "MonitoredGroup",
     "Monitoring",
     "MonotoneShift",
+    "MoreGroups",
     "MovedPeople",
+    "PlannedGroup",
+    "Power",
     "Price",
     "Provenance",
     "RangeCertificates",
@@ -72,6 +75,7 @@ if TYPE_CHECKING:
     )
     from equipoise.findings.joint_test import Joint, JointGroup, JointlyTested, JointTest
     from equipoise.findings.monitoring import MonitoredGroup, Monitoring, State
+    from equipoise.findings.power import MoreGroups, PlannedGroup, Power
     from equipoise.findings.repair import (
         Alternative,
         Alternatives,
@@ -107,6 +111,7 @@ else:
         "repair": (
             "Alternative Alternatives GroupThreshold Price Repair RepairedGroup Rule TriedRule"
         ),
+        "power": "MoreGroups PlannedGroup Power",
         "shift": "MonotoneShift Shift Stretch",
         "shift_space": "AskedTilt Tilted",
         "summary": "ComparedSpread Comparison MeasuredSpread SummarizedGroup Summary",

@@ -89,7 +89,7 @@ def cell_text(value: object) -> str:
 
 
 #: Kinds of findings whose tables are about shares, and may be read in per cent and points.
-_IN_POINTS = ("bounds", "flags", "description", "repair")
+_IN_POINTS = ("bounds", "flags", "description", "power", "repair")
 _DISPARITIES = (
     "disparity",
     "disparity_before",
@@ -101,6 +101,8 @@ _DISPARITIES = (
     "highest",
     "regressed",
     "change",
+    "above",
+    "below",
 )
 
 
@@ -314,7 +316,9 @@ Row = TypeVar("Row")
 Named = TypeVar("Named", bound="HasName")
 _KINDS: dict[str, type["Finding"]] = {}
 #: The modules with kinds of findings, read when one of another kind is met in a file.
-_PLACES = "bounds calibration describe flags individual joint_test monitoring repair shift summary"
+_PLACES = (
+    "bounds calibration describe flags individual joint_test monitoring power repair shift summary"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -139,11 +139,20 @@ def e_benjamini_hochberg(p: FloatArray) -> FloatArray:
     >>> e_benjamini_hochberg(np.array([1e-6, 0.5])).round(4).tolist()
     [0.0004, 1.0]
     """
+    return _step_up(np.where(np.isnan(p), np.nan, inverse_e_values(p)), 1.0)
+
+
+def inverse_e_values(p: FloatArray) -> FloatArray:
+    """One over the e-value of each p-value, which e-BH treats as BH treats p-values.
+
+    >>> inverse_e_values(np.array([1e-6])).round(6).tolist()
+    [0.000191]
+    """
     # between 0 and 1 exclusively the formula is smooth; at the ends it has limits
     x = np.clip(p, 1e-300, 1 - 1e-9)
     log = np.log(x)
     e = (1 - x + x * log) / (x * log * log)
-    return _step_up(np.where(np.isnan(p), np.nan, 1 / np.maximum(e, 1e-300)), 1.0)
+    return np.asarray(1 / np.maximum(e, 1e-300))
 
 
 def _step_up(p: FloatArray, factor: float) -> FloatArray:

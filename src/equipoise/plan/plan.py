@@ -174,6 +174,7 @@ VERBS = (
     "monitor",
     "repair",
     "alternatives",
+    "power",
 )
 
 #: Arguments that the runner supplies, or that no file can hold.

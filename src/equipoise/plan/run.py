@@ -76,7 +76,7 @@ def _claims(audit: AuditPlan) -> tuple[Claim, ...]:
     """What an audit counts; nothing if it needs rows, or cannot be asked."""
     options = audit.options()
     try:
-        if audit.audit in ("describe", "flag", "certify", "joint_test"):
+        if audit.audit in ("describe", "flag", "certify", "joint_test", "power"):
             return parts_of(options["claim"])
         if audit.audit == "summarize":
             return (gap(options["metric"], across=options["across"]),)

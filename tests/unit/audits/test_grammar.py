@@ -34,6 +34,7 @@ ASKED: dict[str, Any] = {
     "individual": lambda source, **more: eq.individual(
         source, vary="g", features=["g", "h"], rng=1, **more
     ),
+    "power": lambda source, **more: eq.power(source, CLAIM, rng=1, **more),
     "monitor": lambda source, **more: eq.monitor(source, CLAIM, period="h", **more),
     "repair": lambda source, **more: eq.repair(
         source, eq.gap("selection_rate", across="g"), tolerance=0.2, rng=1, **more

@@ -8,7 +8,7 @@ from validation import run
 
 def test_the_inference_core_is_examined_first() -> None:
     names = {"adversarial", "comparisons", "defaults", "enumeration", "fdr", "given", "highest"}
-    names |= {"change", "named", "power", "summaries", "unknown", "epochs", "repair"}
+    names |= {"change", "named", "power", "summaries", "unknown", "epochs", "repair", "planning"}
     first = run.scripts([])[: len(names)]
     assert {path.stem for path in first} == names
     assert first == run.scripts(["inference"])

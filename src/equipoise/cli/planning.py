@@ -1,0 +1,240 @@
+"""Commands that plan: how many rows an audit takes, of a table, a guess or a plan."""
+
+import json as json_format
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from equipoise.cli import options
+from equipoise.cli.auditing import Harm, groups_of, number_or_word, target_of
+from equipoise.cli.show import say, show_finding
+from equipoise.errors import EquipoiseError, OptionError, PlanError
+
+if TYPE_CHECKING:
+    from equipoise.audits.power import Guess
+    from equipoise.findings.finding import Finding
+    from equipoise.plan.plan import AuditPlan
+
+Wanted = Annotated[float, typer.Option(help="Chance of showing what is there.")]
+Rows = Annotated[
+    str | None,
+    typer.Option("--n", help="DATA is a guess: column with the rows each group will have."),
+]
+Rate = Annotated[
+    str | None, typer.Option(help="DATA is a guess: column with the rate of each group.")
+]
+Spread = Annotated[
+    str | None,
+    typer.Option(help="DATA is a guess, of no rate: column with the standard deviation."),
+]
+Budget = Annotated[
+    int | None, typer.Option(min=1, help="Rows to be split over the groups in the best way.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")]
+Seed = Annotated[int, typer.Option(min=0, help="Start of all randomness.")]
+
+
+def power(
+    data: options.Source,
+    across: Annotated[str, typer.Option(help="Attributes that form groups: race,sex.")],
+    table: options.Table = None,
+    label: options.Label = None,
+    prediction: options.Prediction = None,
+    score: options.Score = None,
+    weight: options.Weight = None,
+    count: options.Count = None,
+    cluster: options.Cluster = None,
+    positive: options.Positive = None,
+    encoding: options.Encoding = None,
+    n: Rows = None,
+    rate: Rate = None,
+    spread: Spread = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(help="Metric, or several with commas between; may be given several times."),
+    ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(help="Who groups are compared with: race=Caucasian, overall or complement."),
+    ] = None,
+    ratio: Annotated[
+        bool, typer.Option("--ratio", help="Compare by ratios, as the four-fifths rule does.")
+    ] = False,
+    depth: Annotated[
+        int | None, typer.Option(min=1, help="How many attributes a group may combine.")
+    ] = None,
+    bins: Annotated[
+        int, typer.Option(min=2, help="Ranges of about equally many rows a number is cut into.")
+    ] = 4,
+    harm: Annotated[
+        Harm, typer.Option(help="Which disparities count as harm: high, low or both.")
+    ] = Harm.BOTH,
+    disparity: Annotated[
+        float | None,
+        typer.Option(help="Disparity that should be flagged: 0.05, -0.05, or 0.7 for ratios."),
+    ] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(min=0, help="Disparity to be shown kept: 0.10, or 0.8 for ratios."),
+    ] = None,
+    power: Wanted = 0.8,
+    level: Annotated[float, typer.Option(help="Confidence of bounds.")] = 0.95,
+    fdr: Annotated[float, typer.Option(help="Share of flags that may be false.")] = 0.10,
+    budget: Budget = None,
+    seed: Seed = 7,
+    json: AsJson = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """How many rows: what an audit of a table, or of a guess, can show, and what it would take.
+
+    With --n and --rate DATA is a guess, one line for each group. Flags are of any difference, in
+    the direction of --harm; --disparity and --tolerance ask for the rows to flag, or to show, so
+    much.
+    """
+    from equipoise.audits.power import guess
+    from equipoise.claims import from_plan
+    from equipoise.plan.draft import usual_metrics
+    from equipoise.plan.plan import TrailPlan
+    from equipoise.plan.run import open_trail
+
+    roles = options.given(
+        label=label, prediction=prediction, score=score, weight=weight, count=count,
+        cluster=cluster, positive=number_or_word(positive),
+    )  # fmt: skip
+    if (n is None) != (rate is None) or (roles and n is not None):
+        raise OptionError("A guess has --n and --rate, and no columns of labels or predictions.")
+    names = [one for given in metric or () for one in options.names(given)]
+    if not (names or n is not None or usual_metrics(roles)):
+        raise OptionError("Name the columns: --prediction, and --label if the truth is known.")
+    attributes = options.names(across)
+    if not attributes:
+        raise OptionError("--across needs at least one attribute, such as --across race,sex.")
+    expected: Guess | None = None
+    if n is not None and rate is not None:
+        expected = guess(data, n=n, rate=rate, spread=spread)
+        trail, usual = expected.trail, ["selection_rate"]
+    else:
+        place = {"source": data, **options.given(table=table, encoding=encoding), **roles}
+        trail = open_trail(TrailPlan.model_validate(place), folder=Path())
+        usual = [*usual_metrics(roles)]
+    asked = {
+        **_directed(harm, ratio, tolerance), "disparity": disparity, "power": power,
+        "level": level, "fdr": fdr, "budget": budget,
+    }  # fmt: skip
+    found = []
+    for name in names or usual:
+        claim = {
+            "kind": "ratio" if ratio else "gap",
+            "metric": name,
+            "across": groups_of(trail, attributes, depth, bins),
+            **({} if reference is None else {"target": target_of(trail, reference)}),
+        }
+        found.append(_perform(expected or trail, {"claim": from_plan(claim), **asked}, seed))
+    _show(found, json, quiet)
+
+
+def _directed(harm: Harm, ratio: bool, tolerance: float | None) -> dict[str, object]:
+    """Limits of flags at no difference, and the tolerance, in the direction that harms."""
+    even = 1.0 if ratio else 0.0
+    if harm is Harm.BOTH:
+        return {"tolerance": tolerance}
+    if tolerance is None:
+        return {"above": even} if harm is Harm.HIGH else {"below": even}
+    if harm is Harm.HIGH:
+        return {"above": even, "side": "upper", "tolerance": 1 / tolerance if ratio else tolerance}
+    return {"below": even, "side": "lower", "tolerance": tolerance if ratio else -tolerance}
+
+
+def plan_power(
+    plan: options.Plan,
+    data: options.Data = None,
+    table: options.Table = None,
+    guess: Annotated[
+        Path | None,
+        typer.Option(help="A table of guessed sizes and rates, where there are no rows yet."),
+    ] = None,
+    n: Annotated[str, typer.Option("--n", help="In the guess: column with rows.")] = "n",
+    rate: Annotated[str, typer.Option(help="In the guess: column with rates.")] = "rate",
+    spread: Annotated[
+        str | None, typer.Option(help="In the guess: column with standard deviations.")
+    ] = None,
+    disparity: Annotated[
+        float | None, typer.Option(help="Disparity that should be flagged.")
+    ] = None,
+    power: Wanted = 0.8,
+    budget: Budget = None,
+    json: AsJson = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """How many rows the audits of a plan take: flags, bounds and power, each as it is written."""
+    from equipoise.audits.power import guess as guessed
+    from equipoise.plan import Plan
+    from equipoise.plan.run import open_trail
+
+    read = Plan.load(plan)
+    chosen = [
+        (name, audit)
+        for name, audit in zip(read.names(), read.audits, strict=True)
+        if audit.audit in ("flag", "certify", "power")
+    ]
+    if not chosen:
+        raise PlanError(f"{plan.name} has no audit that can be planned: flag, certify or power.")
+    expected = None if guess is None else guessed(guess, n=n, rate=rate, spread=spread)
+    source = (
+        open_trail(read.trail, folder=plan.parent, data=data, table=table)
+        if expected is None
+        else expected
+    )
+    found = []
+    for name, audit in chosen:
+        if not (json or quiet):
+            say(name, style="bold")
+        one = _planned(source, audit, read.seed, name, disparity, power, budget)
+        found.append(one)
+        if not (json or quiet):
+            show_finding(one)
+    if json:
+        _show(found, json, quiet)
+
+
+#: What `power` takes of an audit that is to be run.
+_TAKEN = {
+    "flag": ("claim", "above", "below", "outside", "fdr", "control"),
+    "certify": ("claim", "level", "side", "tolerance"),
+}
+
+
+def _planned(
+    source: object,
+    audit: "AuditPlan",
+    seed: int,
+    name: str,
+    disparity: float | None,
+    power: float,
+    budget: int | None,
+) -> "Finding":
+    written = audit.options()
+    taken = {k: v for k, v in written.items() if k in _TAKEN.get(audit.audit, (*written,))}
+    asked = options.given(disparity=disparity, budget=budget)
+    if audit.audit == "certify":
+        # what bounds show is a tolerance
+        asked.pop("disparity", None)
+    try:
+        return _perform(source, {"power": power, **taken, **asked}, seed)
+    except EquipoiseError as error:
+        raise type(error)(f"{name}: {error}") from error
+
+
+def _perform(source: object, asked: dict[str, object], seed: int) -> "Finding":
+    from equipoise import audits
+
+    return audits.verb("power")(source, **asked, rng=seed)
+
+
+def _show(found: "list[Finding]", json: bool, quiet: bool) -> None:
+    if json:
+        typer.echo(json_format.dumps([one.to_dict() for one in found], ensure_ascii=False))
+    elif not quiet:
+        for one in found:
+            show_finding(one)
