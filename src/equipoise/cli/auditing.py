@@ -361,11 +361,11 @@ def repair(
         raise OptionError(f"{out} exists already. Pass another --out, or --force to overwrite it.")
     roles = options.given(
         table=table, label=label, prediction=prediction, score=score, weight=weight, count=count,
-        cluster=cluster, positive=_number_or_word(positive), encoding=encoding,
+        cluster=cluster, positive=number_or_word(positive), encoding=encoding,
     )  # fmt: skip
     place = TrailPlan.model_validate({"source": data, **roles})
     trail = open_trail(place, folder=Path())
-    target = _target(trail, reference)
+    target = target_of(trail, reference)
     asked = {"kind": "gap", "metric": metric, "across": options.names(across)}
     claim = from_plan(asked if target is None else {**asked, "target": target})
     found = learn_rule(
