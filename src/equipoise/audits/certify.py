@@ -40,7 +40,6 @@ from equipoise.audits._groups.problem import (
     adjusted_groups,
     changed_groups,
     check_method,
-    exactness,
     group_fields,
     method_target,
     notes_of,
@@ -60,6 +59,7 @@ from equipoise.audits.methods import (
     Method,
     Pivotal,
     as_method,
+    exactness,
     with_resamples,
 )
 from equipoise.cells import Cells, gather

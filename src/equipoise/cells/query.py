@@ -21,9 +21,11 @@ from equipoise._validate import listing
 from equipoise.claims.claim import Claim
 from equipoise.claims.formula import Formula, Reference, Term, as_number, as_truth, parse
 from equipoise.claims.groups import (
+    Answers,
     Binned,
     Condition,
     Dimension,
+    Graded,
     Levels,
     Ordered,
     Overlap,
@@ -396,6 +398,10 @@ def key_of(trail: Trail, dimension: Dimension) -> nw.Expr:
         return truth_number(old) + truth_number(new) * 2
     if isinstance(dimension, Condition):
         return truth_number(condition_of(trail, dimension.formula, None, guarded=True))
+    if isinstance(dimension, Graded):
+        return graded_value(trail, dimension)
+    if isinstance(dimension, Answers):
+        return trail.key(trail.roles.column(dimension.role))
     if isinstance(dimension, Binned):
         column = trail.attribute(dimension.column)
         return nw.when(trail.present(column)).then(_bin_code(trail.number(column), dimension.cuts))
@@ -420,6 +426,17 @@ def _period(trail: Trail, dimension: Period) -> nw.Expr:
         # 2026-11-15 begins every way to write that day and a time on it
         return nw.col(name).str.slice(0, 10)
     return trail.key(name)
+
+
+def graded_value(trail: Trail, graded: Graded) -> nw.Expr:
+    """The number whose order counts, or the range it lies in; null where it is missing."""
+    metric = Metric(name=graded.formula, value=graded.formula)
+    if graded.times is not None:
+        inside = f"log(1 + (({graded.formula}) - {graded.low!r}) / {graded.scale!r})"
+        metric = Metric(name=graded.formula, value=f"{inside} * {graded.times!r}")
+    value = value_of(trail, metric)
+    known = all_of(trail.present(column) for column in metric_columns(trail, metric))
+    return nw.when(known).then(value if graded.times is None else value.floor())
 
 
 def ordered_column(trail: Trail, dimension: Ordered) -> str:
@@ -705,7 +722,9 @@ class Query:
             outside = self.trail.present(column) & ((score < 0) | (score > 1))
             sums[f"{prefix}outside_{role}"] = when(outside, nw.lit(1.0))
         # The range of a built-in metric follows from its formula; that of another is a promise.
-        if not isinstance(metric.shorthand(), str) and not metric.clipped:
+        promised = not isinstance(metric.shorthand(), str) and not metric.clipped
+        # that of a measure is not one of rows
+        if promised and metric.measure is None:
             if metric.low is not None:
                 sums[f"{prefix}below"] = when(known & (value < metric.low), nw.lit(1.0))
             if metric.high is not None:
