@@ -146,6 +146,8 @@ def _range(problem: Problem) -> tuple[float, float]:
 
 def can_bet(problem: Problem) -> str:
     """What is in the way of betting, but for the range of the metric; empty if nothing."""
+    if problem.measured is not None:
+        return "bets on means of rows, and this is none."
     if problem.cells.weighted or problem.cells.clusters is not None:
         return "needs independent rows that count alike, and these have weights or clusters."
     if isinstance(problem.target, Custom):

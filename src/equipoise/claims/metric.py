@@ -36,13 +36,18 @@ class MakesMeasure(MakesMetric):
 
     __slots__ = ()
 
-    name: str
-    classes: bool
-    """Whether label and prediction may be of several classes."""
     edges: tuple[float, ...]
     """Ends of the ranges of the score by which rows are cut."""
-    graded: str | None
-    """Formula of the number whose order counts."""
+
+    @property
+    def classes(self) -> bool:
+        """Whether label and prediction may be of several classes."""
+        raise NotImplementedError
+
+    @property
+    def graded(self) -> str | None:
+        """Formula of the number whose order counts, if one does."""
+        raise NotImplementedError
 
     def parts(self) -> "tuple[Metric, ...]":
         """The metric, and what else is summed beside it."""

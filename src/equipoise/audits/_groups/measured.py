@@ -150,13 +150,15 @@ def _kinds(fine: Cells, claim: Claim) -> _Kinds:
 
 
 def _merged(fine: Cells, kept: list[int], cell: IntArray, number: int, index: IntArray) -> Cells:
-    names = ("present", "rows", "weight", "total", "square", "weight2", "total2", "square2")
-    names = (*names, "weight3", "total3", "square3", "cube3")  # type: ignore[assignment]
     done: dict[int, FloatArray] = {}
-    for name in names:
+
+    def added(name: str) -> FloatArray:
         x = getattr(fine, name)
+        # arrays that are one stay one
         if id(x) not in done:
             done[id(x)] = np.bincount(cell, x, number).astype(np.float64)
+        return done[id(x)]
+
     table = fine.clusters
     if table is not None:
         pairs = np.stack([table.cluster, cell[table.cell]], axis=1)
@@ -170,7 +172,18 @@ def _merged(fine: Cells, kept: list[int], cell: IntArray, number: int, index: In
         zero_one=False,
         values=(),
         clusters=table,
-        **{name: done[id(getattr(fine, name))] for name in names},
+        present=added("present"),
+        rows=added("rows"),
+        weight=added("weight"),
+        total=added("total"),
+        square=added("square"),
+        weight2=added("weight2"),
+        total2=added("total2"),
+        square2=added("square2"),
+        weight3=added("weight3"),
+        total3=added("total3"),
+        square3=added("square3"),
+        cube3=added("cube3"),
     )
 
 

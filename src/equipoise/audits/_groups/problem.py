@@ -581,7 +581,7 @@ def notes_of(
 
     ``bets`` says whether bounds by betting could be asked for instead.
     """
-    open_ended = metric.low is None or metric.high is None
+    open_ended = (metric.low is None or metric.high is None) and metric.measure is None
     otherwise = ", or a metric bounded with .clip(low, high)" if open_ended else ""
     if bets and not open_ended:
         otherwise = ", or method='betting'"

@@ -119,8 +119,10 @@ def counted_totals(
 class Measure(Protocol):
     """A function of the totals of a group that does not depend on how many rows there are."""
 
-    least: float
-    """Rows that each side of a group must be worth."""
+    @property
+    def least(self) -> float:
+        """Rows that each side of a group must be worth."""
+        ...
 
     def value(self, t: FloatArray, totals: Totals) -> tuple[FloatArray, FloatArray]:
         """H ``(G,)``, NaN where it has none, and ∇h ``(K, d, G)``, at totals ``(K, d, G)``."""
@@ -258,7 +260,7 @@ _TABLES = {"f1": _f1, "lift": _lift, "balanced_accuracy": _balanced, "matthews":
 
 SIDES = {
     "f1": (0, 1, 1, 1),
-    "lift": (0, 1, 2, 1),
+    "lift": (0, 0, 1, 1),
     "balanced_accuracy": (0, 0, 1, 1),
     "matthews": (0, 0, 1, 1),
 }
@@ -781,15 +783,16 @@ def left_out_kinds(
                 shares.append(np.zeros(number))
                 continue
             each = (slope[clusters.kind, :, g].T * clusters.first).sum(axis=0) * here
-            u = np.bincount(clusters.cluster, each, number)
-            moves.append(-u / np.maximum(1 - share, 1e-9))
+            moved = np.bincount(clusters.cluster, each, number)
+            moves.append(-moved / np.maximum(1 - share, 1e-9))
             shares.append(share**2)
         u, t = moves
         for k, out in zip((2, 3, 4), powers, strict=True):
             for i in range(k + 1):
                 out[i, g] = (u ** (k - i) * t**i).sum()
-        x, y = shares
-        sizes[:, g] = [z.sum() for z in (x, y, x * x, x * y, y * y)]
+        own, other = shares
+        each_size = (own, other, own * own, own * other, other * other)
+        sizes[:, g] = [z.sum() for z in each_size]
     return LeftOut(powers=tuple(powers), sizes=sizes, clusters=number, blank=blank)
 
 

@@ -273,15 +273,13 @@ def area_under_curve(
 #
 # With Q the q-quantile of a group, the smallest x with P(L ≤ x) ≥ q, "Q ≤ x" says P(L ≤ x) ≥ q and
 # "Q ≥ x" says P(L < x) ≤ q; ties are no trouble. Either has an exact binomial p-value. A disparity
-# of two quantiles leaves one of them open: for every number m that the target's may be, the two
-# p-values are joined by their weighted normal scores, and the largest over m is taken (m in a range
-# that misses it with a chance of OPEN, which is added; Berger and Boos 1994). With weights in the
-# proportion of the quantiles' standard errors the joined score hardly depends on m, so that little
-# is lost. Each p-value is no smaller than uniform, hence so is the joined one: groups that share no
-# row with their target have exact tails but for how the weights are found.
+# of two quantiles leaves one of them open: for every number m that the target's may be there are two
+# such p-values, and the distance of their normal scores from where neither objects, the least over
+# all m, is judged as one score: the profile of a likelihood, asymptotically (Wilks). Discreteness
+# and the choice of m both make it larger than it should be, so that it errs on the safe side.
 
 OPEN_QUANTILE = 1e-5
-"""Chance that the target's quantile lies outside the range that is searched."""
+"""Chance that the target's quantile lies outside the range that is searched, added to tails."""
 PLACES = 160
 """Numbers that are tried for the target's quantile; between them the worse of two counts."""
 
@@ -429,14 +427,10 @@ class QuantilePivot:
         down = self._below(factor * np.where(falling, high, low) + plus, group)
         with_up = np.where(falling, at_most, at_least)
         with_down = np.where(falling, at_least, at_most)
-        w, v = self.errors[0][chosen], np.abs(factor) * self.errors[1][chosen]
         kappa = self._common((low + high) / 2, factor, plus, group)
-        size = np.sqrt(np.maximum(w**2 + v**2 - 2 * w * v * kappa, 1e-12 * (w**2 + v**2)))
-        out = []
-        for mine, theirs in ((up, with_up), (down, with_down)):
-            z = (w * _score(mine) + v * _score(theirs)) / size
-            out.append(np.minimum(ndtr(-z).max(axis=0) + OPEN_QUANTILE, 1.0))
-        return out[0], out[1]
+        far = _distance(_score(up), _score(with_up), kappa)
+        near = _distance(_score(down), _score(with_down), kappa)
+        return _one_sided(far, near), _one_sided(near, far)
 
     def _common(
         self, middle: FloatArray, factor: FloatArray, plus: FloatArray, group: IntArray
@@ -450,11 +444,23 @@ class QuantilePivot:
         both, number = np.minimum(own, other), np.maximum(line.weight[group], 1e-300)
         size = np.sqrt(self.own.weight[group] * self.other.weight[group])
         kappa = np.nan_to_num((both - own * other / number) / (q * (1 - q) * size))
-        return np.clip(kappa, 0.0, 0.999)
+        return np.clip(kappa, 0.0, 0.98)
 
 
 def _score(tail: FloatArray) -> FloatArray:
     return np.asarray(-ndtri(np.clip(tail, 1e-300, 1 - 1e-16)))
+
+
+def _distance(one: FloatArray, two: FloatArray, kappa: FloatArray) -> FloatArray:
+    """The least distance, over the numbers tried, of two scores from where neither objects."""
+    a, b = np.maximum(one, 0.0), np.maximum(two, 0.0)
+    # rows in common pull the two scores apart, so that both at once say more
+    both = (a**2 + 2 * kappa * a * b + b**2) / np.where((a > 0) & (b > 0), 1 - kappa**2, 1.0)
+    return np.asarray(np.sqrt(both.min(axis=0)))
+
+
+def _one_sided(far: FloatArray, near: FloatArray) -> FloatArray:
+    return np.minimum(np.where(far > 0, ndtr(-far), ndtr(near)) + OPEN_QUANTILE, 1.0)
 
 
 def quantile_pivot(
