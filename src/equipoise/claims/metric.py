@@ -493,8 +493,13 @@ coverage = Metric(
     high=1.0,
     harm="low",
 )
+# what nothing is off by cannot be said as a share of it
 relative_error = Metric(
-    name="relative_error", value="(score - label) / label", by_role=True, harm="both"
+    name="relative_error",
+    value="(score - label) / label",
+    where="label != 0",
+    by_role=True,
+    harm="both",
 )
 
 #: Every built-in metric by name.

@@ -273,7 +273,7 @@ def area_under_curve(
 #
 # With Q the q-quantile of a group, the smallest x with P(L ≤ x) ≥ q, "Q ≤ x" says P(L ≤ x) ≥ q and
 # "Q ≥ x" says P(L < x) ≤ q; ties are no trouble. Either has an exact binomial p-value. A disparity
-# of two quantiles leaves one of them open: for every number m that the target's may be there are two
+# of two quantiles leaves one open: for every number m that the target's may be there are two
 # such p-values, and the distance of their normal scores from where neither objects, the least over
 # all m, is judged as one score: the profile of a likelihood, asymptotically (Wilks). Discreteness
 # and the choice of m both make it larger than it should be, so that it errs on the safe side.
