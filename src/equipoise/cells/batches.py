@@ -11,10 +11,10 @@ import numpy as np
 
 from equipoise._codec import canonical, from_plain, to_plain
 from equipoise._validate import listing, rows_text, short
-from equipoise.cells.gather import all_cells, only_means, scan_for
+from equipoise.cells.gather import all_cells, scan_for
 from equipoise.cells.query import Scan, sort_levels
 from equipoise.cells.tally import Axis, Cells, ClusterTable, steady_cells
-from equipoise.claims.claim import Claim
+from equipoise.claims.claim import Claim, only_means
 from equipoise.claims.groups import Binned, Condition, Dimension, Ordered, Period, Unit
 from equipoise.errors import ClaimError, TrailError
 from equipoise.methods.numerics import FloatArray, IntArray

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -41,7 +41,7 @@ from equipoise.cells.tally import (
 )
 from equipoise.cells.tally import tally as totals_of
 from equipoise.claims import target as targets
-from equipoise.claims.claim import Claim, Gap, Together, parts_of
+from equipoise.claims.claim import Claim, Gap, Together, measure_claims, only_means, parts_of
 from equipoise.claims.groups import (
     Answers,
     Binned,
@@ -693,17 +693,18 @@ def _with_edges(trail: Trail, dimension: Dimension) -> Dimension:
     return Ordered(dimension.column, edges=tuple(map(float, edges)), role=dimension.role)
 
 
-#: More values than this are put into so many ranges where only their order counts.
-MAX_GRADES = 10_000
+#: Where only the order of a number counts, more values than this are put into so many ranges.
+MAX_GRADES, RANGES = 10_000, 4000
 
 
 def _with_ranges(trail: Trail, graded: Graded) -> Graded:
     """A number of few values as it is, any other by narrow ranges."""
     value = key_of(trail, graded)
-    if number_of_levels(trail.frame, value, trail.source) <= MAX_GRADES:
-        return graded
     with engine_errors(trail.source):
         level = nw.col("level")
+        some = trail.frame.select(level=value).unique().head(MAX_GRADES + 1)
+        if len(fetch(some, trail.source)["level"]) <= MAX_GRADES:
+            return graded
         ends = trail.frame.select(level=value).select(
             low=level.min(), high=level.max(), mean=level.mean()
         )
@@ -712,26 +713,8 @@ def _with_ranges(trail: Trail, graded: Graded) -> Graded:
         raise TrailError(f"{graded.name!r} holds infinite numbers. Replace them with finite ones.")
     # the mean is added in any order, and a power of two does as well
     scale = 2.0 ** round(math.log2(mean - low))
-    times = MAX_GRADES / math.log1p((high - low) / scale)
+    times = RANGES / math.log1p((high - low) / scale)
     return Graded(graded.formula, low=low, scale=scale, times=times)
-
-
-def only_means(claims: Iterable[Claim]) -> None:
-    """Refuse measures that are no means."""
-    for claim in claims:
-        if claim.metric.measure is not None:
-            raise ClaimError(
-                f"This audit knows no {claim.metric.words}, which is no mean of rows; certify, "
-                "flag, describe and joint_test do."
-            )
-
-
-def measure_claims(claim: Claim) -> list[Claim]:
-    """What is summed beside a measure that is no mean, on the same rows and cut alike."""
-    measure = claim.metric.measure
-    if measure is None:
-        return []
-    return [replace(claim, metric=metric) for metric in measure.parts()[1:]]
 
 
 def _cuts(values: FloatArray, place: IntArray) -> tuple[float, ...]:

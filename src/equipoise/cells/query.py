@@ -48,15 +48,12 @@ from equipoise.trail.trail import (
     truth_number,
 )
 
-# --- A scan: the grouped rows that one look at the table gave, and what is needed to read them ---
-
 # --- Grouped rows into cells, and into clusters within cells ---
 
 
 def merge(index: IntArray, totals: dict[str, FloatArray]) -> tuple[IntArray, dict[str, FloatArray]]:
     """Add up grouped rows that fall into the same cell, cells in the order of their levels."""
-    cells, inverse = np.unique(index, axis=0, return_inverse=True)
-    place = inverse.reshape(-1)
+    cells, place = distinct_rows(index)
     distinct = {id(values): values for values in totals.values()}
     # Adding in a fixed order makes the sums independent of the order an engine returned rows in.
     order = np.lexsort((*distinct.values(), place))
@@ -66,6 +63,19 @@ def merge(index: IntArray, totals: dict[str, FloatArray]) -> tuple[IntArray, dic
         return np.bincount(place, values[order], len(cells)).astype(np.float64)
 
     return cells.astype(np.int64), each_once(added, totals)
+
+
+def distinct_rows(index: IntArray) -> tuple[IntArray, IntArray]:
+    """The distinct rows of a table of whole numbers in order, and which of them each row is."""
+    low = index.min(axis=0, initial=0)
+    size = index.max(axis=0, initial=0) - low + 1
+    if float(np.prod(size.astype(np.float64))) >= 2.0**62:
+        rows, place = np.unique(index, axis=0, return_inverse=True)
+        return rows.astype(np.int64), place.reshape(-1)
+    # one number for each row sorts as the row does, and much quicker
+    steps = np.append(np.cumprod(size[::-1])[::-1][1:], 1)[: len(size)]
+    _, first, place = np.unique((index - low) @ steps, return_index=True, return_inverse=True)
+    return index[first].astype(np.int64), place.reshape(-1)
 
 
 def each_once(
@@ -99,8 +109,7 @@ def cluster_codes(column: AnyArray, order: Order = by_kind) -> IntArray:
     return coded.place({level: i for i, level in enumerate(known)}, -1)
 
 
-# --- A scan: the grouped rows that one look at the table gave, and what is needed to read them
-# ---
+# --- A scan: the grouped rows that one look gave, and what is needed to read them ---
 
 Columns = dict[str, AnyArray]
 
@@ -378,8 +387,6 @@ def sort_levels(found: set[Any], called: str) -> tuple[Any, ...]:
 def _is_number(value: object) -> bool:
     return value is not None and not isinstance(value, str)
 
-
-# --- The one query of an audit: keys to group by and sums to take, as narwhals expressions ---
 
 # --- Claims as narwhals expressions: keys to group by, values to add up, rows to count ---
 

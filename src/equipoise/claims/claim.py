@@ -1,7 +1,7 @@
 """Claims: a metric, a target and a group collection joined into one question."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from equipoise._codec import Written, from_plain, kind, made_from
@@ -470,3 +470,24 @@ def from_plan(data: object) -> Any:
             f"got {data!r}."
         )
     return from_plain(data)
+
+
+# --- Measures that are no means ---
+
+
+def only_means(claims: Iterable[Claim]) -> None:
+    """Refuse measures that are no means."""
+    for claim in claims:
+        if claim.metric.measure is not None:
+            raise ClaimError(
+                f"This audit knows no {claim.metric.words}, which is no mean of rows; certify, "
+                "flag, describe and joint_test do."
+            )
+
+
+def measure_claims(claim: Claim) -> list[Claim]:
+    """What is summed beside a measure that is no mean, on the same rows and cut alike."""
+    measure = claim.metric.measure
+    if measure is None:
+        return []
+    return [replace(claim, metric=metric) for metric in measure.parts()[1:]]

@@ -13,10 +13,10 @@ from equipoise.audits._groups.problem import (
     weight_unit,
 )
 from equipoise.cells import Cells, Collection, gather
-from equipoise.cells.gather import measure_claims
-from equipoise.cells.query import merge
+from equipoise.cells.query import distinct_rows, merge
 from equipoise.cells.tally import Axis, ClusterTable, Tallied, steady_cells
 from equipoise.claims import Claim, Ratio
+from equipoise.claims.claim import measure_claims
 from equipoise.claims.groups import Answers, Graded
 from equipoise.claims.measure import Measure
 from equipoise.errors import ClaimError, OptionError
@@ -133,9 +133,8 @@ class _Kinds:
 def _kinds(fine: Cells, claim: Claim) -> _Kinds:
     cut = [fine.cut_by(dimension) for dimension in claim.kinds()]
     kept = [i for i in range(len(fine.axes)) if i not in cut]
-    index, cell = np.unique(fine.index[:, kept], axis=0, return_inverse=True)
-    cell = cell.reshape(-1).astype(np.int64)
-    cells = _merged(fine, kept, cell, len(index), index.astype(np.int64))
+    index, cell = distinct_rows(fine.index[:, kept])
+    cells = _merged(fine, kept, cell, len(index), index)
     axes = tuple(fine.axes[i] for i in cut)
     if not cut:
         return _Kinds(cells=cells, cell=cell, place=np.zeros_like(cell), places=1, axes=())
@@ -541,7 +540,7 @@ def _quantile(measure: Measure, cells: Cells, kinds: _Kinds) -> Asked:
             slopes_own=none, slopes_other=none,
         )  # fmt: skip
         pivot = quantile_pivot(found, q, own, other, shared)
-        return _quantile_core(found, pivot, q, collection, len(kinds.cells))
+        return _quantile_core(found, pivot, q, collection)
 
     note = ""
     if not kinds.exact:
@@ -559,7 +558,7 @@ LEAST_BEYOND = 4.0
 
 
 def _quantile_core(
-    found: m.Measured, pivot: QuantilePivot, q: float, collection: Collection, cells: int
+    found: m.Measured, pivot: QuantilePivot, q: float, collection: Collection
 ) -> Core:
     status = found.status
     ok = status == Status.OK
@@ -576,7 +575,7 @@ def _quantile_core(
         reach=np.full(status.shape, np.inf),
         # what groups have in common is not followed up: as if independent
         outcomes=zero,
-        cells=m.NoDraws(len(collection), cells),
+        cells=m.NoDraws(len(collection), len(collection)),
         sums=collection.sums,
         counted=False,
     )

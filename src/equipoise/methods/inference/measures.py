@@ -23,6 +23,7 @@ from equipoise.methods.inference.core import Core, core_of
 from equipoise.methods.inference.student import (
     LEAST_DEGREES,
     LEAST_ROWS,
+    CellDraws,
     LeftOut,
     Spread,
     beyond,
@@ -399,7 +400,12 @@ class Measured(Comparison):
     def moves(
         self, weight: FloatArray, total: FloatArray, factor: FloatArray, sums: GroupSums
     ) -> FloatArray:
-        """First-order moves ``(b, G)`` of the contrast when totals ``(b, K·d, C)`` move so far."""
+        """First-order moves ``(b, G)`` of the contrast when totals ``(b, K·d, C)`` move so far.
+
+        Moves that were drawn for the groups themselves, ``(b, G)``, are what they are.
+        """
+        if weight.ndim == 2:
+            return weight
         out = np.zeros((weight.shape[0], factor.size))
         for j in range(len(self.slopes_own)):
             own, other = self.both(weight[:, j], sums)
@@ -520,6 +526,47 @@ class MeasureDraws:
         return np.asarray(self.forms.about(factor).sum(axis=(0, 1)))
 
 
+MOST_JOINED = 400
+"""Groups whose covariances are worked out; more are drawn by the moves of cells."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupDraws:
+    """Moves of the groups themselves, by their covariances."""
+
+    root: FloatArray
+    """A square root of the covariances of all groups, ``(G, G)``."""
+
+    def draw(self, rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:
+        """Normal moves ``(size, G)``, twice."""
+        moved = rng.standard_normal((size, len(self.root))) @ self.root.T
+        return moved, moved
+
+    def variance(self, found: Comparison, factor: FloatArray, sums: GroupSums) -> FloatArray:
+        """Variance of each group's move."""
+        return np.asarray((self.root**2).sum(axis=1))
+
+
+def row_draws(
+    coarse: Totals, forms: Forms, found: Measured, factor: FloatArray, sums: GroupSums
+) -> "MeasureDraws | GroupDraws":
+    """Moves when rows are independent."""
+    draws = MeasureDraws(root=_roots(coarse), forms=forms)
+    groups = factor.size
+    if groups > MOST_JOINED:
+        return draws
+    cells, kinds, d, _ = draws.root.shape
+    own, other = found.both(np.eye(cells), sums)
+    slopes = [x.reshape(kinds, d, groups) for x in (found.slopes_own, found.slopes_other)]
+    covariance = np.zeros((groups, groups))
+    for c in range(cells):
+        moved = own[c] * slopes[0] - factor * other[c] * slopes[1]
+        each = np.einsum("kij,kig->kjg", draws.root[c], moved).reshape(kinds * d, groups)
+        covariance += each.T @ each
+    value, vector = np.linalg.eigh(covariance)
+    return GroupDraws(root=vector * np.sqrt(np.maximum(value, 0.0)))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KindClusters:
     """Totals by cluster, cell and kind, one entry each."""
@@ -617,8 +664,10 @@ def measure_core(
     spread = spreads.spread(factor)
     status = _unsure(found, fine, spread, measure.least, clustered=clusters is not None)
     rows = np.minimum(found.rows, fine.size.sum(axis=(0, 1)))
-    draws: MeasureDraws | KindClusterDraws = MeasureDraws(root=_roots(coarse), forms=forms)
-    if clusters is not None:
+    if clusters is None:
+        at = found.factor(np.clip(np.nan_to_num(found.estimate, nan=1.0), -1e6, 1e6))
+        draws: CellDraws = row_draws(coarse, forms, found, at, sums)
+    else:
         draws = KindClusterDraws(clusters, place, coarse.first.shape)
         rows = np.minimum(rows, spread.degrees + 1)
     return Core(
@@ -935,7 +984,7 @@ class NoDraws:
     """Moves of nothing: every score is drawn for itself."""
 
     def __init__(self, groups: int, cells: int) -> None:
-        """Remember how many groups and cells there are."""
+        """Remember how many groups there are, and how many numbers are asked for."""
         self._groups, self._cells = groups, cells
 
     def draw(self, rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:
