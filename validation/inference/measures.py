@@ -377,7 +377,10 @@ def measured(design: Design, worlds: int) -> dict[str, Any]:
 
 def run(full: bool = False) -> dict[str, Any]:
     """Run all designs; ``full`` takes a thousand worlds of each."""
-    rows = [measured(design, 1000 if full else 6) for design in designs()]
+    rows = []
+    for design in designs():
+        rows.append(measured(design, 1000 if full else 6))
+        print(rows[-1], file=sys.stderr, flush=True)
     result = {
         "source": "measures that are no means",
         "level": LEVEL,
