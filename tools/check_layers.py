@@ -45,7 +45,7 @@ MAY_IMPORT["top"] = {*MAY_IMPORT}
 # Files directly in the package that are not folders of their own.
 FILES = {
     "base": {"errors", "_validate", "_codec", "_files", "_version"},
-    "top": {"__init__", "__main__", "mlflow", "testing", "wandb"},
+    "top": {"__init__", "__main__", "mlflow", "scorers", "testing", "wandb"},
 }
 
 # Layers whose imports from outside the package are limited to these (and the standard library).

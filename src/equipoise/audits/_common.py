@@ -205,7 +205,18 @@ def plain_claim(claim: Claim, verb: str) -> Claim:
         raise OptionError(
             f"{verb} knows no scoring_rate; certify, flag, describe and joint_test do."
         )
+    mean_of_rows(claim.metric, verb)
     return claim
+
+
+def mean_of_rows(metric: Metric, verb: str) -> Metric:
+    """Refuse measures that are no means, where only means are known."""
+    if metric.measure is not None:
+        raise OptionError(
+            f"{verb} knows no {metric.words}, which is no mean of rows; certify, flag, describe "
+            "and joint_test do."
+        )
+    return metric
 
 
 def is_tilted(collection: Collection) -> bool:
@@ -231,7 +242,7 @@ def metric_and_groups(
     if not isinstance(question, Claim):
         if across is None:
             raise OptionError("Say between whom with across=…, or pass a claim such as gap(…).")
-        return as_metric(question), across
+        return mean_of_rows(as_metric(question), "This audit"), across
     if across is not None:
         raise OptionError("The claim names the groups already; leave out across=.")
     plain_claim(question, "This audit")

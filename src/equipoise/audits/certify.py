@@ -40,7 +40,6 @@ from equipoise.audits._groups.problem import (
     adjusted_groups,
     changed_groups,
     check_method,
-    exactness,
     group_fields,
     method_target,
     notes_of,
@@ -60,6 +59,7 @@ from equipoise.audits.methods import (
     Method,
     Pivotal,
     as_method,
+    exactness,
     with_resamples,
 )
 from equipoise.cells import Cells, gather
@@ -146,6 +146,8 @@ def _range(problem: Problem) -> tuple[float, float]:
 
 def can_bet(problem: Problem) -> str:
     """What is in the way of betting, but for the range of the metric; empty if nothing."""
+    if problem.measured is not None:
+        return "bets on means of rows, and this is none."
     if problem.cells.weighted or problem.cells.clusters is not None:
         return "needs independent rows that count alike, and these have weights or clusters."
     if isinstance(problem.target, Custom):

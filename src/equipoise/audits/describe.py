@@ -124,10 +124,16 @@ def describe(
             "groups across= which to see them."
         )
     claims = [gap(metric, across=across) for metric in metrics]
-    if any(one.metric == scoring_rate for one in claims):
-        return DescribedMetrics(parts=tuple(_asked(one, source, options) for one in claims))
-    found = gather(source, claims)
-    parts = (_described(c, steady_cells(f), options) for c, f in zip(claims, found, strict=True))
+    # what needs more than totals of groups is looked at by itself, all others at once
+    odd = {i for i, one in enumerate(claims) if one.metric == scoring_rate or one.metric.measure}
+    plain = [one for i, one in enumerate(claims) if i not in odd]
+    found = iter(gather(source, plain) if plain else ())
+    parts = (
+        _asked(one, source, options)
+        if i in odd
+        else _described(one, steady_cells(next(found)), options)
+        for i, one in enumerate(claims)
+    )
     return DescribedMetrics(parts=tuple(parts))
 
 
@@ -151,8 +157,9 @@ def _asked(asked: Claim, source: Trail | Tallied, options: _Options) -> Descript
         # against zero every bound of a gap is one of the rate itself
         alone = Gap(metric=asked.metric, across=asked.across, target=constant(0.0))
         median = set_up(source, alone)
-    paired = by_pairs(source.roles, asked)
-    if paired or asked.given or asked.metric.change or isinstance(asked.target, Highest):
+    paired = by_pairs(source.roles, asked) and asked.metric.measure is None
+    odd = asked.metric.measure or asked.metric.change
+    if odd or paired or asked.given or isinstance(asked.target, Highest):
         problem = set_up(source, asked)
     known = problem or median
     cells = steady_cells(*gather(source, [asked])) if known is None else known.cells
@@ -175,6 +182,8 @@ def _described(
     if problem is not None and asked.metric.overlapping:
         two = _change_overall(problem)
         found = _by_core(cells, problem.core, options.level, "counts of rows before and after")
+    elif problem is not None and problem.measured is not None:
+        two, found = _measured(problem, options.level)
     elif median is None:
         found = _intervals(cells, collection, options.level, options.interval)
     else:
@@ -195,6 +204,20 @@ def _described(
         adjusted=() if problem is None else adjusted_groups(problem),
         changed=() if problem is None else changed_groups(problem),
     )
+
+
+def _measured(problem: Problem, level: float) -> tuple[float, "_Intervals"]:
+    """The measure over everyone, and intervals of those of groups."""
+    from equipoise.audits._groups.measured import everyone
+
+    asked = problem.measured
+    assert asked is not None
+    # against zero every bound of a gap is one of the measure itself
+    alone = asked.make(Constant(value=0.0), problem.collection, False)
+    named = "influence values, corrected for skewness"
+    if asked.measure.name == "quantile":
+        named = "binomial tests of the share of rows up to a number"
+    return everyone(problem, asked), _by_core(problem.cells, alone, level, named)
 
 
 def _change_overall(problem: Problem) -> float:
@@ -267,6 +290,8 @@ def _rows(
         targets, disparities = beside.target.scale * beside.theta, beside.estimate
         if problem.cells.sides is not None:
             targets = group_means(problem.cells.sides[0], collection)
+        if problem.measured is not None:
+            values = beside.mean
         if claim.metric.overlapping:
             sizes, values, targets = beside.rows, beside.estimate, np.zeros_like(targets)
     names = zip(collection.labels(), collection.wheres(), strict=True)
@@ -291,7 +316,7 @@ def _note(n: int, small: int, value: float, target: float, silent: str) -> str:
     if n == 0:
         return "no row on which the metric counts"
     notes = [f"small: n = {n}"] if n < small else []
-    if math.isnan(value):
+    if math.isnan(value) and not silent:
         notes.append("all weights are 0")
     elif silent:
         notes.append(f"no interval: {silent}")

@@ -34,7 +34,6 @@ from equipoise.audits._groups.problem import (
     adjusted_groups,
     changed_groups,
     check_method,
-    exactness,
     group_fields,
     method_target,
     notes_of,
@@ -48,6 +47,7 @@ from equipoise.audits.methods import (
     Likelihood,
     Pivotal,
     as_method,
+    exactness,
     with_resamples,
 )
 from equipoise.cells.tally import Tallied

@@ -44,14 +44,13 @@ from equipoise.audits._groups.problem import (
     adjusted_groups,
     changed_groups,
     check_method,
-    exactness,
     group_fields,
     notes_of,
     set_up,
     unknown_beside,
 )
 from equipoise.audits.certify import limits_of
-from equipoise.audits.methods import Euclidean, Likelihood, Pivotal, as_method
+from equipoise.audits.methods import Euclidean, Likelihood, Pivotal, as_method, exactness
 from equipoise.cells.tally import Tallied
 from equipoise.claims import Claim, Ratio, as_claim
 from equipoise.errors import OptionError

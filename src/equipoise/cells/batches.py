@@ -14,7 +14,7 @@ from equipoise._validate import listing, rows_text, short
 from equipoise.cells.gather import all_cells, scan_for
 from equipoise.cells.query import Scan, sort_levels
 from equipoise.cells.tally import Axis, Cells, ClusterTable, steady_cells
-from equipoise.claims.claim import Claim
+from equipoise.claims.claim import Claim, only_means
 from equipoise.claims.groups import Binned, Condition, Dimension, Ordered, Period, Unit
 from equipoise.errors import ClaimError, TrailError
 from equipoise.methods.numerics import FloatArray, IntArray
@@ -53,6 +53,7 @@ def batches_of(
     """The batches of every claim, from one look at a table with a column of periods."""
     cut = Period(column, dated=unit is not None)
     fixed_edges(claims)
+    only_means(claims)
     scan = scan_for(trail, claims, further=(cut,))
     # the scan may hold the column as an attribute as well, which stays
     place = scan.dimensions.index(cut)
@@ -96,6 +97,7 @@ def batches_of(
 def one_batch(trail: Trail, claims: Sequence[Claim]) -> tuple[Cells, ...]:
     """The cells of every claim, all rows being one batch."""
     fixed_edges(claims)
+    only_means(claims)
     return _batch(scan_for(trail, claims), claims)
 
 

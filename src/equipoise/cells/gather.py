@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -20,6 +21,7 @@ from equipoise.cells.query import (
     each_once,
     encode,
     floats,
+    key_of,
     merge,
     metric_columns,
     numbers,
@@ -39,11 +41,13 @@ from equipoise.cells.tally import (
 )
 from equipoise.cells.tally import tally as totals_of
 from equipoise.claims import target as targets
-from equipoise.claims.claim import Claim, Gap, Together, parts_of
+from equipoise.claims.claim import Claim, Gap, Together, measure_claims, only_means, parts_of
 from equipoise.claims.groups import (
+    Answers,
     Binned,
     Condition,
     Dimension,
+    Graded,
     Levels,
     Ordered,
     Overlap,
@@ -56,13 +60,11 @@ from equipoise.claims.target import Complement, Constant, Custom, Overall, Refer
 from equipoise.errors import ClaimError, TrailError
 from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray
 from equipoise.trail import Roles, Trail
-from equipoise.trail.engine import fetch, number_of_levels
+from equipoise.trail.engine import engine_errors, fetch, number_of_levels
 from equipoise.trail.trail import expect_trail
 
 if TYPE_CHECKING:
     from equipoise.methods.inference.ranks import MedianSums, Middle
-
-# --- Point values from cells: each group's metric, and the target it is compared with ---
 
 # --- Point values from cells: each group's metric, and the target it is compared with ---
 
@@ -146,8 +148,7 @@ def _share(total: ArrayLike, weight: ArrayLike, rows: ArrayLike) -> FloatArray:
     return share
 
 
-# --- What must be summed beside a metric when the target is a number with an influence function
-# ---
+# --- What must be summed beside a metric when the target has an influence function ---
 
 
 def influence_formula(claim: Claim) -> str | None:
@@ -254,13 +255,16 @@ MAX_CELLS = 1_000_000
 
 
 def gather(
-    trail: Trail | Tallied, claims: Sequence[Claim], *, pairs: bool = False
+    trail: Trail | Tallied, claims: Sequence[Claim], *, pairs: bool = False, kinds: bool = False
 ) -> tuple[Cells, ...]:
     """The cells of each claim's metric, over the dimensions of all the claims, in one scan.
 
     Counts that were tallied before are taken as they are, and no table is looked at. With
-    ``pairs``, claims against a reference group are about differences between partners.
+    ``pairs``, claims against a reference group are about differences between partners; with
+    ``kinds``, the caller knows measures that are no means.
     """
+    if not kinds:
+        only_means(claims)
     if isinstance(trail, Tallied):
         return all_cells(trail.scan.narrowed(claims), claims, pairs=pairs)
     return all_cells(scan_for(expect_trail(trail), claims), claims, pairs=pairs)
@@ -315,7 +319,14 @@ def tallied_within(trail: Trail, claims: Sequence[Claim | Together], limit: int)
     if not asked:
         raise ClaimError("tally needs at least one claim: what is to be counted?")
     every = [
-        part for claim in asked for part in (claim, *influence_claims(claim), *side_claims(claim))
+        part
+        for claim in asked
+        for part in (
+            claim,
+            *influence_claims(claim),
+            *side_claims(claim),
+            *measure_claims(claim),
+        )
     ]
     return Tallied(scan=scan_for(trail, every, limit), trail=trail)
 
@@ -529,13 +540,15 @@ def _axes(scan: Scan) -> tuple[tuple[Axis, ...], IntArray]:
 
 
 def _levels(dimension: Dimension, column: AnyArray) -> tuple[tuple[object, ...], IntArray]:
+    if isinstance(dimension, Answers):
+        return encode(column, dimension.name, "Classes are few; these look like numbers.", most=100)
     if isinstance(dimension, Levels):
         name = dimension.column
         advice = f"Leave it out, or cut it into ranges with binned({name!r}, cuts=…)."
         return encode(column, name, advice)
     if isinstance(dimension, Condition):
         return (False, True), column.astype(np.int64)
-    if isinstance(dimension, Values | Tilt | Period | Overlap):
+    if isinstance(dimension, Values | Tilt | Period | Overlap | Graded):
         return encode(column, dimension.name, "", most=MAX_CELLS)
     if isinstance(dimension, Ordered) and dimension.edges is None:
         levels, codes = encode(column, dimension.column, "Pass edges=… or a number as grid=….")
@@ -656,6 +669,8 @@ def _check_anybody(
 
 def _with_edges(trail: Trail, dimension: Dimension) -> Dimension:
     """Replace a number of quantiles by the edges found in the data."""
+    if isinstance(dimension, Graded):
+        return _with_ranges(trail, dimension)
     if not isinstance(dimension, Ordered | Binned) or dimension.quantiles is None:
         return dimension
     role = isinstance(dimension, Ordered) and dimension.role
@@ -676,6 +691,30 @@ def _with_edges(trail: Trail, dimension: Dimension) -> Dimension:
     if len(edges) < 2:
         raise ClaimError(f"Column {column!r} has one value only, {values[0]:g}; there is no range.")
     return Ordered(dimension.column, edges=tuple(map(float, edges)), role=dimension.role)
+
+
+#: Where only the order of a number counts, more values than this are put into so many ranges.
+MAX_GRADES, RANGES = 10_000, 4000
+
+
+def _with_ranges(trail: Trail, graded: Graded) -> Graded:
+    """A number of few values as it is, any other by narrow ranges."""
+    value = key_of(trail, graded)
+    with engine_errors(trail.source):
+        level = nw.col("level")
+        some = trail.frame.select(level=value).unique().head(MAX_GRADES + 1)
+        if len(fetch(some, trail.source)["level"]) <= MAX_GRADES:
+            return graded
+        ends = trail.frame.select(level=value).select(
+            low=level.min(), high=level.max(), mean=level.mean()
+        )
+    low, high, mean = (float(x[0]) for x in fetch(ends, trail.source).values())
+    if not np.isfinite([low, high, mean]).all():
+        raise TrailError(f"{graded.name!r} holds infinite numbers. Replace them with finite ones.")
+    # the mean is added in any order, and a power of two does as well
+    scale = 2.0 ** round(math.log2(mean - low))
+    times = RANGES / math.log1p((high - low) / scale)
+    return Graded(graded.formula, low=low, scale=scale, times=times)
 
 
 def _cuts(values: FloatArray, place: IntArray) -> tuple[float, ...]:

@@ -21,9 +21,11 @@ from equipoise._validate import listing
 from equipoise.claims.claim import Claim
 from equipoise.claims.formula import Formula, Reference, Term, as_number, as_truth, parse
 from equipoise.claims.groups import (
+    Answers,
     Binned,
     Condition,
     Dimension,
+    Graded,
     Levels,
     Ordered,
     Overlap,
@@ -46,15 +48,12 @@ from equipoise.trail.trail import (
     truth_number,
 )
 
-# --- A scan: the grouped rows that one look at the table gave, and what is needed to read them ---
-
 # --- Grouped rows into cells, and into clusters within cells ---
 
 
 def merge(index: IntArray, totals: dict[str, FloatArray]) -> tuple[IntArray, dict[str, FloatArray]]:
     """Add up grouped rows that fall into the same cell, cells in the order of their levels."""
-    cells, inverse = np.unique(index, axis=0, return_inverse=True)
-    place = inverse.reshape(-1)
+    cells, place = distinct_rows(index)
     distinct = {id(values): values for values in totals.values()}
     # Adding in a fixed order makes the sums independent of the order an engine returned rows in.
     order = np.lexsort((*distinct.values(), place))
@@ -64,6 +63,19 @@ def merge(index: IntArray, totals: dict[str, FloatArray]) -> tuple[IntArray, dic
         return np.bincount(place, values[order], len(cells)).astype(np.float64)
 
     return cells.astype(np.int64), each_once(added, totals)
+
+
+def distinct_rows(index: IntArray) -> tuple[IntArray, IntArray]:
+    """The distinct rows of a table of whole numbers in order, and which of them each row is."""
+    low = index.min(axis=0, initial=0)
+    size = index.max(axis=0, initial=0) - low + 1
+    if float(np.prod(size.astype(np.float64))) >= 2.0**62:
+        rows, place = np.unique(index, axis=0, return_inverse=True)
+        return rows.astype(np.int64), place.reshape(-1)
+    # one number for each row sorts as the row does, and much quicker
+    steps = np.append(np.cumprod(size[::-1])[::-1][1:], 1)[: len(size)]
+    _, first, place = np.unique((index - low) @ steps, return_index=True, return_inverse=True)
+    return index[first].astype(np.int64), place.reshape(-1)
 
 
 def each_once(
@@ -97,8 +109,7 @@ def cluster_codes(column: AnyArray, order: Order = by_kind) -> IntArray:
     return coded.place({level: i for i, level in enumerate(known)}, -1)
 
 
-# --- A scan: the grouped rows that one look at the table gave, and what is needed to read them
-# ---
+# --- A scan: the grouped rows that one look gave, and what is needed to read them ---
 
 Columns = dict[str, AnyArray]
 
@@ -377,8 +388,6 @@ def _is_number(value: object) -> bool:
     return value is not None and not isinstance(value, str)
 
 
-# --- The one query of an audit: keys to group by and sums to take, as narwhals expressions ---
-
 # --- Claims as narwhals expressions: keys to group by, values to add up, rows to count ---
 
 
@@ -396,6 +405,10 @@ def key_of(trail: Trail, dimension: Dimension) -> nw.Expr:
         return truth_number(old) + truth_number(new) * 2
     if isinstance(dimension, Condition):
         return truth_number(condition_of(trail, dimension.formula, None, guarded=True))
+    if isinstance(dimension, Graded):
+        return graded_value(trail, dimension)
+    if isinstance(dimension, Answers):
+        return trail.key(trail.roles.column(dimension.role))
     if isinstance(dimension, Binned):
         column = trail.attribute(dimension.column)
         return nw.when(trail.present(column)).then(_bin_code(trail.number(column), dimension.cuts))
@@ -420,6 +433,17 @@ def _period(trail: Trail, dimension: Period) -> nw.Expr:
         # 2026-11-15 begins every way to write that day and a time on it
         return nw.col(name).str.slice(0, 10)
     return trail.key(name)
+
+
+def graded_value(trail: Trail, graded: Graded) -> nw.Expr:
+    """The number whose order counts, or the range it lies in; null where it is missing."""
+    metric = Metric(name=graded.formula, value=graded.formula)
+    if graded.times is not None:
+        inside = f"log(1 + (({graded.formula}) - {graded.low!r}) / {graded.scale!r})"
+        metric = Metric(name=graded.formula, value=f"{inside} * {graded.times!r}")
+    value = value_of(trail, metric)
+    known = all_of(trail.present(column) for column in metric_columns(trail, metric))
+    return nw.when(known).then(value if graded.times is None else value.floor())
 
 
 def ordered_column(trail: Trail, dimension: Ordered) -> str:
@@ -712,7 +736,9 @@ class Query:
             outside = self.trail.present(column) & ((score < 0) | (score > 1))
             sums[f"{prefix}outside_{role}"] = when(outside, nw.lit(1.0))
         # The range of a built-in metric follows from its formula; that of another is a promise.
-        if not isinstance(metric.shorthand(), str) and not metric.clipped:
+        promised = not isinstance(metric.shorthand(), str) and not metric.clipped
+        # that of a measure is not one of rows
+        if promised and metric.measure is None:
             if metric.low is not None:
                 sums[f"{prefix}below"] = when(known & (value < metric.low), nw.lit(1.0))
             if metric.high is not None:

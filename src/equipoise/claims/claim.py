@@ -1,20 +1,23 @@
 """Claims: a metric, a target and a group collection joined into one question."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from equipoise._codec import Written, from_plain, kind, made_from
 from equipoise._validate import known_keywords, known_name, listing
 from equipoise.claims.groups import (
+    Answers,
     AttributeLike,
     Binned,
     Dimension,
     Factors,
+    Graded,
     Groups,
     GroupsLike,
     Intersections,
     Levels,
+    Ordered,
     Overlap,
     Tilt,
     as_dimension,
@@ -22,6 +25,7 @@ from equipoise.claims.groups import (
     bins,
     everyone,
 )
+from equipoise.claims.measure import one_class
 from equipoise.claims.metric import (
     METRICS,
     Metric,
@@ -111,6 +115,24 @@ class Claim(Written):
             )
         self._check_unknown()
         self._check_unlabelled()
+        self._check_measure()
+
+    def _check_measure(self) -> None:
+        """Refuse what measures that are no means cannot be asked so far."""
+        if self.metric.measure is None:
+            return
+        asked = {
+            "given=": bool(self.given),
+            "unknown=": self.unknown != "group",
+            "unlabelled=": self.unlabelled != "out",
+            "tilts": self.across.weighs,
+            "a custom target": isinstance(self.target, Custom),
+        }
+        for what, there in asked.items():
+            if there:
+                raise ClaimError(
+                    f"The {self.metric.words} is no mean of rows, and takes no {what}."
+                )
 
     def _check_given(self) -> None:
         """Refuse factors where nobody could be compared with others who share them."""
@@ -217,7 +239,19 @@ class Claim(Written):
             needed += [one for one in self.given if not isinstance(one, Factors)]
         if self.metric.overlapping is not None:
             needed.append(Overlap(self.metric.overlapping))
+        needed += self.kinds()
         return tuple(dict.fromkeys(needed))
+
+    def kinds(self) -> tuple[Dimension, ...]:
+        """What rows are cut by besides, where a measure needs more than totals of groups."""
+        measure = self.metric.measure
+        if measure is None:
+            return ()
+        if measure.classes:
+            return Answers("label"), Answers("prediction")
+        if measure.edges:
+            return (Ordered("score", edges=measure.edges, role=True),)
+        return () if measure.graded is None else (Graded(measure.graded),)
 
 
 @kind("gap")
@@ -364,6 +398,29 @@ def equalized_odds(*, across: GroupsLike, target: TargetLike | None = None) -> T
 
 
 @known_keywords
+def each_class(
+    metric: MetricLike,
+    classes: Iterable[str | float | bool],
+    *,
+    across: GroupsLike,
+    target: TargetLike | None = None,
+) -> Together:
+    """A metric of label and prediction, each class against the rest, as one family of claims.
+
+    Bounds and flags then hold for all groups and all classes at once.
+
+    >>> family = each_class("true_positive_rate", ["cat", "dog"], across="place")
+    >>> [claim.metric.name for claim in family.claims]
+    ['true_positive_rate of cat', 'true_positive_rate of dog']
+    """
+    if isinstance(classes, str) or not isinstance(classes, Iterable):
+        raise ClaimError(f"classes are a list such as ['cat', 'dog']; got {classes!r}.")
+    metrics = [one_class(metric, each) for each in dict.fromkeys(classes)]
+    parts = tuple(gap(one, across=across, target=target) for one in metrics)
+    return Together(name=f"{as_metric(metric).words} of each class", claims=parts)
+
+
+@known_keywords
 def multicalibration(
     *, across: GroupsLike, edges: Iterable[float] | None = None, number: int = 10
 ) -> Gap:
@@ -413,3 +470,24 @@ def from_plan(data: object) -> Any:
             f"got {data!r}."
         )
     return from_plain(data)
+
+
+# --- Measures that are no means ---
+
+
+def only_means(claims: Iterable[Claim]) -> None:
+    """Refuse measures that are no means."""
+    for claim in claims:
+        if claim.metric.measure is not None:
+            raise ClaimError(
+                f"This audit knows no {claim.metric.words}, which is no mean of rows; certify, "
+                "flag, describe and joint_test do."
+            )
+
+
+def measure_claims(claim: Claim) -> list[Claim]:
+    """What is summed beside a measure that is no mean, on the same rows and cut alike."""
+    measure = claim.metric.measure
+    if measure is None:
+        return []
+    return [replace(claim, metric=metric) for metric in measure.parts()[1:]]

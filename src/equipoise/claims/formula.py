@@ -201,6 +201,15 @@ def with_column(text: str, role: str, column: str, at_least: float | None = None
     ('label', "1 - (column('s') >= 0.5)")
     """
     written = f"column({column!r})" if at_least is None else f"column({column!r}) >= {at_least!r}"
+    return with_condition(text, role, written)
+
+
+def with_condition(text: str, role: str, written: str) -> str:
+    """The formula with another one in place of a role.
+
+    >>> with_condition("1 - label", "label", "role('label') == 'cat'")
+    "1 - (role('label') == 'cat')"
+    """
     put = ast.parse(written, mode="eval").body
 
     class _Put(ast.NodeTransformer):

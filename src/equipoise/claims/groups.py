@@ -151,6 +151,39 @@ class Overlap:
         return f"rows of {self.change.before} and {self.change.after}"
 
 
+@kind("graded")
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """A number of which only the order counts: each value is a level, or each narrow range.
+
+    Ranges are found in the data where there are too many values: those of equal width in
+    log(1 + (x − low)/scale), ``times`` to the unit, so that long tails cost little.
+    """
+
+    formula: str
+    low: float | None = None
+    scale: float | None = None
+    times: float | None = None
+
+    @property
+    def name(self) -> str:
+        """What the dimension is called."""
+        return self.formula
+
+
+@kind("answers")
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Each value that a label or a prediction has."""
+
+    role: str
+
+    @property
+    def name(self) -> str:
+        """What the dimension is called."""
+        return f"role {self.role}"
+
+
 Unit = Literal["day", "week", "month", "quarter", "year"]
 
 
@@ -169,31 +202,13 @@ class Period:
 
 
 #: Words that are levels of many attributes, and tell of none.
-_COMMON_WORDS = frozenset(
-    [
-        "yes",
-        "no",
-        "true",
-        "false",
-        "none",
-        "other",
-        "others",
-        "unknown",
-        "missing",
-        "n/a",
-        "nan",
-        "null",
-        "any",
-        "all",
-        "high",
-        "low",
-        "medium",
-        "never",
-        "always",
-        "positive",
-        "negative",
-    ]
-)
+# fmt: off
+_COMMON_WORDS = frozenset([
+    "yes", "no", "true", "false", "none", "other", "others", "unknown", "missing", "n/a",
+    "nan", "null", "any", "all", "high", "low", "medium", "never", "always", "positive",
+    "negative"
+])
+# fmt: on
 
 
 def speaks_alone(level: str) -> bool:
@@ -218,7 +233,9 @@ def named_level(name: str, level: str) -> str:
     return f"{name}: {level}" if level.strip() else f"{name} {level!r}"
 
 
-Dimension = Levels | Binned | Ordered | Condition | Tilt | Values | Period | Overlap
+Dimension = (
+    Levels | Binned | Ordered | Condition | Tilt | Values | Period | Overlap | Graded | Answers
+)
 
 AttributeLike = str | Levels | Binned | Condition
 """What groups may be formed by: a column by its name, or what `binned` makes of one."""
@@ -319,8 +336,6 @@ def increasing(what: str, values: Iterable[float], least: int) -> tuple[float, .
         )
     return numbers
 
-
-# --- Group collections: who is compared. Each is a value that knows which dimensions it needs ---
 
 # --- Group collections: who is compared. Each is a value that knows which dimensions it needs ---
 

@@ -21,6 +21,39 @@ from equipoise.errors import ClaimError
 Harm = Literal["high", "low", "both"]
 
 
+class MakesMetric(Written):
+    """A value from which a metric is made, and as which a plan writes it."""
+
+    __slots__ = ()
+
+    def metric(self) -> "Metric":
+        """The metric itself."""
+        raise NotImplementedError
+
+
+class MakesMeasure(MakesMetric):
+    """What a metric is of a group's totals, where it is no mean; see `equipoise.claims.measure`."""
+
+    __slots__ = ()
+
+    edges: tuple[float, ...]
+    """Ends of the ranges of the score by which rows are cut."""
+
+    @property
+    def classes(self) -> bool:
+        """Whether label and prediction may be of several classes."""
+        raise NotImplementedError
+
+    @property
+    def graded(self) -> str | None:
+        """Formula of the number whose order counts, if one does."""
+        raise NotImplementedError
+
+    def parts(self) -> "tuple[Metric, ...]":
+        """The metric, and what else is summed beside it."""
+        raise NotImplementedError
+
+
 @kind("metric")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric(Written):
@@ -62,6 +95,8 @@ class Metric(Written):
     """Columns that hold two values, read as the prediction is."""
     change: "Change | None" = None
     """The change that it measures, if it is one."""
+    measure: "MakesMeasure | None" = None
+    """What it is of a group's totals, where it is no mean: an AUC, a median."""
 
     def __post_init__(self) -> None:
         # A plan file may build a metric as well, so the value itself checks its fields.
@@ -89,7 +124,7 @@ class Metric(Written):
     @property
     def words(self) -> str:
         """The name as it reads in a sentence."""
-        return self.name.replace("_", " ")
+        return _SPOKEN.get(self.name, self.name.replace("_", " "))
 
     @property
     def overlapping(self) -> "Change | None":
@@ -100,7 +135,7 @@ class Metric(Written):
     def in_unit(self) -> bool:
         """Whether its values are certain to lie between 0 and 1."""
         # The range of a metric of your own is a promise, which the scan has yet to check.
-        certain = self.clipped or isinstance(self.shorthand(), str)
+        certain = self.measure is None and (self.clipped or isinstance(self.shorthand(), str))
         low, high = self.low, self.high
         return certain and low is not None and low >= 0 and high is not None and high <= 1
 
@@ -116,6 +151,8 @@ class Metric(Written):
         low, high = real("low", low), real("high", high)
         if self.change is not None:
             raise ClaimError("Clip the metric before its change is taken: change(m.clip(…), …).")
+        if self.measure is not None:
+            raise ClaimError(f"{self.name!r} is no mean of rows, so that there is nothing to clip.")
         if not low < high:
             raise ClaimError(f"clip needs low below high; got {low:g} and {high:g}.")
         name = f"{self.name} clipped to [{low:g}, {high:g}]"
@@ -138,14 +175,24 @@ class Metric(Written):
         """Every role or column that its formulas mention."""
         return tuple(sorted({name for formula in self.formulas() for name in formula.names}))
 
-    def shorthand(self) -> "str | Change | None":
-        """The bare name, if it is a built-in metric; the change that it measures."""
+    def shorthand(self) -> "str | MakesMetric | None":
+        """The bare name, if it is a built-in metric; the change or measure that it is."""
         if self.change is not None:
             return self.change
         # An expression has no truth value, so it must not be compared.
         built_in = isinstance(self.value, str) and METRICS.get(self.name) == self
-        return self.name if built_in else None
+        return self.name if built_in else self.measure
 
+
+#: Names that are no words.
+_SPOKEN = {
+    "auc": "AUC",
+    "gini": "Gini coefficient",
+    "f1": "F1",
+    "macro_f1": "macro F1",
+    "matthews": "Matthews correlation",
+    "actual_expected": "actual over expected",
+}
 
 MetricLike = Metric | str | Mapping[str, object]
 """A metric as verbs take it: a value, the name of a built-in one, or its plain form."""
@@ -157,7 +204,7 @@ def as_metric(value: object) -> Metric:
         value = from_plain(value)
     if isinstance(value, Metric):
         return value
-    if isinstance(value, Change):
+    if isinstance(value, MakesMetric):
         return value.metric()
     if isinstance(value, str):
         return METRICS[known_name("Metric", value, METRICS, ClaimError)]
@@ -213,7 +260,7 @@ def _rising(values: Iterable[float]) -> tuple[float, ...]:
 
 @kind("change")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change(Written):
+class Change(MakesMetric):
     """A metric under two models on the same rows, as it is written in a plan.
 
     Made by [`change`][equipoise.change], which gives the metric itself.
@@ -242,6 +289,11 @@ class Change(Written):
             )
         if self.of.change is not None:
             raise ClaimError(f"{self.of.words} is a change already.")
+        if self.of.measure is not None:
+            raise ClaimError(
+                f"change(…) takes metrics that are means of rows, and the {self.of.words} is none. "
+                "Ask each model by itself."
+            )
         if not all(isinstance(x, str | None) for x in (self.of.value, self.of.where)):
             raise ClaimError(
                 f"The change of {self.of.name!r} needs its value and its rows written as formulas."
@@ -402,7 +454,7 @@ def _loss(name: str, value: str, *, probability: bool = False, high: float | Non
     )
 
 
-_BOTH = ("label", "prediction")
+BOTH = ("label", "prediction")
 # To be selected helps where a loan is given and harms where bail is denied: both directions.
 selection_rate = _rate("selection_rate", "prediction", None, "both", "prediction")
 # the median is that of the whole sample, which is found before rows are counted
@@ -414,18 +466,18 @@ scoring_rate = Metric(
     low=0.0,
     high=1.0,
 )
-false_positive_rate = _rate("false_positive_rate", "prediction", "label == 0", "high", *_BOTH)
-false_negative_rate = _rate("false_negative_rate", "1 - prediction", "label == 1", "high", *_BOTH)
-true_positive_rate = _rate("true_positive_rate", "prediction", "label == 1", "low", *_BOTH)
-true_negative_rate = _rate("true_negative_rate", "1 - prediction", "label == 0", "low", *_BOTH)
+false_positive_rate = _rate("false_positive_rate", "prediction", "label == 0", "high", *BOTH)
+false_negative_rate = _rate("false_negative_rate", "1 - prediction", "label == 1", "high", *BOTH)
+true_positive_rate = _rate("true_positive_rate", "prediction", "label == 1", "low", *BOTH)
+true_negative_rate = _rate("true_negative_rate", "1 - prediction", "label == 0", "low", *BOTH)
 positive_predictive_value = _rate(
-    "positive_predictive_value", "label", "prediction == 1", "low", *_BOTH
+    "positive_predictive_value", "label", "prediction == 1", "low", *BOTH
 )
 negative_predictive_value = _rate(
-    "negative_predictive_value", "1 - label", "prediction == 0", "low", *_BOTH
+    "negative_predictive_value", "1 - label", "prediction == 0", "low", *BOTH
 )
-accuracy = _rate("accuracy", "label == prediction", None, "low", *_BOTH)
-error_rate = _rate("error_rate", "label != prediction", None, "high", *_BOTH)
+accuracy = _rate("accuracy", "label == prediction", None, "low", *BOTH)
+error_rate = _rate("error_rate", "label != prediction", None, "high", *BOTH)
 brier = _loss("brier", "(label - score) ** 2", probability=True, high=1.0)
 # for labels of 0 and 1: log(score) where it happened, log(1 - score) where it did not
 log_loss = _loss("log_loss", "-log(1 - abs(label - score))", probability=True)
@@ -440,6 +492,14 @@ coverage = Metric(
     low=0.0,
     high=1.0,
     harm="low",
+)
+# what nothing is off by cannot be said as a share of it
+relative_error = Metric(
+    name="relative_error",
+    value="(score - label) / label",
+    where="label != 0",
+    by_role=True,
+    harm="both",
 )
 
 #: Every built-in metric by name.
@@ -461,6 +521,7 @@ METRICS: dict[str, Metric] = {
         squared_error,
         absolute_error,
         residual,
+        relative_error,
         coverage,
     )
 }

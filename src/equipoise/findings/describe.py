@@ -261,7 +261,12 @@ class DescribedMetrics:
         return len(self.parts[0])
 
     def _named(self) -> dict[str, Description]:
-        return {part.metric.replace(" ", "_"): part for part in self.parts}
+        # a metric that has a name goes by it, any other by its words
+        asked = (part.claim.get("metric") for part in self.parts)
+        return {
+            name if isinstance(name, str) else part.metric.replace(" ", "_"): part
+            for name, part in zip(asked, self.parts, strict=True)
+        }
 
     def _heads(self) -> tuple[str, ...]:
         return ("group", "n", *self._named())

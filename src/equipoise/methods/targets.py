@@ -319,6 +319,8 @@ class Status(IntEnum):
     """Too few rows, of the group or its target, to know how a real-valued metric varies."""
     NO_OVERLAP = 10
     """No stratum has rows of the group and of its target."""
+    UNDEFINED = 11
+    """The measure has no value here, or none of its target: it lacks rows of some kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -599,6 +601,8 @@ class Ranked(Comparison):
 
     top: FloatArray
     """The highest rate seen among a group's rivals and itself; NaN without rivals."""
+    own: FloatArray
+    """The rate of each group."""
 
     def some(self, chosen: IntArray) -> "Ranked":
         """Some of the groups."""
@@ -607,7 +611,13 @@ class Ranked(Comparison):
             relative=self.relative,
             parts=self.parts.some(chosen),
             top=self.top[chosen],
+            own=self.own[chosen],
         )
+
+    @property
+    def mean(self) -> FloatArray:
+        """The rate of each group."""
+        return self.own
 
     @property
     def theta(self) -> FloatArray:

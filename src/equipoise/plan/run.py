@@ -41,11 +41,12 @@ def shared_counts(trail: Trail, audits: Sequence[AuditPlan]) -> dict[int, Tallie
     What goes wrong here goes wrong again in the audit itself, whose error has its name.
     """
     asked = {i: claims for i, audit in enumerate(audits) if (claims := _claims(audit))}
-    together = _tallied(trail, asked)
-    if together is not None:
-        return together
-    found: dict[int, Tallied] = {}
-    for part in _alike(asked):
+    # measures that cut rows by a score, or by pay, would cut everybody else's cells as finely
+    fine = {i: claims for i, claims in asked.items() if any(claim.kinds() for claim in claims)}
+    plain = {i: claims for i, claims in asked.items() if i not in fine}
+    together = _tallied(trail, plain)
+    found: dict[int, Tallied] = {} if together is None else together
+    for part in [*_alike(fine), *(_alike(plain) if together is None else [])]:
         found |= _tallied(trail, part) or {}
     return found
 

@@ -9,6 +9,7 @@ from validation import run
 def test_the_inference_core_is_examined_first() -> None:
     names = {"adversarial", "comparisons", "defaults", "enumeration", "fdr", "given", "highest"}
     names |= {"change", "named", "power", "summaries", "unknown", "epochs", "repair", "planning"}
+    names |= {"measures"}
     first = run.scripts([])[: len(names)]
     assert {path.stem for path in first} == names
     assert first == run.scripts(["inference"])

@@ -78,6 +78,7 @@ from equipoise.methods.targets import (
 from equipoise.trail import Trail
 
 if TYPE_CHECKING:
+    from equipoise.audits._groups.measured import Asked
     from equipoise.methods.inference.ranks import MedianSums
 
 MOST_RIVALS = 200
@@ -109,10 +110,14 @@ class Problem:
     """The cells of other scores that may be the median, where it may jump to them."""
     sides: tuple[Cells, Cells] | None = None
     """The cells of both metrics whose difference row by row is asked, such as before and after."""
+    measured: "Asked | None" = None
+    """What is measured, where it is no mean of rows."""
 
     @cached_property
     def core(self) -> Core:
         """Pivots of every group, their joint law, and why some have no answer."""
+        if self.measured is not None:
+            return self.measured.core(self)
         if self.claim.unknown != "group":
             from equipoise.audits._groups.unknown import unknown_core
 
@@ -156,6 +161,8 @@ class Problem:
     @property
     def share(self) -> bool:
         """Whether disparities are read in percentage points."""
+        if self.measured is not None:
+            return False
         both = self.sides is not None and all(cells.zero_one for cells in self.sides)
         return self.cells.zero_one or both
 
@@ -202,6 +209,10 @@ def set_up(trail: Trail | Tallied, claim: Claim) -> Problem:
             return found
     if claim.metric == scoring_rate:
         return _above_median(trail, claim)
+    if claim.metric.measure is not None:
+        from equipoise.audits._groups.measured import measured_problem
+
+        return measured_problem(trail, claim)
     cells, influence, sides = _gather(trail, claim)
     problem = assemble(claim, cells, lambda: _row_data(trail, claim, cells), influence)
     return replace(
@@ -273,6 +284,25 @@ def make_core(
 
 def _highest(cells: Cells, target: Highest, collection: Collection, claim: Claim) -> Core:
     """Every group against the highest among those formed by the same attributes."""
+    rivals, member = highest_rivals(cells, collection, claim)
+    return highest_core(
+        cell_moments(cells),
+        target,
+        collection.sums,
+        rivals,
+        member,
+        relative=isinstance(claim, Ratio),
+        zero_one=cells.zero_one,
+        weighted=cells.weighted,
+        clusters=cluster_sums(cells, target),
+        values=cells.values,
+    )
+
+
+def highest_rivals(
+    cells: Cells, collection: Collection, claim: Claim
+) -> tuple[dict[int, BoolArray], BoolArray]:
+    """Which groups are compared with each that may be the highest, and of what each is made."""
     if not isinstance(claim.target, targets.Highest):
         raise ClaimError("Only a claim against the highest group has rivals.")
     kinds = [tuple(sorted(where)) for where in collection.wheres()]
@@ -292,18 +322,7 @@ def _highest(cells: Cells, target: Highest, collection: Collection, claim: Claim
         for j in range(size)
         if large[j] and rows[j] > 0
     }
-    return highest_core(
-        cell_moments(cells),
-        target,
-        collection.sums,
-        rivals,
-        np.asarray(member),
-        relative=isinstance(claim, Ratio),
-        zero_one=cells.zero_one,
-        weighted=cells.weighted,
-        clusters=cluster_sums(cells, target),
-        values=cells.values,
-    )
+    return rivals, np.asarray(member)
 
 
 def _plain_counts(cells: Cells) -> bool:
@@ -562,7 +581,7 @@ def notes_of(
 
     ``bets`` says whether bounds by betting could be asked for instead.
     """
-    open_ended = metric.low is None or metric.high is None
+    open_ended = (metric.low is None or metric.high is None) and metric.measure is None
     otherwise = ", or a metric bounded with .clip(low, high)" if open_ended else ""
     if bets and not open_ended:
         otherwise = ", or method='betting'"
@@ -616,9 +635,11 @@ def check_method(problem: Problem, method: object, usable: Mapping[str, type]) -
         "proxies": problem.trust,
         "unknown=": problem.claim.unknown != "group",
         "scoring_rate": problem.claim.metric == scoring_rate,
+        problem.claim.metric.words: problem.measured is not None,
     }
     for name, asked in special.items():
-        if asked and type(method).__name__ != "Pivotal":
+        plain = ("Pivotal", "Certificates") if problem.measured is not None else ("Pivotal",)
+        if asked and type(method).__name__ not in plain:
             raise OptionError(f"{type(method).__name__} knows no {name}; leave method= out.")
     if two and type(method).__name__ not in ("Pivotal", "Certificates"):
         what = "pairs" if problem.cells.sides is not None else problem.claim.metric.words
@@ -644,6 +665,7 @@ _NOTES = {
     Status.FEW_CLUSTERS: "too few clusters, or a few that outweigh all others",
     Status.NO_OVERLAP: "nobody else shares the factors that are given with anybody of the group",
     Status.FEW_ROWS: "too few rows, here or in the target, to know how the metric varies",
+    Status.UNDEFINED: "it lacks rows of some kind, or the target does, so that it has no value",
 }
 
 
@@ -727,70 +749,3 @@ class FlagOptions:
             raise OptionError(f"Pass one of above=, below= and outside=; got {listing(named)}.")
         if self.min_rows is not None:
             whole("min_rows", self.min_rows)
-
-
-def exactness(problem: Problem, *, many: bool) -> str:
-    """How far the error rate can be trusted, in words."""
-    core, noun = problem.core, problem.noun
-    if problem.trust:
-        return problem.trust
-    if isinstance(core.comparison, Residual):
-        learnt = "; predictions come from other folds" if problem.claim.learnt else ""
-        return (
-            "asymptotic in the rows whose membership the factors leave open, by orthogonal scores"
-            f"{learnt}; {noun}s are joined by normal scores with fitted correlations"
-        )
-    if problem.median is not None or problem.medians:
-        how = "widened by what the error of the median adds (asymptotic)"
-        if problem.medians:
-            how = f"for all {len(problem.medians) + 1} scores that may be the median (99 %)"
-        return f"as that of counts above a known score, {how}; {noun}s are joined as if independent"
-    if problem.claim.given:
-        return (
-            "asymptotic in the rows of all strata together, however small each is (measured from 3 "
-            f"strata of 300 rows to 500 of 3); {noun}s are joined by normal scores"
-        )
-    if isinstance(problem.target, Highest):
-        return (
-            f"as that of each pair of {noun}s; which is the highest is left open, and {noun}s are "
-            "joined as if independent"
-        )
-    joint = f"; {noun}s are joined by normal scores with fitted correlations" if many else ""
-    if problem.cells.clusters is not None:
-        return (
-            "asymptotic in the number of clusters, guarded by leaving each out once and by their "
-            f"effective number{joint}"
-        )
-    if isinstance(problem.target, Before) and problem.cells.zero_one:
-        return (
-            "asymptotic in the rows that count before or after but not at both times, corrected "
-            "for skewness; where they are worth fewer than 10, or skewed, bounds are those of a "
-            f"binomial and hold for any number{joint}"
-        )
-    if not core.counted:
-        flips = (
-            "; fewer than 20 pairs by all signs that differences could have (exact if symmetric)"
-        )
-        return (
-            f"asymptotic, by each {noun}'s own spread corrected for skewness, guarded by not "
-            f"answering {noun}s too skewed for their rows"
-            f"{flips if problem.cells.differences is not None else ''}{joint}"
-        )
-    if not problem.cells.zero_one:
-        known = ""
-        if isinstance(problem.target, Constant):
-            # enumerated in validation/inference/change.py
-            known = ": over all tables of 3 to 60 rows the error is at most 1.01 times the nominal"
-        return f"near exact in each group, by tails of counts of its few values{known}{joint}"
-    if problem.cells.weighted:
-        return f"asymptotic, by counts that weighted rows are worth{joint}"
-    if isinstance(problem.target, Constant):
-        return f"exact in each group, by binomial tails{joint}"
-    drawn = ""
-    if isinstance(problem.target, Overall):
-        # enumerated too, with the group's size drawn: a ratio at rates of 0.99 and 0.33 is worst
-        drawn = " (0.4 points if the groups' shares are drawn as well)"
-    return (
-        "near exact in each group: over all tables of up to 40 rows a part the error exceeds the "
-        f"nominal one by less than half a point{drawn}{joint}"
-    )

@@ -4,6 +4,7 @@ From the sums of cells it makes the pivot that suits the data (counts, effective
 clusters), says which groups it cannot answer and why, and draws all groups' scores at once.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Protocol
 
@@ -443,11 +444,7 @@ def highest_core(
     clusters: ClusterSums | None = None,
     values: tuple[float, ...] = (),
 ) -> Core:
-    """The core of groups against the highest of their rivals.
-
-    ``rivals`` says of each group that may be the highest which groups are compared with it, and
-    ``member`` of which cells each group is made, ``(C, G)``.
-    """
+    """The core of groups against the highest of their rivals, as `against_highest` has them."""
 
     def beside(other: Target) -> Core:
         return core_of(
@@ -455,6 +452,23 @@ def highest_core(
             clusters=clusters, values=values,
         )  # fmt: skip
 
+    return against_highest(beside, target, rivals, member, relative=relative)
+
+
+def against_highest(
+    beside: Callable[[Target], Core],
+    target: Highest,
+    rivals: dict[int, BoolArray],
+    member: BoolArray,
+    *,
+    relative: bool,
+) -> Core:
+    """The core of groups against the highest of their rivals.
+
+    ``beside`` makes the core against any other target, ``rivals`` says of each group that may be
+    the highest which groups are compared with it, and ``member`` of which cells each group is made,
+    ``(C, G)``.
+    """
     plain = beside(Constant(value=1.0))
     mean = plain.comparison.mean
     top = np.full(mean.shape, np.nan)
@@ -466,7 +480,9 @@ def highest_core(
         found.append(Rival(pivot=core.pivot, against=able))
     # the highest group is as far from itself as any can be
     top = np.where(np.isnan(top), np.nan, np.fmax(top, mean))
-    ranked = Ranked(target=target, relative=relative, parts=plain.comparison.parts, top=top)
+    ranked = Ranked(
+        target=target, relative=relative, parts=plain.comparison.parts, top=top, own=mean
+    )
     status = np.where(ranked.status == Status.OK, plain.status, ranked.status)
     if relative:
         status = np.where(status == Status.ZERO_TARGET, ranked.status, status)

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import expit, logit, ndtr, ndtri
+from scipy.special import betainc, expit, logit, ndtr, ndtri
 
 from equipoise.methods.inference.core import Core, Pivot
 from equipoise.methods.inference.counts import CountPivot
@@ -267,3 +267,243 @@ def area_under_curve(
     score = float(ndtri((1 + level) / 2))
     reach = score * np.sqrt(variance) / (area * (1 - area))
     return area, float(expit(logit(area) - reach)), float(expit(logit(area) + reach))
+
+
+# --- Quantiles: by the test of the share of rows up to a number ---
+#
+# With Q the q-quantile of a group, the smallest x with P(L ≤ x) ≥ q, "Q ≤ x" says P(L ≤ x) ≥ q and
+# "Q ≥ x" says P(L < x) ≤ q; ties are no trouble. Either has an exact binomial p-value. A disparity
+# of two quantiles leaves one open: for every number m that the target's may be there are two
+# such p-values, and the distance of their normal scores from where neither objects, the least over
+# all m, is judged as one score: the profile of a likelihood, asymptotically (Wilks). Discreteness
+# and the choice of m both make it larger than it should be, so that it errs on the safe side.
+
+OPEN_QUANTILE = 1e-5
+"""Chance that the target's quantile lies outside the range that is searched, added to tails."""
+PLACES = 160
+"""Numbers that are tried for the target's quantile; between them the worse of two counts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """Rows of groups by value, in rising order."""
+
+    low: FloatArray
+    """Smallest value of each place, ``(K,)``."""
+    high: FloatArray
+    """Largest value of each place; the same where places hold one value each."""
+    upto: FloatArray
+    """Weight of each group up to each place, ``(K + 1, G)``, from zero on."""
+    upto2: FloatArray | None
+    """The same of squared weights; None where rows count alike."""
+
+    @property
+    def weight(self) -> FloatArray:
+        """Weight of each group."""
+        return np.asarray(self.upto[-1])
+
+    def some(self, chosen: IntArray) -> "Line":
+        """Some of the groups."""
+        two = None if self.upto2 is None else self.upto2[:, chosen]
+        return replace(self, upto=self.upto[:, chosen], upto2=two)
+
+    def places_upto(self, x: FloatArray) -> IntArray:
+        """Places that may hold rows of at most x: all that begin there."""
+        return np.searchsorted(self.low, x, side="right")
+
+    def places_below(self, x: FloatArray) -> IntArray:
+        """Places all of whose rows are less than x."""
+        return np.searchsorted(self.high, x, side="left")
+
+    def rows(self, q: float, place: IntArray, group: IntArray) -> tuple[FloatArray, FloatArray]:
+        """How many of how many rows lie before a place, as many as weighted rows are worth."""
+        count, every = self.upto[place, group], self.weight[group]
+        if self.upto2 is None:
+            return count, every
+        two, all_two = self.upto2[place, group], self.upto2[-1][group]
+        kish = np.nan_to_num(over(every**2, all_two))
+        # what the share up to the quantile varies by, if heavy rows crowd on one side of it
+        about = (1 - 2 * q) * two + q**2 * all_two
+        size = np.fmin(kish, np.nan_to_num(over(q * (1 - q) * every**2, about), nan=np.inf))
+        return np.nan_to_num(over(count, every)) * size, size
+
+    def quantile(self, q: float | FloatArray) -> FloatArray:
+        """The quantile of each group, midway between two values where it falls between them."""
+        ends = []
+        for slack in (-1e-12, 1e-12):
+            aim = np.asarray(q * self.weight) + slack * np.maximum(self.weight, 1e-300)
+            place = np.sum(self.upto[1:] < aim, axis=0).clip(0, self.low.size - 1)
+            ends.append((self.low[place] + self.high[place]) / 2)
+        return np.where(self.weight > 0, (ends[0] + ends[1]) / 2, np.nan)
+
+
+def upto_tail(count: FloatArray, size: FloatArray, q: float) -> FloatArray:
+    """P(Bin(n, q) ≤ c): the p-value of "the quantile is at most x", c rows being at most x.
+
+    >>> upto_tail(np.array([0.0, 5.0]), np.array([5.0, 5.0]), 0.5).tolist()
+    [0.03125, 1.0]
+    """
+    inside = (count < size) & (count >= 0)
+    tail = betainc(np.where(inside, size - count, 1.0), np.where(inside, count + 1, 1.0), 1 - q)
+    return np.where(inside, tail, 1.0)
+
+
+def below_tail(count: FloatArray, size: FloatArray, q: float) -> FloatArray:
+    """P(Bin(n, q) ≥ b): the p-value of "the quantile is at least x", b rows being less than x.
+
+    >>> below_tail(np.array([5.0, 0.0]), np.array([5.0, 5.0]), 0.5).tolist()
+    [0.03125, 1.0]
+    """
+    inside = count > 0
+    rest = np.maximum(size - count, 0.0) + 1
+    return np.where(inside, betainc(np.where(inside, count, 1.0), rest, q), 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuantilePivot:
+    """p-values of disparities of quantiles."""
+
+    comparison: Comparison
+    """Groups beside their target."""
+    q: float
+    """Which quantile."""
+    own: Line
+    """The groups' rows."""
+    other: Line | None
+    """Their targets' rows; None where the target is a number."""
+    shared: Line | None
+    """Rows that are both of the group and of its target; None where there are none."""
+    errors: FloatArray
+    """Standard errors of both quantiles, ``(2, G)``."""
+    tried: IntArray
+    """Places of the line at which the target's quantile is tried, ``(PLACES, G)``."""
+
+    @property
+    def estimate(self) -> FloatArray:
+        """The disparities."""
+        return self.comparison.estimate
+
+    @property
+    def error(self) -> FloatArray:
+        """About the standard error of the disparity, where a search starts."""
+        found = self.comparison
+        factor = found.factor(np.where(np.isfinite(self.estimate), self.estimate, 1.0))
+        unit = found.target.scale * found.theta if found.relative else np.ones_like(factor)
+        wide = np.hypot(self.errors[0], factor * self.errors[1])
+        return np.asarray(wide / np.maximum(np.abs(np.nan_to_num(unit, nan=1.0)), 1e-300))
+
+    def tails(self, disparity: FloatArray, chosen: IntArray) -> Tails:
+        """Chances, if the disparity were this, of an estimate as high, and as low, as was seen."""
+        found = self.comparison.some(chosen)
+        factor = found.factor(disparity)
+        plus = np.zeros_like(disparity) if found.relative else disparity
+        if self.other is None:
+            at = factor * found.target.number + plus
+            return self._above(at, chosen), self._below(at, chosen)
+        return self._joined(factor, plus, chosen)
+
+    def _above(self, x: FloatArray, group: IntArray) -> FloatArray:
+        """The p-value of "the group's quantile is at most x"."""
+        return upto_tail(*self.own.rows(self.q, self.own.places_upto(x), group), self.q)
+
+    def _below(self, x: FloatArray, group: IntArray) -> FloatArray:
+        """The p-value of "the group's quantile is at least x"."""
+        return below_tail(*self.own.rows(self.q, self.own.places_below(x), group), self.q)
+
+    def _joined(self, factor: FloatArray, plus: FloatArray, chosen: IntArray) -> Tails:
+        assert self.other is not None
+        line, q = self.other, self.q
+        tried = self.tried[:, chosen]
+        group = np.broadcast_to(chosen, tried.shape)
+        low, high = line.low[tried], line.high[tried]
+        # from one number tried to the next both p-values at their larger ends: so many rows of the
+        # target are at least below its quantile, and so many at most up to it
+        fewest = np.concatenate([tried[:1], tried[:-1] + 1])
+        most = np.concatenate([tried[1:], tried[-1:] + 1])
+        at_least = below_tail(*line.rows(q, fewest, group), q)
+        at_most = upto_tail(*line.rows(q, most, group), q)
+        falling = factor < 0
+        up = self._above(factor * np.where(falling, low, high) + plus, group)
+        down = self._below(factor * np.where(falling, high, low) + plus, group)
+        with_up = np.where(falling, at_most, at_least)
+        with_down = np.where(falling, at_least, at_most)
+        kappa = self._common((low + high) / 2, factor, plus, group)
+        far = _distance(_score(up), _score(with_up), kappa)
+        near = _distance(_score(down), _score(with_down), kappa)
+        return _one_sided(far, near), _one_sided(near, far)
+
+    def _common(
+        self, middle: FloatArray, factor: FloatArray, plus: FloatArray, group: IntArray
+    ) -> FloatArray:
+        """Correlation of both shares by the rows that group and target have in common."""
+        if self.shared is None or self.other is None:
+            return np.zeros_like(middle)
+        line, q = self.shared, self.q
+        here, there = (line.places_upto(x) for x in (factor * middle + plus, middle))
+        own, other = (np.nan_to_num(line.upto[place, group]) for place in (here, there))
+        both, number = np.minimum(own, other), np.maximum(line.weight[group], 1e-300)
+        size = np.sqrt(self.own.weight[group] * self.other.weight[group])
+        kappa = np.nan_to_num((both - own * other / number) / (q * (1 - q) * size))
+        return np.clip(kappa, 0.0, 0.98)
+
+
+def _score(tail: FloatArray) -> FloatArray:
+    return np.asarray(-ndtri(np.clip(tail, 1e-300, 1 - 1e-16)))
+
+
+def _distance(one: FloatArray, two: FloatArray, kappa: FloatArray) -> FloatArray:
+    """The least distance, over the numbers tried, of two scores from where neither objects."""
+    a, b = np.maximum(one, 0.0), np.maximum(two, 0.0)
+    # rows in common pull the two scores apart, so that both at once say more
+    both = (a**2 + 2 * kappa * a * b + b**2) / np.where((a > 0) & (b > 0), 1 - kappa**2, 1.0)
+    return np.asarray(np.sqrt(both.min(axis=0)))
+
+
+def _one_sided(far: FloatArray, near: FloatArray) -> FloatArray:
+    return np.minimum(np.where(far > 0, ndtr(-far), ndtr(near)) + OPEN_QUANTILE, 1.0)
+
+
+def quantile_pivot(
+    found: Comparison, q: float, own: Line, other: Line | None, shared: Line | None
+) -> QuantilePivot:
+    """The pivot of quantiles: with their standard errors, and where the target's may be."""
+    groups = found.rows.size
+    errors, tried = np.zeros((2, groups)), np.zeros((PLACES, groups), dtype=np.int64)
+    for i, line in enumerate((own, other)):
+        if line is not None:
+            errors[i] = _quantile_error(line, q)
+    if other is not None:
+        tried = _tried(other, q)
+    return QuantilePivot(
+        comparison=found, q=q, own=own, other=other, shared=shared, errors=errors, tried=tried
+    )
+
+
+def _quantile_error(line: Line, q: float) -> FloatArray:
+    """About the standard error of a quantile: how far the quantiles two errors of its rank away."""
+    every = np.arange(line.weight.size)
+    _, size = line.rows(q, np.zeros_like(every), every)
+    step = np.minimum(2 * np.sqrt(q * (1 - q) / np.maximum(size, 1.0)), min(q, 1 - q))
+    wide = np.nan_to_num(line.quantile(q + step) - line.quantile(q - step))
+    usual = float((line.high[-1] - line.low[0]) / 1e3) if line.low.size else 0.0
+    # where all rows around it are tied, what counts is who has more of them
+    least = max(usual, 1e-9) / np.sqrt(np.maximum(size, 1.0))
+    return np.asarray(
+        np.maximum(wide * np.sqrt(q * (1 - q) / np.maximum(size, 1.0)) / (2 * step), least)
+    )
+
+
+def _tried(line: Line, q: float) -> IntArray:
+    """Places between which each group's quantile is tried, the same number for all."""
+    places, groups = line.low.size, line.weight.size
+    every = np.arange(groups)
+    grid = np.repeat(np.arange(places)[:, None], groups, axis=1)
+    group = np.broadcast_to(every, grid.shape)
+    # a place is open unless the quantile is surely above all of it, or below
+    above = upto_tail(*line.rows(q, grid + 1, group), q) > OPEN_QUANTILE / 2
+    below = below_tail(*line.rows(q, grid, group), q) > OPEN_QUANTILE / 2
+    first = np.argmax(above, axis=0)
+    last = places - 1 - np.argmax(below[::-1], axis=0)
+    last = np.maximum(first, last)
+    share = np.linspace(0.0, 1.0, PLACES)[:, None]
+    return np.asarray(np.round(first + share * (last - first)), dtype=np.int64)

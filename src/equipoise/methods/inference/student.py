@@ -147,8 +147,20 @@ def row_spread(found: Comparison, factor: FloatArray, shape: float) -> Spread:
     )
     # a tilt's cells of a row or two show no spread of their own
     seen = about if found.tilts is None else np.zeros_like(about)
-    usual = np.stack([_usual(shape, np.where(way * a > 0, a, 0.0), a, seen, m) for way in (1, -1)])
+    usual = usual_skewness(shape, found, factor, seen)
     return Spread(variance=variance, skewness=skew, usual=usual, degrees=degrees)
+
+
+def usual_skewness(
+    shape: float, found: Comparison, factor: FloatArray, about: FloatArray
+) -> FloatArray:
+    """Skewness of a contrast if rows were shaped like all others: pulling up, and down, (2, G).
+
+    ``about`` are the sums of squared influence over the parts.
+    """
+    a = found.slopes(factor)
+    ways = (np.where(way * a > 0, a, 0.0) for way in (1, -1))
+    return np.stack([_usual(shape, pulling, a, about, found.parts) for pulling in ways])
 
 
 def _usual(

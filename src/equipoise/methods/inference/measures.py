@@ -1,0 +1,1005 @@
+"""Measures that are no means: smooth functions of a group's totals, as pivots of the same core.
+
+Every row has a place among a few kinds (the range of its score, its label, its class) and a vector
+of numbers. A measure h depends on the totals T of that vector by kind, and not on how many rows
+there are: it is homogeneous of degree zero, so that ∇h·T = 0 and the influence of row i on the
+measure of its group is w_i ∇h·x_i, centred by itself. A contrast h(G) − f·h(T) of a group and its
+target then has, over the disjoint parts that both are made of, the variance Σ γ'S₂γ and the third
+moment Σ γγγS₃ with γ = 1_G ∇h(G) − f 1_T ∇h(T), S₂ and S₃ being sums of products of second and
+third order. Both are polynomials in f, whose coefficients are all that the tails need.
+
+The area under the curve by ranges of the score is the binned form of DeLong, DeLong and
+Clarke-Pearson (1988): pairs within a range count half. Pairs of the sample that a range hides move
+the area by at most half their share, and tails allow for that.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from scipy import sparse
+
+from equipoise.methods.inference.core import Core, core_of
+from equipoise.methods.inference.student import (
+    LEAST_DEGREES,
+    LEAST_ROWS,
+    CellDraws,
+    LeftOut,
+    Spread,
+    beyond,
+    effective_rows,
+    row_spread,
+    shape_of,
+    student_tails,
+    usual_skewness,
+)
+from equipoise.methods.inference.tails import Tails
+from equipoise.methods.numerics import FloatArray, GroupSums, IntArray
+from equipoise.methods.targets import Comparison, Moments, Status, Target, compare, over
+
+# --- Totals by kind of row, up to products of third order ---
+
+COARSE = 24
+"""Kinds by which the joint law of the groups follows them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """Sums over rows by kind and cell; the vector of a row has ``d`` numbers."""
+
+    first: FloatArray
+    """Σ w x, ``(K, d, C)``."""
+    second: FloatArray
+    """Σ w² x xᵀ, ``(K, d, d, C)``."""
+    third: FloatArray
+    """Σ w³ x x x, ``(K, d, d, d, C)``."""
+    weight: FloatArray
+    """Σ w by kind, ``(K, C)``."""
+    weight2: FloatArray
+    """Σ w² by kind."""
+    side: IntArray
+    """Which kinds are judged by their own number of rows: positives and negatives, classes."""
+    order: IntArray
+    """Where each kind stands on the line, so that neighbours of a side can be put together."""
+
+    @property
+    def kinds(self) -> int:
+        """Number of kinds."""
+        return int(self.first.shape[0])
+
+    def merged(self, most: int) -> "tuple[Totals, IntArray]":
+        """The same with neighbouring places put together, and where each kind went.
+
+        At most ``most`` places are left, which hold about as many rows each.
+        """
+        places = int(self.order.max()) + 1
+        if places <= most:
+            return self, np.arange(self.kinds)
+        rows = np.bincount(self.order, self.weight.sum(axis=-1), places)
+        middle = (np.cumsum(rows) - rows / 2) / max(float(rows.sum()), 1e-300)
+        rank = np.minimum((middle * most).astype(np.int64), most - 1)
+        _, rank = np.unique(rank, return_inverse=True)
+        pairs = np.stack([self.side, rank.reshape(-1)[self.order]], axis=1)
+        known, place = np.unique(pairs, axis=0, return_inverse=True)
+        place = place.reshape(-1).astype(np.int64)
+
+        def added(x: FloatArray) -> FloatArray:
+            out = np.zeros((len(known), *x.shape[1:]))
+            np.add.at(out, place, x)
+            return out
+
+        sums = {n: added(getattr(self, n)) for n in ("first", "second", "third")}
+        sums |= {n: added(getattr(self, n)) for n in ("weight", "weight2")}
+        return Totals(**sums, side=known[:, 0], order=known[:, 1]), place
+
+
+def counted_totals(
+    rows: tuple[FloatArray, FloatArray, FloatArray], side: IntArray, order: IntArray | None = None
+) -> Totals:
+    """Totals of rows that are of one kind or another and nothing else, by powers of weights.
+
+    >>> one = np.ones((2, 3))
+    >>> counted_totals((one, one, one), np.array([0, 0])).first.shape
+    (2, 1, 3)
+    """
+    one, two, three = rows
+    return Totals(
+        first=one[:, None],
+        second=two[:, None, None],
+        third=three[:, None, None, None],
+        weight=one,
+        weight2=two,
+        side=side,
+        order=np.arange(len(side)) if order is None else order,
+    )
+
+
+# --- What is measured: a function of totals, and its gradient ---
+
+
+class Measure(Protocol):
+    """A function of the totals of a group that does not depend on how many rows there are."""
+
+    @property
+    def least(self) -> float:
+        """Rows that each side of a group must be worth."""
+        ...
+
+    def value(self, t: FloatArray, totals: Totals) -> tuple[FloatArray, FloatArray]:
+        """H ``(G,)``, NaN where it has none, and ∇h ``(K, d, G)``, at totals ``(K, d, G)``."""
+        ...
+
+    def slack(self, t: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """How much h may be too high, and too low, apart from chance."""
+        ...
+
+
+def _none(t: FloatArray) -> tuple[FloatArray, FloatArray]:
+    zero = np.zeros(t.shape[-1])
+    return zero, zero
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Area:
+    """The area under the ROC curve; kinds are ranges of the score of negatives, then of positives.
+
+    >>> rows, side = np.array([[3.0], [1.0], [1.0], [3.0]]), np.array([0, 0, 1, 1])
+    >>> totals = counted_totals((rows, rows, rows), side, np.array([0, 1, 0, 1]))
+    >>> Area().value(totals.first, totals)[0].tolist()
+    [0.75]
+    """
+
+    gini: bool = False
+    """Whether it is written as 2 AUC − 1."""
+    exact: bool = True
+    """Whether all scores of a range are the same."""
+    least: float = 10.0
+
+    def value(self, t: FloatArray, totals: Totals) -> tuple[FloatArray, FloatArray]:
+        """DeLong's placements are the gradient."""
+        neg, pos = self._sides(t, totals)
+        m, n = pos.sum(axis=0), neg.sum(axis=0)
+        below = over(np.cumsum(neg, axis=0) - neg / 2, n)
+        above = 1 - over(np.cumsum(pos, axis=0) - pos / 2, m)
+        area = over((pos * np.nan_to_num(below)).sum(axis=0), np.where(n > 0, m, 0.0))
+        slope = np.zeros_like(t)
+        placed = (over(above - area, n), over(below - area, m))
+        for side, each in enumerate(placed):
+            here = totals.side == side
+            slope[here, 0] = each[totals.order[here]]
+        slope = np.nan_to_num(slope)
+        return (2 * area - 1, 2 * slope) if self.gini else (area, slope)
+
+    def _sides(self, t: FloatArray, totals: Totals) -> tuple[FloatArray, FloatArray]:
+        places = int(totals.order.max()) + 1
+        both = np.zeros((2, places, t.shape[-1]))
+        both[totals.side, totals.order] = t[:, 0]
+        return both[0], both[1]
+
+    def slack(self, t: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Half the share of pairs that lie in one range."""
+        if self.exact:
+            return _none(t)
+        half = t.shape[0] // 2
+        neg, pos = t[:half, 0], t[half:, 0]
+        pairs = over((neg * pos).sum(axis=0), neg.sum(axis=0) * pos.sum(axis=0))
+        share = np.nan_to_num(pairs) * (1.0 if self.gini else 0.5)
+        return share, share
+
+
+Table = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+"""Weights of true negatives, false positives, false negatives, true positives."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfTable:
+    """A function of the four numbers of label and prediction."""
+
+    name: str
+    least: float = 10.0
+
+    def value(self, t: FloatArray, totals: Totals) -> tuple[FloatArray, FloatArray]:
+        """The measure and its gradient."""
+        table: Table = (t[0, 0], t[1, 0], t[2, 0], t[3, 0])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found, slopes = _TABLES[self.name](*table)
+        fine = np.isfinite(found)
+        slope = np.stack([np.broadcast_to(x, found.shape) for x in slopes])[:, None]
+        return np.where(fine, found, np.nan), np.where(fine & np.isfinite(slope), slope, 0.0)
+
+    def slack(self, t: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """None."""
+        return _none(t)
+
+
+def _f1(tn: FloatArray, fp: FloatArray, fn: FloatArray, tp: FloatArray) -> tuple[FloatArray, Table]:
+    whole = 2 * tp + fp + fn
+    found = 2 * tp / whole
+    wrong = -found / whole
+    return found, (np.zeros_like(found), wrong, wrong, 2 * (1 - found) / whole)
+
+
+def _lift(
+    tn: FloatArray, fp: FloatArray, fn: FloatArray, tp: FloatArray
+) -> tuple[FloatArray, Table]:
+    said, are, every = tp + fp, tp + fn, tn + fp + fn + tp
+    found = tp * every / (said * are)
+    right = every / (said * are) + found * (1 / every - 1 / said - 1 / are)
+    return found, (
+        found / every,
+        found * (1 / every - 1 / said),
+        found * (1 / every - 1 / are),
+        right,
+    )
+
+
+def _balanced(
+    tn: FloatArray, fp: FloatArray, fn: FloatArray, tp: FloatArray
+) -> tuple[FloatArray, Table]:
+    ones, zeros = tp + fn, tn + fp
+    high, low = tp / ones, tn / zeros
+    slopes = ((1 - low) / zeros, -low / zeros, -high / ones, (1 - high) / ones)
+    return (high + low) / 2, tuple(x / 2 for x in slopes)  # type: ignore[return-value]
+
+
+def _matthews(
+    tn: FloatArray, fp: FloatArray, fn: FloatArray, tp: FloatArray
+) -> tuple[FloatArray, Table]:
+    said, unsaid, are, not_ = tp + fp, tn + fn, tp + fn, tn + fp
+    root = np.sqrt(said * unsaid * are * not_)
+    found = (tp * tn - fp * fn) / root
+    half = -found / 2
+    return found, (
+        tp / root + half * (1 / unsaid + 1 / not_),
+        -fn / root + half * (1 / said + 1 / not_),
+        -fp / root + half * (1 / unsaid + 1 / are),
+        tn / root + half * (1 / said + 1 / are),
+    )
+
+
+_TABLES = {"f1": _f1, "lift": _lift, "balanced_accuracy": _balanced, "matthews": _matthews}
+
+SIDES = {
+    "f1": (0, 1, 1, 1),
+    "lift": (0, 0, 1, 1),
+    "balanced_accuracy": (0, 0, 1, 1),
+    "matthews": (0, 0, 1, 1),
+}
+"""Of each measure of label and prediction: which of the four numbers are judged together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quotient:
+    """The total of one number over that of another, such as actual over expected."""
+
+    least: float = float(LEAST_ROWS)
+
+    def value(self, t: FloatArray, totals: Totals) -> tuple[FloatArray, FloatArray]:
+        """The quotient and its gradient."""
+        top, bottom = t[0]
+        found = over(top, bottom)
+        share = np.nan_to_num(over(np.ones_like(bottom), bottom))
+        return found, np.stack([share, -np.nan_to_num(found) * share])[None]
+
+    def slack(self, t: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """None."""
+        return _none(t)
+
+
+SURE_SIGN = 3.7
+"""Standard errors from zero at which the sign of a range's error is taken as known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrationError:
+    """The mean over ranges of the score of |mean outcome − mean score|, weighed by their rows.
+
+    Absolute values of noise do not cancel, so that it is too high on average: by at most √(2/π)
+    standard deviations in each range whose sign is open, and by nothing where it is clear. It is
+    never too low on average, since it is the largest over all signs of a plain mean.
+    """
+
+    least: float = float(LEAST_ROWS)
+
+    def value(self, t: FloatArray, totals: Totals) -> tuple[FloatArray, FloatArray]:
+        """The plug-in value and its gradient at the signs seen."""
+        every = t[:, 0].sum(axis=0)
+        found = over(np.abs(t[:, 1]).sum(axis=0), every)
+        share = np.nan_to_num(over(np.ones_like(every), every))
+        own = np.broadcast_to(-np.nan_to_num(found) * share, t[:, 0].shape)
+        return found, np.stack([own, np.sign(t[:, 1]) * share], axis=1)
+
+    def slack(self, t: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """What noise adds where signs are open."""
+        noise = np.sqrt(np.maximum(second[:, 1, 1], 0.0))
+        unclear = np.abs(t[:, 1]) <= SURE_SIGN * noise
+        added = np.sqrt(2 / np.pi) * np.where(unclear, noise, 0.0).sum(axis=0)
+        return np.nan_to_num(over(added, t[:, 0].sum(axis=0))), np.zeros(t.shape[-1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Macro:
+    """The plain average over classes of recall, precision or F1; kinds are (label, prediction)."""
+
+    name: str
+    classes: int
+    least: float = 10.0
+
+    def value(self, t: FloatArray, totals: Totals) -> tuple[FloatArray, FloatArray]:
+        """The average and its gradient; NaN where some class is absent."""
+        k = self.classes
+        table = t[:, 0].reshape(k, k, -1)
+        right = np.einsum("iig->ig", table)
+        are, said = table.sum(axis=1), table.sum(axis=0)
+        whole = {"macro_recall": are, "macro_precision": said}.get(self.name, are + said)
+        times = 2.0 if self.name == "macro_f1" else 1.0
+        each = over(times * right, whole)
+        wrong = np.nan_to_num(-each * over(np.ones_like(whole), whole)) / k
+        slope = np.zeros_like(table)
+        if self.name != "macro_precision":
+            slope += wrong[:, None]
+        if self.name != "macro_recall":
+            slope += wrong[None]
+        gain = np.nan_to_num(over(np.full_like(whole, times / k), whole))
+        slope[np.arange(k), np.arange(k)] += gain
+        found = each.mean(axis=0)
+        return found, slope.reshape(k * k, 1, -1)
+
+    def slack(self, t: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """None."""
+        return _none(t)
+
+
+# --- Groups beside their target ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured(Comparison):
+    """Groups beside their target by a measure that is no mean."""
+
+    value: FloatArray
+    """The measure of each group; NaN where it has none."""
+    beside: FloatArray
+    """The measure of its target."""
+    slopes_own: FloatArray
+    """∇h of each group by coarse kinds, ``(K·d, G)``, for the joint law."""
+    slopes_other: FloatArray
+    """The same of its target."""
+
+    def some(self, chosen: IntArray) -> "Measured":
+        """Some of the groups."""
+        return replace(
+            self,
+            parts=self.parts.some(chosen),
+            value=self.value[chosen],
+            beside=self.beside[chosen],
+            slopes_own=self.slopes_own[:, chosen],
+            slopes_other=self.slopes_other[:, chosen],
+        )
+
+    @property
+    def mean(self) -> FloatArray:
+        """The measure of each group."""
+        return self.value
+
+    @property
+    def theta(self) -> FloatArray:
+        """The measure of each target, unscaled."""
+        return self.beside
+
+    @property
+    def status(self) -> IntArray:
+        """What sizes, and whether there is a value, say of each group."""
+        out = Comparison.status.fget(self)  # type: ignore[attr-defined]
+        empty = self.rows <= 0
+        gone = np.isnan(self.value) | np.isnan(self.beside)
+        known = np.isin(out, (Status.OK, Status.EMPTY, Status.ZERO_TARGET))
+        out = np.where(gone & known & ~empty, int(Status.UNDEFINED), out)
+        return np.asarray(np.where(empty, int(Status.EMPTY), out), dtype=np.int64)
+
+    def moves(
+        self, weight: FloatArray, total: FloatArray, factor: FloatArray, sums: GroupSums
+    ) -> FloatArray:
+        """First-order moves ``(b, G)`` of the contrast when totals ``(b, K·d, C)`` move so far.
+
+        Moves that were drawn for the groups themselves, ``(b, G)``, are what they are.
+        """
+        if weight.ndim == 2:
+            return weight
+        out = np.zeros((weight.shape[0], factor.size))
+        for j in range(len(self.slopes_own)):
+            own, other = self.both(weight[:, j], sums)
+            out += own * self.slopes_own[j] - factor * other * self.slopes_other[j]
+        return out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forms:
+    """Variance and third moment of contrasts as polynomials in the factor on the target."""
+
+    square: FloatArray
+    """Coefficients of 1, −2f and f², by part and side, ``(3, P, S, G)``."""
+    cube: FloatArray
+    """Coefficients of 1, −3f, 3f² and −f³, ``(4, G)``."""
+    size: FloatArray
+    """Rows that each side of each part is worth, ``(P, S, G)``."""
+    shape: float
+    """Skewness of the influence of single rows, over everybody."""
+    found: Comparison
+    """Groups beside their target."""
+
+    def some(self, chosen: IntArray) -> "Forms":
+        """Some of the groups."""
+        return replace(
+            self,
+            square=self.square[..., chosen],
+            cube=self.cube[:, chosen],
+            size=self.size[..., chosen],
+            found=self.found.some(chosen),
+        )
+
+    def spread(self, factor: FloatArray) -> Spread:
+        """Spread of the contrast at a factor."""
+        about = self.about(factor)
+        enough = self.size > 1
+        each = np.where(enough, about * self.size / np.where(enough, self.size - 1, 1.0), 0.0)
+        variance = each.sum(axis=(0, 1))
+        loss = (each**2 / np.where(enough, self.size - 1, 1.0)).sum(axis=(0, 1))
+        degrees = np.divide(variance**2, loss, out=np.full_like(variance, np.inf), where=loss > 0)
+        alone = ((about > 0) & ~enough).any(axis=(0, 1))
+        f = factor
+        c = self.cube
+        third = c[0] - 3 * f * c[1] + 3 * f**2 * c[2] - f**3 * c[3]
+        skew = np.divide(third, variance**1.5, out=np.zeros_like(variance), where=variance > 0)
+        return Spread(
+            variance=variance,
+            skewness=skew,
+            usual=usual_skewness(self.shape, self.found, factor, about.sum(axis=1)),
+            degrees=np.where(alone, 0.0, degrees),
+        )
+
+    def about(self, factor: FloatArray) -> FloatArray:
+        """Σ u² by part and side."""
+        one, two, three = self.square
+        return np.asarray(np.maximum(one - 2 * factor * two + factor**2 * three, 0.0))
+
+
+Spreads = Forms | LeftOut
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasurePivot:
+    """p-values of disparities in a measure that is no mean."""
+
+    comparison: Comparison
+    """Groups beside their target."""
+    spreads: Spreads
+    """How far contrasts can stray."""
+    slack: FloatArray
+    """How much group, and target, may be too high and too low: ``(4, G)``."""
+
+    @property
+    def estimate(self) -> FloatArray:
+        """The disparities."""
+        return self.comparison.estimate
+
+    @property
+    def error(self) -> FloatArray:
+        """Standard error of the disparity."""
+        found = self.comparison
+        factor = found.factor(np.where(np.isfinite(self.estimate), self.estimate, 1.0))
+        unit = found.target.scale * found.theta if found.relative else 1.0
+        wide = np.sqrt(self.spreads.spread(factor).variance) + self.slack.sum(axis=0)
+        return np.asarray(wide / np.maximum(np.abs(np.nan_to_num(unit)), 1e-300))
+
+    def tails(self, disparity: FloatArray, chosen: IntArray) -> Tails:
+        """Chances, if the disparity were this, of an estimate as high, and as low, as was seen."""
+        found = self.comparison.some(chosen)
+        factor = found.factor(disparity)
+        spread = self.spreads.some(chosen).spread(factor)
+        gap = found.mean - factor * found.theta - (0.0 if found.relative else disparity)
+        high, low, target_high, target_low = self.slack[:, chosen]
+        size = np.abs(factor)
+        up, _ = student_tails(gap - high - size * target_low, spread)
+        _, down = student_tails(gap + low + size * target_high, spread)
+        return up, down
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureDraws:
+    """Moves of totals by kind when rows are independent."""
+
+    root: FloatArray
+    """Square root of the second moments, ``(C, K, d, d)``."""
+    forms: Forms
+    """Of the coarse kinds."""
+
+    def draw(self, rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:
+        """Normal moves of Σ w x, ``(size, K·d, C)``, twice."""
+        cells, kinds, d, _ = self.root.shape
+        free = rng.standard_normal((size, cells, kinds, d))
+        moved = np.einsum("ckij,bckj->bkic", self.root, free).reshape(size, kinds * d, cells)
+        return moved, moved
+
+    def variance(self, found: Comparison, factor: FloatArray, sums: GroupSums) -> FloatArray:
+        """Variance of each group's move."""
+        return np.asarray(self.forms.about(factor).sum(axis=(0, 1)))
+
+
+MOST_JOINED = 400
+"""Groups whose covariances are worked out; more are drawn by the moves of cells."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupDraws:
+    """Moves of the groups themselves, by their covariances."""
+
+    root: FloatArray
+    """A square root of the covariances of all groups, ``(G, G)``."""
+
+    def draw(self, rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:
+        """Normal moves ``(size, G)``, twice."""
+        moved = rng.standard_normal((size, len(self.root))) @ self.root.T
+        return moved, moved
+
+    def variance(self, found: Comparison, factor: FloatArray, sums: GroupSums) -> FloatArray:
+        """Variance of each group's move."""
+        return np.asarray((self.root**2).sum(axis=1))
+
+
+def row_draws(
+    coarse: Totals, forms: Forms, found: Measured, factor: FloatArray, sums: GroupSums
+) -> "MeasureDraws | GroupDraws":
+    """Moves when rows are independent."""
+    draws = MeasureDraws(root=_roots(coarse), forms=forms)
+    groups = factor.size
+    if groups > MOST_JOINED:
+        return draws
+    cells, kinds, d, _ = draws.root.shape
+    own, other = found.both(np.eye(cells), sums)
+    slopes = [x.reshape(kinds, d, groups) for x in (found.slopes_own, found.slopes_other)]
+    covariance = np.zeros((groups, groups))
+    for c in range(cells):
+        moved = own[c] * slopes[0] - factor * other[c] * slopes[1]
+        each = np.einsum("kij,kig->kjg", draws.root[c], moved).reshape(kinds * d, groups)
+        covariance += each.T @ each
+    value, vector = np.linalg.eigh(covariance)
+    return GroupDraws(root=vector * np.sqrt(np.maximum(value, 0.0)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class KindClusters:
+    """Totals by cluster, cell and kind, one entry each."""
+
+    cluster: IntArray
+    """Cluster of each entry, numbered from 0."""
+    cell: IntArray
+    """Cell of each entry."""
+    kind: IntArray
+    """Kind of each entry."""
+    first: FloatArray
+    """Σ w x of the entry, ``(d, E)``."""
+    weight: FloatArray
+    """Σ w of the entry."""
+
+    @property
+    def number(self) -> int:
+        """Number of clusters."""
+        return int(self.cluster.max()) + 1 if self.cluster.size else 0
+
+
+class KindClusterDraws:
+    """Moves of totals by kind when whole clusters come and go."""
+
+    def __init__(self, clusters: KindClusters, place: IntArray, shape: tuple[int, ...]) -> None:
+        """Arrange the sums of coarse kinds as (kind, cell) × clusters."""
+        kinds, d, cells = self._shape = shape
+        where = [((place[clusters.kind] * d + i) * cells + clusters.cell) for i in range(d)]
+        at = (np.concatenate(where), np.tile(clusters.cluster, d))
+        values = clusters.first.reshape(-1)
+        size = (kinds * d * cells, clusters.number)
+        self._sums = sparse.csr_array((values, at), shape=size)
+
+    def draw(self, rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:
+        """Every cluster's totals times a normal of its own."""
+        kinds, d, cells = self._shape
+        times = rng.standard_normal((self._sums.shape[1], size))
+        moved = np.asarray((self._sums @ times).T).reshape(size, kinds * d, cells)
+        return moved, moved
+
+    def variance(self, found: Comparison, factor: FloatArray, sums: GroupSums) -> FloatArray:
+        """Sum of the squared moves that single clusters make."""
+        kinds, d, cells = self._shape
+        about = np.zeros(factor.size)
+        for start in range(0, self._sums.shape[1], 256):
+            block = np.asarray(self._sums[:, start : start + 256].todense()).T
+            moved = block.reshape(-1, kinds * d, cells)
+            about += (found.moves(moved, moved, factor, sums) ** 2).sum(axis=0)
+        return about
+
+
+def measure_core(
+    cells: Moments,
+    totals: Totals,
+    measure: Measure,
+    target: Target,
+    sums: GroupSums,
+    *,
+    relative: bool,
+    clusters: KindClusters | None = None,
+) -> Core:
+    """The core of a measure that is no mean, from totals by kind.
+
+    >>> from equipoise.methods.targets import Constant, plain_moments
+    >>> counts = np.array([[30.0], [10.0], [10.0], [30.0]])
+    >>> place = np.array([0, 1, 0, 1])
+    >>> totals = counted_totals((counts,) * 3, np.array([0, 0, 1, 1]), place)
+    >>> cells = plain_moments(*[np.array([80.0])], *[np.array([40.0])] * 3)
+    >>> core = measure_core(
+    ...     cells, totals, Area(), Constant(value=0.5), lambda x: x, relative=False
+    ... )
+    >>> core.comparison.estimate.tolist(), bool(core.tails(0.0)[0][0] < 1e-4)
+    ([0.25], True)
+    """
+    plain = compare(cells, target, sums, relative=relative)
+    coarse, place = totals.merged(COARSE)
+    own, other, forms = _contrast(coarse, measure, plain, sums, 0.0)
+    value, beside, second, t = _values(totals, measure, plain, sums)
+    kinds = coarse.first.shape[0] * coarse.first.shape[1]
+    found = Measured(
+        target=target,
+        relative=relative,
+        parts=plain.parts,
+        value=value,
+        beside=beside,
+        slopes_own=own.reshape(kinds, -1),
+        slopes_other=other.reshape(kinds, -1),
+    )
+    *_, fine = _contrast(totals, measure, found, sums, _shape(totals, measure))
+    factor = found.factor(np.where(np.isfinite(found.estimate), found.estimate, 1.0))
+    spreads: Spreads = fine
+    if clusters is not None:
+        spreads = left_out_kinds(clusters, totals, measure, found, sums).shaped(factor)
+    pivot = MeasurePivot(comparison=found, spreads=spreads, slack=_slack(measure, t, second, found))
+    spread = spreads.spread(factor)
+    status = _unsure(found, fine, spread, measure.least, clustered=clusters is not None)
+    rows = np.minimum(found.rows, fine.size.sum(axis=(0, 1)))
+    if clusters is None:
+        at = found.factor(np.clip(np.nan_to_num(found.estimate, nan=1.0), -1e6, 1e6))
+        draws: CellDraws = row_draws(coarse, forms, found, at, sums)
+    else:
+        draws = KindClusterDraws(clusters, place, coarse.first.shape)
+        rows = np.minimum(rows, spread.degrees + 1)
+    return Core(
+        comparison=found,
+        pivot=pivot,
+        status=status,
+        spread=spread,
+        reach=spread.reach,
+        outcomes=rows,
+        cells=draws,
+        sums=sums,
+        counted=False,
+    )
+
+
+def _sums_of(x: FloatArray, found: Comparison, sums: GroupSums) -> FloatArray:
+    """Sums over the parts of every group, ``(P, …, G)``."""
+    flat = found.target.parts(x.reshape(-1, x.shape[-1]), sums)
+    return flat.reshape(flat.shape[0], *x.shape[:-1], flat.shape[-1])
+
+
+def _members(found: Comparison) -> tuple[FloatArray, FloatArray]:
+    return found.in_group[:, 0], found.in_target[:, 0]
+
+
+def _values(
+    totals: Totals, measure: Measure, found: Comparison, sums: GroupSums
+) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
+    """The measure of groups and targets, with their sums of second and of first order."""
+    a, b = _members(found)
+    first = _sums_of(totals.first, found, sums)
+    second = _sums_of(totals.second, found, sums)
+    t = (np.tensordot(a, first, 1), np.tensordot(b, first, 1))
+    squares = (np.tensordot(a, second, 1), np.tensordot(b, second, 1))
+    value, _ = measure.value(t[0], totals)
+    if found.target.estimated:
+        beside, _ = measure.value(t[1], totals)
+    else:
+        beside = np.full(value.shape, found.target.number)
+    return value, beside, squares, t
+
+
+def _contrast(
+    totals: Totals, measure: Measure, found: Comparison, sums: GroupSums, shape: float
+) -> tuple[FloatArray, FloatArray, Forms]:
+    """Gradients of groups and targets, and the polynomials of their contrasts."""
+    a, b = _members(found)
+    first = _sums_of(totals.first, found, sums)
+    own = measure.value(np.tensordot(a, first, 1), totals)[1]
+    other = np.zeros_like(own)
+    if found.target.estimated:
+        other = measure.value(np.tensordot(b, first, 1), totals)[1]
+    second, third = (_sums_of(x, found, sums) for x in (totals.second, totals.third))
+    sides = int(totals.side.max()) + 1
+    parts, groups = second.shape[0], own.shape[-1]
+    square = np.zeros((3, parts, sides, groups))
+    size = np.zeros((parts, sides, groups))
+    weight, weight2 = (_sums_of(x, found, sums) for x in (totals.weight, totals.weight2))
+    pairs = ((own, own, a * a), (own, other, a * b), (other, other, b * b))
+    for s in range(sides):
+        here = totals.side == s
+        size[:, s] = effective_rows(weight[:, here].sum(axis=1), weight2[:, here].sum(axis=1))
+        for i, (x, y, times) in enumerate(pairs):
+            form = np.einsum("kig,pkijg,kjg->pg", x[here], second[:, here], y[here], optimize=True)
+            square[i, :, s] = times[:, None] * form
+    cube = np.zeros((4, groups))
+    for i, trio in enumerate(((own,) * 3, (own, own, other), (own, other, other), (other,) * 3)):
+        times = a ** (3 - i) * b**i if 0 < i < 3 else (a if i == 0 else b)
+        pulled = np.tensordot(times, third, 1)
+        cube[i] = np.einsum("kig,kjg,klg,kijlg->g", *trio, pulled, optimize=True)
+    return own, other, Forms(square=square, cube=cube, size=size, shape=shape, found=found)
+
+
+def _shape(totals: Totals, measure: Measure) -> float:
+    """Skewness of the influence that single rows have on the measure of everybody."""
+    t, second, third = (
+        x.sum(axis=-1, keepdims=True) for x in (totals.first, totals.second, totals.third)
+    )
+    slope = measure.value(t, totals)[1]
+    square = float(np.einsum("kig,kijg,kjg->", slope, second, slope))
+    cube = float(np.einsum("kig,kjg,klg,kijlg->", slope, slope, slope, third))
+    sizes = (x.sum(keepdims=True) for x in (totals.weight, totals.weight2))
+    number = float(effective_rows(*sizes).sum())
+    if not square > 0 or not number > 0:
+        return 0.0
+    return beyond(cube / square**1.5 * np.sqrt(number), 6 / number)
+
+
+def _slack(
+    measure: Measure,
+    t: tuple[FloatArray, FloatArray],
+    second: tuple[FloatArray, FloatArray],
+    found: Comparison,
+) -> FloatArray:
+    own = measure.slack(t[0], second[0])
+    other = measure.slack(t[1], second[1])
+    if not found.target.estimated:
+        other = (np.zeros_like(own[0]), np.zeros_like(own[0]))
+    return np.stack([*own, *other])
+
+
+def _unsure(
+    found: Measured, forms: Forms, spread: Spread, least: float, *, clustered: bool
+) -> IntArray:
+    """Groups about whose spread too little is known."""
+    status = found.status.copy()
+    ok = status == Status.OK
+    a, b = _members(found)
+    own, other = (np.tensordot(x, forms.size, 1) for x in (a, b))
+    used = np.tensordot(a, forms.square[0], 1) > 0
+    few = np.where(used, own, np.inf).min(axis=0) < least
+    if found.target.estimated:
+        there = np.tensordot(b, forms.square[2], 1) > 0
+        few |= np.where(there, other, np.inf).min(axis=0) < least
+        few |= (b[:, None, None] * forms.size).sum(axis=(0, 1)) < LEAST_ROWS
+    few |= own.sum(axis=0) < LEAST_ROWS
+    status[ok & ~(spread.variance > 0)] = Status.CONSTANT
+    still = np.tensordot(a, forms.square[0], 1).sum(axis=0)
+    status[ok & ~(still > 1e-18 * np.nan_to_num(found.value) ** 2)] = Status.CONSTANT
+    status[ok & few] = Status.FEW_ROWS
+    if clustered:
+        status[ok & ~few & (spread.degrees < LEAST_DEGREES)] = Status.FEW_CLUSTERS
+    return np.asarray(status, dtype=np.int64)
+
+
+def _roots(totals: Totals) -> FloatArray:
+    """Square roots of the second moments of every cell and kind, ``(C, K, d, d)``."""
+    moments = np.moveaxis(totals.second, -1, 0)
+    value, vector = np.linalg.eigh(moments)
+    return np.asarray(vector * np.sqrt(np.maximum(value, 0.0))[..., None, :])
+
+
+def left_out_kinds(
+    clusters: KindClusters,
+    totals: Totals,
+    measure: Measure,
+    found: Comparison,
+    sums: GroupSums,
+) -> LeftOut:
+    """What leaving out whole clusters does to groups and targets, to first order."""
+    cells = totals.first.shape[-1]
+    own_cells, other_cells = found.both(np.eye(cells), sums)
+    a, b = _members(found)
+    first = _sums_of(totals.first, found, sums)
+    groups, number = own_cells.shape[1], clusters.number
+    powers = [np.zeros((k + 1, groups)) for k in (2, 3, 4)]
+    sizes, blank = np.zeros((5, groups)), np.zeros(groups)
+    estimated = found.target.estimated
+    slopes = (
+        measure.value(np.tensordot(a, first, 1), totals)[1],
+        measure.value(np.tensordot(b, first, 1), totals)[1] if estimated else None,
+    )
+    for g in range(groups):
+        moves, shares = [], []
+        for member, slope in zip((own_cells, other_cells), slopes, strict=True):
+            here = member[clusters.cell, g]
+            weight = np.bincount(clusters.cluster, clusters.weight * here, number)
+            share = np.nan_to_num(weight / max(float(weight.sum()), 1e-300))
+            blank[g] += bool((share > 1 - 1e-9).any()) and slope is not None
+            if slope is None:
+                moves.append(np.zeros(number))
+                shares.append(np.zeros(number))
+                continue
+            each = (slope[clusters.kind, :, g].T * clusters.first).sum(axis=0) * here
+            moved = np.bincount(clusters.cluster, each, number)
+            moves.append(-moved / np.maximum(1 - share, 1e-9))
+            shares.append(share**2)
+        u, t = moves
+        for k, out in zip((2, 3, 4), powers, strict=True):
+            for i in range(k + 1):
+                out[i, g] = (u ** (k - i) * t**i).sum()
+        own, other = shares
+        each_size = (own, other, own * own, own * other, other * other)
+        sizes[:, g] = [z.sum() for z in each_size]
+    return LeftOut(powers=tuple(powers), sizes=sizes, clusters=number, blank=blank)
+
+
+# --- Means in units of everybody's standard deviation ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scaled(Comparison):
+    """Groups beside their target by means over the standard deviation of all rows."""
+
+    raw: Comparison
+    """The means themselves."""
+    sd: float
+    """The standard deviation."""
+
+    def some(self, chosen: IntArray) -> "Scaled":
+        """Some of the groups."""
+        raw = self.raw.some(chosen)
+        return replace(self, parts=raw.parts, raw=raw)
+
+    @property
+    def mean(self) -> FloatArray:
+        """The mean of each group, in standard deviations."""
+        return self.raw.mean / self.sd
+
+    @property
+    def theta(self) -> FloatArray:
+        """That of its target; a number is one of standard deviations already."""
+        return self.raw.theta / self.sd if self.target.estimated else self.raw.theta
+
+    def moves(
+        self, weight: FloatArray, total: FloatArray, factor: FloatArray, sums: GroupSums
+    ) -> FloatArray:
+        """Moves of the means: those of the standard deviation are the same for all."""
+        return self.raw.moves(weight, total, factor, sums)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaledPivot:
+    """p-values of standardised mean differences: of d − δσ, both estimated from the same rows."""
+
+    comparison: Scaled
+    """Groups beside their target."""
+    shape: float
+    """Skewness of all rows together."""
+    common: FloatArray
+    """Σ w² {1, L, L²} ((L − μ)² − σ²)/(2σW) over the parts, ``(2, P, G)``: of w and of w L."""
+    variance: float
+    """Variance of the standard deviation."""
+
+    @property
+    def estimate(self) -> FloatArray:
+        """The disparities."""
+        return self.comparison.estimate
+
+    @property
+    def error(self) -> FloatArray:
+        """Standard error of the disparity."""
+        at = np.where(np.isfinite(self.estimate), self.estimate, 0.0)
+        found = self.comparison
+        spread, _ = self._spread(at, np.arange(at.size))
+        unit = np.abs(found.target.scale * found.theta) if found.relative else np.ones_like(at)
+        return np.asarray(np.sqrt(spread.variance) / found.sd / np.maximum(unit, 1e-300))
+
+    def tails(self, disparity: FloatArray, chosen: IntArray) -> Tails:
+        """Chances, if the disparity were this, of an estimate as high, and as low, as was seen."""
+        spread, times = self._spread(disparity, chosen)
+        raw, sd = self.comparison.raw.some(chosen), self.comparison.sd
+        factor = raw.factor(disparity)
+        theta = factor * raw.theta if raw.target.estimated else 0.0
+        return student_tails(raw.mean - theta - times * sd, spread)
+
+    def _spread(self, disparity: FloatArray, chosen: IntArray) -> tuple[Spread, FloatArray]:
+        """Spread of mean − f·target − k·σ, and k."""
+        raw = self.comparison.raw.some(chosen)
+        factor = raw.factor(disparity)
+        times = np.zeros_like(disparity) if raw.relative else disparity.copy()
+        if not raw.target.estimated:
+            times = times + factor * raw.target.number
+        spread = row_spread(raw, factor, self.shape)
+        rates = np.nan_to_num(over(raw.parts.total, raw.parts.weight))
+        slope, level = raw.slopes(factor), raw.intercepts(factor, rates)
+        one, two = self.common[:, :, chosen]
+        shared = (slope * two - level * one).sum(axis=0)
+        variance = spread.variance - 2 * times * shared + times**2 * self.variance
+        least = 1e-3 * spread.variance
+        ratio = np.sqrt(np.nan_to_num(over(spread.variance, np.maximum(variance, least)), nan=1.0))
+        return replace(
+            spread, variance=np.maximum(variance, least), skewness=spread.skewness * ratio**3
+        ), times
+
+
+def scaled_core(
+    cells: Moments, powers: FloatArray, target: Target, sums: GroupSums, *, relative: bool
+) -> Core | None:
+    """The core of standardised means; None where numbers lie too far from zero for their spread.
+
+    ``powers`` are Σ w² Lᵏ of the cells for k = 0 … 4, ``(5, C)``.
+    """
+    core = core_of(cells, target, sums, relative=relative, zero_one=False, weighted=True)
+    raw = core.comparison
+    every = float(cells.weight.sum())
+    sizes = (x.sum(keepdims=True) for x in (cells.weight, cells.weight2))
+    size = float(effective_rows(*sizes)[0])
+    mu = float(cells.total.sum()) / max(every, 1e-300)
+    n2, s1, s2, s3, s4 = powers.sum(axis=-1)
+    # by squared weights throughout; without weights they are the plain moments
+    var = max(float(cells.square2.sum()) - 2 * mu * float(cells.total2.sum()) + mu**2 * n2, 0.0)
+    var = var / max(n2, 1e-300)
+    plain = _central(cells, mu, every)
+    var = plain if plain is not None else var
+    fourth = s4 - 4 * mu * s3 + 6 * mu**2 * s2 - 4 * mu**3 * s1 + mu**4 * n2
+    if not var > 1e-7 * mu**2 or not fourth > 1e-7 * mu**4 * n2:
+        return None
+    sd = float(np.sqrt(var * size / max(size - 1, 1.0)))
+    centred = [powers[k + 2] - 2 * mu * powers[k + 1] + (mu**2 - var) * powers[k] for k in (0, 1)]
+    common = np.stack([target.parts(x, sums) for x in centred]) / (2 * sd * every)
+    square = fourth - 2 * var * (s2 - 2 * mu * s1 + mu**2 * n2) + var**2 * n2
+    scaled = Scaled(target=target, relative=relative, parts=raw.parts, raw=raw, sd=sd)
+    pivot = ScaledPivot(
+        comparison=scaled,
+        shape=shape_of(cells),
+        common=common,
+        variance=max(float(square), 0.0) / (4 * sd**2 * every**2),
+    )
+    return replace(core, comparison=scaled, pivot=pivot)
+
+
+def _central(cells: Moments, mu: float, every: float) -> float | None:
+    """The variance by plain weights where there are none."""
+    if cells.weight is not cells.rows:
+        return None
+    return max(float(cells.square2.sum()) / max(every, 1e-300) - mu**2, 0.0)
+
+
+# --- Where groups are joined as if independent ---
+
+
+class NoDraws:
+    """Moves of nothing: every score is drawn for itself."""
+
+    def __init__(self, groups: int, cells: int) -> None:
+        """Remember how many groups there are, and how many numbers are asked for."""
+        self._groups, self._cells = groups, cells
+
+    def draw(self, rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:
+        """Nothing, so many times."""
+        none = np.zeros((size, self._cells))
+        return none, none
+
+    def variance(self, found: Comparison, factor: FloatArray, sums: GroupSums) -> FloatArray:
+        """One each."""
+        return np.ones(self._groups)
+
+
+def no_spread(groups: int) -> Spread:
+    """The spread of groups that are not judged by any."""
+    zero = np.zeros(groups)
+    return Spread(
+        variance=zero, skewness=zero, usual=np.zeros((2, groups)), degrees=np.full(groups, np.inf)
+    )
