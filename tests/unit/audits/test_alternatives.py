@@ -251,6 +251,9 @@ def test_bad_claims_are_refused() -> None:
     ):
         with pytest.raises(eq.EquipoiseError, match=said):
             eq.alternatives(trail(), claim, models=MODELS)
+    same = trail(table().with_columns(g=pl.lit("a")))
+    with pytest.raises(eq.ClaimError, match="nothing is compared"):
+        eq.alternatives(same, CLAIM, models=MODELS)
     with pytest.raises(eq.TrailError, match="Which model is in use"):
         eq.alternatives(trail(prediction=None), CLAIM, models=MODELS)
 
