@@ -385,7 +385,7 @@ class _Sums:
         at = (choices, np.arange(self.cells)[None, :])
         with np.errstate(divide="ignore", invalid="ignore"):
             lost = self.lost[at].sum(axis=1) / self.known[at].sum(axis=1)
-        return np.nan_to_num(lost, nan=np.inf)
+        return np.asarray(np.nan_to_num(lost, nan=np.inf))
 
     def told_yes(self, choices: IntArray) -> FloatArray:
         """The share of rows that each choice tells yes."""

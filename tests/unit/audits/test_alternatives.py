@@ -71,7 +71,7 @@ def test_estimates_are_those_of_describe(found: eq.Alternatives) -> None:
         row = found.ask(name)
         assert row.disparity == pytest.approx(abs(worst.disparity or 0))
         assert row.group == worst.group
-        loss = float((table()["y"] != table()[column]).mean())
+        loss = float(np.mean((table()["y"] != table()[column]).to_numpy()))
         assert row.loss == pytest.approx(loss)
         assert row.lower is not None
         assert row.upper is not None
