@@ -306,6 +306,7 @@ def _finding(trail: Trail, ask: Ask, seed: Seed, found: Certified) -> Repair:
         level=ask.level,
         side=ask.side,
         tolerance=ask.tolerance,
+        verdict=certificate.verdict or Verdict.UNDETERMINED,
         learnt_on=found.first.rows,
         certified_on=found.second.rows,
         unit=_unit(trail),
