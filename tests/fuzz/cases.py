@@ -20,6 +20,8 @@ PLANNED = {
     "discover": 150,
     "summarize": 150,
     "compare": 150,
+    "repair": 40,
+    "alternatives": 60,
     "individual": 150,
     "select_fair": 100,
     "shift": 150,

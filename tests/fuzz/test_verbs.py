@@ -315,11 +315,20 @@ BOUNDS = tuple(name for name, method in NAMES.items() if isinstance(method, BY_C
 TESTS = tuple(name for name, method in NAMES.items() if isinstance(method, BY_FLAG))
 #: Verbs that look at rows one by one, and take no weights or clusters.
 ROW_VERBS = ("individual", "select_fair", "calibration", "compare", "discover")
-RULES = None, None, "threshold", "by_group", "recalibration"
+RULES = None, None, None, "threshold", "by_group", "recalibration"
+
+
+def plain_claim(rng: Rng) -> Any:
+    """A claim that a rule or another model can change, or now and then any other."""
+    if chance(rng, 0.25):
+        return random_claim(rng)
+    metric = pick(rng, ("selection_rate", "accuracy", "error_rate", "positive_predictive_value"))
+    groups, target = pick(rng, ("g", "h")), pick(rng, (None, None, 0.5, eq.complement()))
+    return lambda: eq.gap(metric, across=groups, target=target)
 
 
 def repair(rng: Rng) -> Ask:
-    claim = random_claim(rng)
+    claim = plain_claim(rng)
     more = seeded(rng, level=level(rng), tolerance=mostly(rng, (0.05, 0.2, 0.8), TOLERANCES))
     more["rule"] = mostly(rng, RULES, ("nonsense", 5))
     more["side"] = mostly(rng, ("both", "both", "lower", "upper"), ("left", None))
@@ -340,12 +349,12 @@ OTHERS = (
 
 
 def alternatives(rng: Rng) -> Ask:
-    claim = random_claim(rng)
+    claim = plain_claim(rng)
     more = seeded(rng, level=level(rng), within=mostly(rng, (0.0, 0.1, 0.5), (-1, "x")))
     more["models"] = mostly(rng, OTHERS, NO_PAIRS)
-    if chance(rng, 0.3):
-        more["present"] = pick(rng, ("one", "two", "who", 5))
-    if chance(rng, 0.3):
+    if len(more["models"]) == 2 or chance(rng, 0.1):
+        more["present"] = mostly(rng, ("one", "two"), ("who", 5))
+    if chance(rng, 0.1):
         more["threshold"] = mostly(rng, (0.5, 2), ("x", float("nan")))
     return lambda trail: eq.alternatives(trail, claim(), **more)
 

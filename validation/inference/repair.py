@@ -531,13 +531,22 @@ _OTHERS: dict[str, Callable[[Rng, int], bool]] = {
 }
 
 
+#: What every row of the result has; what a study does not measure is empty.
+COLUMNS = (
+    "study", "design", "worlds", "certified", "false", "false_if_tried_on_all_rows",
+    "plain_false", "found", "plain_found", "most", "agrees",
+)  # fmt: skip
+
+
 def _job(job: tuple[str, str, int]) -> dict[str, Any]:
     kind, name, worlds = job
     if kind == "repair":
-        return repaired(name, worlds)
-    if kind == "others":
-        return other_alternatives(name, worlds)
-    return alternative(name, worlds, power=kind == "power")
+        row = repaired(name, worlds)
+    elif kind == "others":
+        row = other_alternatives(name, worlds)
+    else:
+        row = alternative(name, worlds, power=kind == "power")
+    return {column: row.get(column) for column in COLUMNS}
 
 
 def run(full: bool = False) -> dict[str, Any]:

@@ -385,7 +385,7 @@ class _Sums:
         at = (choices, np.arange(self.cells)[None, :])
         with np.errstate(divide="ignore", invalid="ignore"):
             lost = self.lost[at].sum(axis=1) / self.known[at].sum(axis=1)
-        return np.nan_to_num(lost, nan=np.inf)
+        return np.asarray(np.nan_to_num(lost, nan=np.inf))
 
     def told_yes(self, choices: IntArray) -> FloatArray:
         """The share of rows that each choice tells yes."""
@@ -589,7 +589,7 @@ def _threshold_sums(rows: RowTable, cells: Cells, ask: Ask) -> tuple[_Sums, Floa
 
 def _check_direction(rows: RowTable, score: FloatArray, called: str) -> None:
     """Refuse scores that fall where the decisions so far are yes."""
-    if "now" not in rows.columns:
+    if "now" not in rows.columns or not (rows.counts * rows.weights).sum() > 0:
         return
     now, heavy = numbers(rows.columns["now"]), rows.counts * rows.weights
     means = [
@@ -598,7 +598,10 @@ def _check_direction(rows: RowTable, score: FloatArray, called: str) -> None:
         else math.nan
         for side in (0, 1)
     ]
-    if means[1] < means[0]:
+    middle = float(np.average(score, weights=heavy))
+    spread = math.sqrt(float(np.average((score - middle) ** 2, weights=heavy)))
+    # decisions that have little to do with the score may well be repaired by it
+    if means[1] < means[0] - spread / 2:
         raise TrailError(
             f"Rows that are told yes have lower scores than the others ({called!r}: {means[1]:.3g} "
             f"against {means[0]:.3g} on average), and thresholds say yes from a score on. Turn the "
@@ -643,6 +646,11 @@ def recalibrations(part: RepairTable, ask: Ask) -> Learnt:
     ends = np.unique([x.min(), x.max()])
     lines = [np.stack([ends, ends], axis=1), straight_knots(x, y, w), isotonic_knots(x, y, w)]
     lines += [few_knots(x, y, w, number) for number in KNOTS]
+    # a metric may take chances only, and no outcome is certain
+    low, high = float(y.min()), float(y.max())
+    room = (high - low) / 2 / (len(y) + 1)
+    for knots in lines[1:]:
+        knots[:, 1] = np.clip(knots[:, 1], low + room, high - room)
     rules = [_line(score, knots) for knots in lines]
     rules = list(dict.fromkeys(rules))
     losses, overruns = [], []

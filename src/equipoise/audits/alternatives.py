@@ -345,6 +345,11 @@ class _Data:
         found = contrasted(made, contrast, shift, own)
         usable = np.flatnonzero(np.isfinite(found.mean).all(axis=0))
         usable = usable[~_same_as_target(claim, members, usable)]
+        if np.isfinite(found.mean).all(axis=0).any() and not usable.size:
+            raise ClaimError(
+                "Every group is what it is compared with, so nothing is compared. Name other "
+                "groups in across=, or another target=."
+            )
         if not usable.size:
             raise ClaimError("No group has rows of every model on which the metric counts.")
         counted = np.isfinite(values).any(axis=1)

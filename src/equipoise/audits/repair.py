@@ -247,7 +247,11 @@ def _loss(loss: MetricLike | None, how: How) -> Metric:
 
 
 def _check_trail(trail: Trail, claim: Claim) -> None:
-    trail.roles.column("score")
+    if trail.roles.column("score") == trail.roles.prediction:
+        raise TrailError(
+            f"The score {trail.roles.score!r} is the prediction itself, on which there is no other "
+            "threshold. Name the column with the model's number before deciding: score=…."
+        )
     for role in ("pair", "proxy_label", "observed"):
         if role in trail.roles:
             raise OptionError(f"repair knows no {role}=; read the trail without it.")
@@ -302,6 +306,7 @@ def _finding(trail: Trail, ask: Ask, seed: Seed, found: Certified) -> Repair:
         level=ask.level,
         side=ask.side,
         tolerance=ask.tolerance,
+        verdict=certificate.verdict or Verdict.UNDETERMINED,
         learnt_on=found.first.rows,
         certified_on=found.second.rows,
         unit=_unit(trail),

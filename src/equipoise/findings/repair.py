@@ -338,6 +338,8 @@ class Repair(ComparedFinding[RepairedGroup], ByGroup[RepairedGroup]):
     """Which disparities are limited."""
     tolerance: float
     """The disparity that is tolerated."""
+    verdict: Verdict
+    """What the rows that were kept back show of the repaired decisions."""
     learnt_on: int
     """Rows from which the rule was learnt."""
     certified_on: int
@@ -367,13 +369,6 @@ class Repair(ComparedFinding[RepairedGroup], ByGroup[RepairedGroup]):
         if not self.certified:
             raise EquipoiseError("The certificate was left out with the small groups of this page.")
         return cast(Bounds, from_dict(self.certified))
-
-    @property
-    def verdict(self) -> Verdict:
-        """What the rows that were kept back show of the repaired decisions."""
-        if not self.certified:
-            return Verdict.UNDETERMINED
-        return self.certificate.verdict or Verdict.UNDETERMINED
 
     def sentences(self) -> tuple[str, ...]:
         """What is shown, the rule, its price, and what it rests on."""

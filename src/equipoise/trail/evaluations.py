@@ -6,6 +6,7 @@ answer to, so that several answers to one item are not taken for independent peo
 """
 
 import json
+import math
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,6 +27,10 @@ _BESIDE = frozenset(
     ["doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics",
      "doc_hash", "prompt_hash", "target_hash"]
 )  # fmt: skip
+
+#: Numbers of answers of which one should be right, for which the chance is worked out.
+PASSES = (2, 3, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100)
+_ABOUT = frozenset(["item", "epoch", "task", "model"])
 
 Row = dict[str, object]
 
@@ -89,9 +94,32 @@ def inspect_rows(file: str) -> tuple[list[Row], tuple[str, ...]]:
     rows = [_inspect_row(sample, about, called) for sample in samples]
     if not rows:
         raise TrailError(f"{called} holds no sample. Was the evaluation run to its end?")
+    _add_passes(rows)
     status = header.get("status")
     notes = () if status == "success" else (f"The evaluation ended with the status {status!r}.",)
     return rows, notes
+
+
+def _add_passes(rows: Sequence[Row]) -> None:
+    """Beside each score of 0 and 1: the chance that one of k answers to the item is right.
+
+    Of n answers of which c are right, 1 − C(n − c, k) / C(n, k) estimates it without bias. It is a
+    value of the item, and stands in each of its rows.
+    """
+    items: dict[object, list[Row]] = {}
+    for row in rows:
+        items.setdefault(row["item"], []).append(row)
+    fewest = min(len(own) for own in items.values())
+    named = dict.fromkeys(name for row in rows for name in row if name not in _ABOUT)
+    for name in named:
+        if not all(row.get(name) in (0.0, 1.0) and type(row[name]) is float for row in rows):
+            continue
+        for k in (k for k in PASSES if k <= fewest):
+            for own in items.values():
+                wrong = sum(row[name] == 0.0 for row in own)
+                passed = 1 - math.comb(wrong, k) / math.comb(len(own), k)
+                for row in own:
+                    row.setdefault(f"{name}.pass@{k}", passed)
 
 
 def _inspect_parts(file: str, called: str) -> tuple[Mapping[str, object], Iterator[object]]:

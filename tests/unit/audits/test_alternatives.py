@@ -71,7 +71,7 @@ def test_estimates_are_those_of_describe(found: eq.Alternatives) -> None:
         row = found.ask(name)
         assert row.disparity == pytest.approx(abs(worst.disparity or 0))
         assert row.group == worst.group
-        loss = float((table()["y"] != table()[column]).mean())
+        loss = float(np.mean((table()["y"] != table()[column]).to_numpy()))
         assert row.loss == pytest.approx(loss)
         assert row.lower is not None
         assert row.upper is not None
@@ -251,6 +251,9 @@ def test_bad_claims_are_refused() -> None:
     ):
         with pytest.raises(eq.EquipoiseError, match=said):
             eq.alternatives(trail(), claim, models=MODELS)
+    same = trail(table().with_columns(g=pl.lit("a")))
+    with pytest.raises(eq.ClaimError, match="nothing is compared"):
+        eq.alternatives(same, CLAIM, models=MODELS)
     with pytest.raises(eq.TrailError, match="Which model is in use"):
         eq.alternatives(trail(prediction=None), CLAIM, models=MODELS)
 

@@ -228,6 +228,26 @@ def test_scores_are_recalibrated_where_the_metric_reads_them() -> None:
     assert all(abs(r.disparity or 0) < abs(r.disparity_before or 1) for r in found.rows)
 
 
+@pytest.mark.parametrize("metric", ["brier", "log_loss"])
+def test_recalibrated_scores_stay_chances(metric: str) -> None:
+    found = eq.repair(trail(table(600)), eq.gap(metric, across="g"), tolerance=0.3, rng=1)
+    assert found.rule is not None
+    new = found.rule.apply(np.linspace(-1, 2, 50))
+    assert new.min() >= 0
+    assert new.max() <= 1
+
+
+def test_a_rule_that_decides_nothing_is_no_repair() -> None:
+    # a wide gap closes only where nobody, or everybody, is told yes
+    frame = table().with_columns(s=pl.col("s") - 0.3 * (pl.col("g") == "b"))
+    frame = frame.with_columns(d=(pl.col("s") >= 0.5).cast(pl.Int64))
+    found = eq.repair(trail(frame), CLAIM, tolerance=0.03, rng=1)
+    assert found.verdict != "kept"
+    assert found.yes_after is not None
+    assert found.yes_before is not None
+    assert found.yes_after > found.yes_before / 5
+
+
 def test_several_tries_are_paid_for() -> None:
     found = eq.repair(trail(), CLAIM, tolerance=0.12, tries=4, rng=1)
     assert found.tries == len(found.tried) <= 4
@@ -287,6 +307,8 @@ def test_bad_trails_and_claims_are_refused() -> None:
         eq.repair(trail(table().with_columns(s=1 - pl.col("s"))), CLAIM, tolerance=0.1)
     with pytest.raises(eq.TrailError, match="infinite"):
         eq.repair(trail(table().with_columns(s=pl.lit(float("inf")))), CLAIM, tolerance=0.1)
+    with pytest.raises(eq.TrailError, match="is the prediction itself"):
+        eq.repair(trail(score="d"), CLAIM, tolerance=0.1)
     with pytest.raises(eq.TrailError, match="only 2"):
         eq.repair(trail(table().head(2)), CLAIM, tolerance=0.1)
     with pytest.raises(eq.ClaimError, match="asks one at a time"):
@@ -329,6 +351,8 @@ def test_plan_page_suppression_and_verification(tmp_path: Path) -> None:
     assert "Rules that were tried" in page
     hidden = eq.report(evidence, suppress=200).html
     assert "Limit" in hidden or "Undetermined" in hidden
+    # what is hidden changes nothing of what was shown
+    assert finding.sentences()[0][:40] in hidden
     names = [one.where["g"] for one in finding.rule.thresholds]
     assert names == ["a", "b", "c"]
     assert ">c<" not in hidden

@@ -1,5 +1,6 @@
 """Logs of evaluations of language models: Inspect's and the harness's, as they are documented."""
 
+import itertools
 import json
 import zipfile
 from pathlib import Path
@@ -58,6 +59,28 @@ def test_answers_of_inspect_are_rows_and_items_clusters(tmp_path: Path) -> None:
     assert eq.read(once).roles.cluster is None
     cut = inspect_log(tmp_path / "cut.eval", samples[:3], status="error")
     assert "status 'error'" in eq.read(cut).notes[0]
+
+
+def test_pass_at_k_is_that_of_all_choices_of_k_answers(tmp_path: Path) -> None:
+    right = np.random.default_rng(4).random((6, 5)) < 0.4
+    samples = [
+        sample(i, e + 1, "C" if right[i, e] else "I", name=GROUPS[i % 2])
+        for i in range(6)
+        for e in range(5)
+    ]
+    trail = eq.read(inspect_log(tmp_path / "run.eval", samples), score="correct")
+    names = {name for name in trail.schema if "pass@" in name}
+    assert names == {f"correct.pass@{k}" for k in (2, 3, 4, 5)}
+    for k in (2, 5):
+        passes = eq.metric("passes", f"column('correct.pass@{k}')", low=0, high=1)
+        found = eq.describe(trail, eq.gap(passes, across="name"))
+        for g in (0, 1):
+            each = [
+                np.mean([any(some) for some in itertools.combinations(right[i], k)])
+                for i in range(6)
+                if i % 2 == g
+            ]
+            assert found.ask(name=GROUPS[g]).value == pytest.approx(float(np.mean(each)))
 
 
 def test_samples_of_the_harness(tmp_path: Path) -> None:
