@@ -1,6 +1,7 @@
 """Measures that are no means: values and errors against naive formulas, and every verb."""
 
 import functools
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from sklearn import metrics as sk
 
 import equipoise as eq
 from equipoise.audits._groups.problem import set_up
+from equipoise.findings.finding import from_dict
 from equipoise.methods.targets import Constant, Status
 from equipoise.plan import Plan, run, verify
 from tests.conformance.cases import BASIC, TABLE
@@ -273,6 +275,20 @@ def test_every_verb_and_target(metric: Any, roles: dict[str, str]) -> None:
     assert eq.from_plan(ratio.to_plan()) == ratio
 
 
+@pytest.mark.parametrize("metric", ["auc", "f1", "expected_calibration_error"])
+@pytest.mark.parametrize("roles", [ROLES, {**ROLES, "cluster": "c"}])
+def test_another_level_is_read_from_what_is_kept(metric: str, roles: dict[str, str]) -> None:
+    trail = eq.read(_table(), **roles)
+    for claim in (eq.gap(metric, across="g"), eq.ratio(metric, across="g", target=eq.complement())):
+        kept = eq.certify(trail, claim, level=0.95, rng=1)
+        again = from_dict(json.loads(kept.to_json()))
+        assert isinstance(again, eq.Bounds)
+        again = again.at(0.8)
+        wanted = eq.certify(trail, claim, level=0.8, rng=1)
+        for one, other in zip(again.rows, wanted.rows, strict=True):
+            assert (one.lower, one.upper) == pytest.approx((other.lower, other.upper), abs=2e-3)
+
+
 def test_describe_shows_measures_beside_rates() -> None:
     trail = eq.read(_table(), **ROLES)
     asked = ["accuracy", eq.auc, eq.median("pay"), "f1"]
@@ -339,6 +355,8 @@ def test_groups_that_cannot_speak_get_no_verdict() -> None:
         lambda: eq.gap("auc", across="g", unlabelled="worst"),
         lambda: eq.gap(eq.median("pay"), across=eq.tilts({"t": "pay"})),
         lambda: eq.each_class("accuracy", "cat", across="g"),
+        lambda: eq.gap("expected_calibration_error", across=eq.bins("g", number=10)),
+        lambda: eq.gap("auc", across="g", target=eq.custom(0.7, "label - 0.5")),
         lambda: eq.exposure("place", base=1.0),
     ],
 )
