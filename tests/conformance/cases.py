@@ -26,6 +26,9 @@ CASES: dict[str, tuple[dict[str, Any], eq.Claim]] = {
     "log loss": (BASIC, eq.gap("log_loss", across=by_sex)),
     "log loss, clipped": (BASIC, eq.gap(eq.log_loss.clip(0.1, 0.9), across=by_sex)),
     "absolute error": (BASIC, eq.gap("absolute_error", across="sex")),
+    "relative error": (BASIC, eq.gap("relative_error", across="sex")),
+    "exposure": (BASIC, eq.gap(eq.exposure("age"), across="sex")),
+    "one class": (VERDICT, eq.gap(eq.one_class("selection_rate", True), across="sex")),
     "absolute error, truth label": (
         {"label": "member", "score": "score"},
         eq.gap("absolute_error", across="sex"),

@@ -22,15 +22,16 @@ numbers = st.floats(-1e6, 1e6)
 edges = st.lists(numbers, min_size=2, max_size=5, unique=True).map(sorted)
 formulas = st.sampled_from(["x", "abs(label - score)", "label == 0 and x in (1, 2)", "not flag"])
 levels = st.one_of(st.text(max_size=5), st.integers(), st.booleans(), numbers, st.none())
+MEANS = [metric for metric in METRICS.values() if metric.measure is None]
 metrics = st.one_of(
-    st.sampled_from(list(METRICS.values())),
+    st.sampled_from(MEANS),
     st.builds(
         lambda name, value, where: eq.metric(name, value, where=where),
         st.sampled_from(["mine", "accuracy"]),
         formulas,
         st.one_of(st.none(), formulas),
     ),
-    st.sampled_from(list(METRICS.values())).map(lambda m: m.clip(-0.25, 0.75)),
+    st.sampled_from(MEANS).map(lambda m: m.clip(-0.25, 0.75)),
 )
 attributes = st.one_of(names, st.builds(lambda name, cuts: eq.binned(name, cuts), names, edges))
 plain_groups: st.SearchStrategy[Groups] = st.one_of(
@@ -84,6 +85,26 @@ def test_every_claim_survives_a_plan(make, metric, across, target) -> None:  # t
     assert repr(back) == repr(claim)
     for part in (claim.metric, claim.across, claim.target):
         assert eq.from_plan(part.to_plan()) == part
+
+
+measures = st.one_of(
+    st.sampled_from([metric for metric in METRICS.values() if metric.measure is not None]),
+    st.builds(eq.quantile, formulas, st.floats(0.01, 0.99)),
+    st.builds(eq.standardised, formulas),
+    st.builds(eq.actual_over_expected, formulas, formulas),
+    st.lists(st.floats(0.01, 0.99), min_size=1, max_size=4, unique=True).map(
+        lambda inner: eq.calibration_error([0.0, *sorted(inner), 1.0])
+    ),
+)
+
+
+@law
+@given(st.sampled_from([eq.gap, eq.ratio]), measures, plain_groups)
+def test_every_measure_survives_a_plan(make, metric, across) -> None:  # type: ignore[no-untyped-def]
+    claim = make(metric, across=across, target=0.8 * eq.complement())
+    back = eq.from_plan(json.loads(json.dumps(claim.to_plan(), allow_nan=False)))
+    assert back == claim
+    assert (hash(back), repr(back)) == (hash(claim), repr(claim))
 
 
 def test_joined_claims_survive_a_plan() -> None:

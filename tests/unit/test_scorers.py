@@ -31,7 +31,7 @@ def test_disparity_is_what_it_says() -> None:
     assert found["worst"] == pytest.approx(min(f1))
     error = disparity(y, said, sensitive_features=x["sex"], metric="error_rate", statistic="worst")
     assert error == pytest.approx(max(np.mean(y[g] != said[g]) for g in groups))
-    crossed = {"a": x["sex"], "b": (x["z"] > 0).to_numpy()}
+    crossed = {"a": x["sex"].to_numpy(), "b": (x["z"] > 0).to_numpy()}
     assert 0 <= disparity(y, said, sensitive_features=crossed, metric="accuracy") <= 1
     assert np.isnan(disparity(y, said, sensitive_features=["one"] * 600))
 

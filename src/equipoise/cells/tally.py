@@ -261,7 +261,9 @@ def _check_defined(metric: Metric, reads: tuple[str, ...], table: Columns, prefi
     if finite and expected == total(table, f"{prefix}rows"):
         return
     advice = "Correct these rows, or bound the metric with .clip(low, high)."
-    if isinstance(metric.value, nw.Expr):
+    if metric.measure is not None:
+        advice = "Correct these rows."
+    elif isinstance(metric.value, nw.Expr):
         advice = "If these rows are to be left out, say so with where=…."
     elif finite:
         advice = "Correct these rows, or leave them out with where=…."

@@ -126,13 +126,18 @@ class Claim(Written):
             "unknown=": self.unknown != "group",
             "unlabelled=": self.unlabelled != "out",
             "tilts": self.across.weighs,
-            "a custom target": isinstance(self.target, Custom),
+            "custom target": isinstance(self.target, Custom),
         }
         for what, there in asked.items():
             if there:
                 raise ClaimError(
                     f"The {self.metric.words} is no mean of rows, and takes no {what}."
                 )
+        if set(self.kinds()) & set(self.across.dimensions()):
+            raise ClaimError(
+                f"The {self.metric.words} is made of these ranges of the score, so groups cannot "
+                "be formed by them as well. Choose other ranges."
+            )
 
     def _check_given(self) -> None:
         """Refuse factors where nobody could be compared with others who share them."""

@@ -90,17 +90,78 @@ def stored(core: Core) -> dict[str, object] | None:
         sums = _plain(m, tuple(f.name for f in fields(m)))
         return data | {"form": "spread", "shape": pivot.shape, **sums}
     if isinstance(pivot, ClusterPivot):
-        left = pivot.left_out
-        return data | {
-            "form": "clusters",
-            **_plain(m, ("rows", "weight", "total", "weight2")),
-            "powers": [x.tolist() for x in left.powers],
-            "sizes": left.sizes.tolist(),
-            "clusters": left.clusters,
-            "blank": left.blank.tolist(),
-            "shape": left.shape,
-        }
-    return None
+        sums = _plain(m, ("rows", "weight", "total", "weight2"))
+        return data | {"form": "clusters", **sums, **_left_out(pivot.left_out)}
+    return _measure(core, data)
+
+
+def _left_out(left: LeftOut) -> dict[str, object]:
+    return {
+        "powers": [x.tolist() for x in left.powers],
+        "sizes": left.sizes.tolist(),
+        "clusters": left.clusters,
+        "blank": left.blank.tolist(),
+        "shape": left.shape,
+    }
+
+
+def _measure(core: Core, data: dict[str, object]) -> dict[str, object] | None:
+    """The pivot of a measure that is no mean; quantiles would take all their rows."""
+    # few audits ask for one
+    from equipoise.methods.inference.measures import MeasurePivot
+
+    found, pivot = core.comparison, core.pivot
+    if not isinstance(pivot, MeasurePivot):
+        return None
+    spreads = pivot.spreads
+    made = {
+        "form": "measure",
+        **_plain(found.parts, ("rows", "weight", "total", "weight2")),
+        "mean": np.nan_to_num(found.mean).tolist(),
+        "theta": np.nan_to_num(found.theta).tolist(),
+        "slack": np.nan_to_num(pivot.slack).tolist(),
+    }
+    if isinstance(spreads, LeftOut):
+        return data | made | _left_out(spreads)
+    arrays = {name: getattr(spreads, name) for name in ("square", "cube", "size")}
+    sums = {name: np.nan_to_num(x).tolist() for name, x in arrays.items()}
+    return data | made | sums | {"shape": spreads.shape}
+
+
+def _restored_measure(data: Mapping[str, Any], found: Comparison) -> Pivot:
+    from equipoise.methods.inference.measures import Forms, Measured, MeasurePivot, Spreads
+
+    def array(name: str) -> FloatArray:
+        return np.array(data[name], dtype=np.float64)
+
+    none = np.zeros((0, found.rows.size))
+    same = Measured(
+        target=found.target,
+        relative=found.relative,
+        parts=found.parts,
+        value=array("mean"),
+        beside=array("theta"),
+        slopes_own=none,
+        slopes_other=none,
+    )
+    spreads: Spreads
+    if "powers" in data:
+        spreads = _restored_left_out(data)
+    else:
+        sums = (array(name) for name in ("square", "cube", "size"))
+        square, cube, size = sums
+        spreads = Forms(square=square, cube=cube, size=size, shape=float(data["shape"]), found=same)
+    return MeasurePivot(comparison=same, spreads=spreads, slack=array("slack"))
+
+
+def _restored_left_out(data: Mapping[str, Any]) -> LeftOut:
+    return LeftOut(
+        powers=tuple(np.array(x, dtype=np.float64) for x in data["powers"]),
+        sizes=np.array(data["sizes"], dtype=np.float64),
+        clusters=int(data["clusters"]),
+        blank=np.array(data["blank"], dtype=np.float64),
+        shape=float(data["shape"]),
+    )
 
 
 def _pair(core: PairCore) -> dict[str, object] | None:
@@ -183,14 +244,9 @@ def _restored(data: Mapping[str, Any]) -> tuple[Pivot, int]:
             return spread, size
         few = np.array(data["few"], dtype=bool)
         return OverlapPivot(comparison=found, many=spread, few=few), size
-    left = LeftOut(
-        powers=tuple(np.array(x, dtype=np.float64) for x in data["powers"]),
-        sizes=np.array(data["sizes"], dtype=np.float64),
-        clusters=int(data["clusters"]),
-        blank=np.array(data["blank"], dtype=np.float64),
-        shape=float(data["shape"]),
-    )
-    return ClusterPivot(comparison=found, left_out=left), size
+    if data["form"] == "measure":
+        return _restored_measure(data, found), size
+    return ClusterPivot(comparison=found, left_out=_restored_left_out(data)), size
 
 
 def stored_parts(data: Mapping[str, Any]) -> likelihood.Parts:

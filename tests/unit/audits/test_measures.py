@@ -1,6 +1,7 @@
 """Measures that are no means: values and errors against naive formulas, and every verb."""
 
 import functools
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from sklearn import metrics as sk
 
 import equipoise as eq
 from equipoise.audits._groups.problem import set_up
+from equipoise.findings.finding import from_dict
 from equipoise.methods.targets import Constant, Status
 from equipoise.plan import Plan, run, verify
 from tests.conformance.cases import BASIC, TABLE
@@ -64,7 +66,7 @@ def _ece(y: Any, s: Any) -> float:
 def test_values_are_those_of_scikit_learn(ties: bool) -> None:
     table = _table(ties=ties)
     trail = eq.read(table, **ROLES)
-    for name, own in {
+    formulas: dict[str, Any] = {
         "auc": lambda t: sk.roc_auc_score(t["y"], t["s"]),
         "gini": lambda t: 2 * sk.roc_auc_score(t["y"], t["s"]) - 1,
         "f1": lambda t: sk.f1_score(t["y"], t["p"]),
@@ -73,7 +75,8 @@ def test_values_are_those_of_scikit_learn(ties: bool) -> None:
         "lift": lambda t: sk.precision_score(t["y"], t["p"]) / t["y"].mean(),
         "expected_calibration_error": lambda t: _ece(t["y"].to_numpy(), t["s"].to_numpy()),
         "actual_expected": lambda t: t["y"].sum() / t["s"].sum(),
-    }.items():
+    }
+    for name, own in formulas.items():
         for group, value in _values(trail, name).items():
             # sums of real numbers are kept to 33 binary digits, the same from every engine
             close = 1e-9 if "expected" in name else 1e-12
@@ -273,9 +276,23 @@ def test_every_verb_and_target(metric: Any, roles: dict[str, str]) -> None:
     assert eq.from_plan(ratio.to_plan()) == ratio
 
 
+@pytest.mark.parametrize("metric", ["auc", "f1", "expected_calibration_error"])
+@pytest.mark.parametrize("roles", [ROLES, {**ROLES, "cluster": "c"}])
+def test_another_level_is_read_from_what_is_kept(metric: str, roles: dict[str, str]) -> None:
+    trail = eq.read(_table(), **roles)
+    for claim in (eq.gap(metric, across="g"), eq.ratio(metric, across="g", target=eq.complement())):
+        kept = eq.certify(trail, claim, level=0.95, rng=1)
+        again = from_dict(json.loads(kept.to_json()))
+        assert isinstance(again, eq.Bounds)
+        again = again.at(0.8)
+        wanted = eq.certify(trail, claim, level=0.8, rng=1)
+        for one, other in zip(again.rows, wanted.rows, strict=True):
+            assert (one.lower, one.upper) == pytest.approx((other.lower, other.upper), abs=2e-3)
+
+
 def test_describe_shows_measures_beside_rates() -> None:
     trail = eq.read(_table(), **ROLES)
-    asked = ["accuracy", eq.auc, eq.median("pay"), "f1"]
+    asked: list[eq.Metric | str] = ["accuracy", eq.auc, eq.median("pay"), "f1"]
     table = eq.describe(trail, metrics=asked, across="g")
     assert set(table.difference()) == {"accuracy", "auc", "median_of_pay", "f1"}
 
@@ -339,6 +356,8 @@ def test_groups_that_cannot_speak_get_no_verdict() -> None:
         lambda: eq.gap("auc", across="g", unlabelled="worst"),
         lambda: eq.gap(eq.median("pay"), across=eq.tilts({"t": "pay"})),
         lambda: eq.each_class("accuracy", "cat", across="g"),
+        lambda: eq.gap("expected_calibration_error", across=eq.bins("g", number=10)),
+        lambda: eq.gap("auc", across="g", target=eq.custom(0.7, "label - 0.5")),
         lambda: eq.exposure("place", base=1.0),
     ],
 )
@@ -353,7 +372,7 @@ def test_other_verbs_refuse_in_a_sentence() -> None:
     for ask in (
         lambda: eq.summarize(trail, "auc", across="g"),
         lambda: eq.compare(trail, eq.median("pay"), across=["g", "kind"]),
-        lambda: eq.shift(trail, eq.gap("f1"), features=["pay"]),
+        lambda: eq.shift(trail, eq.gap("f1"), over="pay"),
         lambda: eq.discover(trail, "auc", features=["pay"]),
         lambda: eq.certify(trail, claim, method="bootstrap"),
         lambda: eq.certify(trail, claim, method="betting"),
@@ -361,7 +380,7 @@ def test_other_verbs_refuse_in_a_sentence() -> None:
         lambda: eq.flag(trail, claim, population="these rows"),
         lambda: eq.certify(eq.read(_table(), cluster="c"), eq.gap(eq.median("pay"), across="g")),
     ):
-        with pytest.raises(eq.EquipoiseError):
+        with pytest.raises(eq.EquipoiseError, match=r"no mean|knows no|independent|0/1 metric"):
             ask()
 
 
@@ -384,7 +403,8 @@ def test_tables_that_cannot_be_measured_are_refused() -> None:
 
 @functools.cache
 def _on_arrow() -> dict[eq.Claim, list[Any]]:
-    trail, out = eq.read(TABLE, **BASIC), {}
+    trail = eq.read(TABLE, **BASIC)
+    out: dict[eq.Claim, list[Any]] = {}
     both = eq.actual_over_expected("label", "score + 1")
     for metric in (eq.auc, eq.quantile("age", 0.3), both, eq.macro_recall):
         claim = eq.gap(metric, across="sex")
