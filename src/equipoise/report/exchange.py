@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 from xml.sax.saxutils import escape
 
 import yaml
@@ -276,7 +275,7 @@ def model_index(evidence: Evidence, name: str, kept: Sequence[Kept] | None = Non
     return str(yaml.safe_dump(made, sort_keys=False, allow_unicode=True, width=100))
 
 
-def _indexed(name: str, finding: Bounds) -> list[dict[str, Any]]:
+def _indexed(name: str, finding: Bounds) -> list[dict[str, object]]:
     strongest = [finding.rows[i] for i in places_of_strongest(finding.rows, MOST_GROUPS)]
     way = "ratio to" if finding.relative else "gap to"
     return [
@@ -305,7 +304,9 @@ PRODUCER = f"urn:equipoise:{__version__}"
 ASSERTIONS = "https://openlineage.io/spec/facets/1-0-1/DataQualityAssertionsDatasetFacet.json"
 
 
-def openlineage(evidence: Evidence, kept: Sequence[Kept] | None = None) -> dict[str, Any]:
+def openlineage(
+    evidence: Evidence, kept: Sequence[Kept] | None = None
+) -> dict[str, dict[str, object]]:
     """Facets of the data set that was audited, to be put into an OpenLineage event.
 
     ``dataQualityAssertions`` holds the audits that judged a limit and could tell. One that is
@@ -314,8 +315,9 @@ def openlineage(evidence: Evidence, kept: Sequence[Kept] | None = None) -> dict[
     >>> import equipoise as eq
     >>> claim = eq.gap("false_positive_rate", across="race")
     >>> found = eq.certify(eq.datasets.compas(), claim, tolerance=0.05, rng=1)
-    >>> openlineage(eq.Evidence.of(found))["dataQualityAssertions"]["assertions"][0]["success"]
-    False
+    >>> facets = openlineage(eq.Evidence.of(found))
+    >>> [one["success"] for one in facets["dataQualityAssertions"]["assertions"]]
+    [False]
     """
     told = _kept(evidence, None) if kept is None else kept
     named = [*zip(evidence.entries, told, strict=True)]
@@ -327,7 +329,7 @@ def openlineage(evidence: Evidence, kept: Sequence[Kept] | None = None) -> dict[
         for entry, one in named
         if one.conclusion in (Verdict.KEPT, Verdict.EXCEEDED)
     ]
-    own = {
+    own: dict[str, object] = {
         "_producer": PRODUCER,
         "_schemaURL": "urn:equipoise:facet:audit/1",
         "verdict": str(evidence.verdict),
@@ -344,7 +346,11 @@ def openlineage(evidence: Evidence, kept: Sequence[Kept] | None = None) -> dict[
             for entry, one in named
         ],
     }
-    quality = {"_producer": PRODUCER, "_schemaURL": ASSERTIONS, "assertions": assertions}
+    quality: dict[str, object] = {
+        "_producer": PRODUCER,
+        "_schemaURL": ASSERTIONS,
+        "assertions": assertions,
+    }
     return {"dataQualityAssertions": quality, "equipoise_audit": own}
 
 

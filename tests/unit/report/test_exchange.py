@@ -140,7 +140,7 @@ _FACET: dict[str, Any] = {
 
 
 def test_openlineage_takes_no_silence_for_success(evidence: eq.Evidence) -> None:
-    made = openlineage(evidence)
+    made: dict[str, Any] = openlineage(evidence)
     jsonschema.validate(made["dataQualityAssertions"], _FACET)
     said = {one["assertion"].split(":")[0]: one["success"]
             for one in made["dataQualityAssertions"]["assertions"]}  # fmt: skip
@@ -152,7 +152,7 @@ def test_openlineage_takes_no_silence_for_success(evidence: eq.Evidence) -> None
         prediction="p",
     )
     assert few.verdict is eq.Verdict.UNDETERMINED
-    unsure = openlineage(eq.Evidence.of(few))
+    unsure: dict[str, Any] = openlineage(eq.Evidence.of(few))
     assert unsure["dataQualityAssertions"]["assertions"] == []
     assert unsure["equipoise_audit"]["audits"][0]["verdict"] == "undetermined"
 
