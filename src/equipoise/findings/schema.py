@@ -35,7 +35,8 @@ def evidence_schema() -> Schema:
     >>> "bounds" in schema["$defs"]
     True
     """
-    kinds = kinds_of_findings()
+    # sorted: which was imported first must not show
+    kinds = dict(sorted(kinds_of_findings().items()))
     parts: dict[str, Schema] = {}
     definitions = {kind.replace(" ", "_"): _finding(cls, parts) for kind, cls in kinds.items()}
     text, some_text = {"type": "string"}, {"type": ["string", "null"]}
