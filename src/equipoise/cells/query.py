@@ -34,7 +34,7 @@ from equipoise.claims.groups import (
     Values,
 )
 from equipoise.claims.metric import Metric
-from equipoise.errors import ClaimError
+from equipoise.errors import ClaimError, TrailError
 from equipoise.methods.numerics import AnyArray, FloatArray, IntArray
 from equipoise.trail import Roles, Trail
 from equipoise.trail.engine import Frame, engine_errors, objects
@@ -570,7 +570,15 @@ def _evaluate(trail: Trail, formula: Formula, metric: Metric | None) -> Term:
                 return Term(trail.indicator(role), "number")
         return _column_term(trail, column_of(trail, reference, by_role))
 
-    return formula.evaluate(operand, nw.lit)
+    try:
+        return formula.evaluate(operand, nw.lit)
+    except TrailError as error:
+        name = formula.text.strip()
+        if name not in trail.schema:
+            raise
+        # hours-per-week is a column to whoever wrote it, and a subtraction to a formula
+        said = f"The formula {name!r} subtracts or divides. For the column write column({name!r})."
+        raise TrailError(said) from error
 
 
 def _column_term(trail: Trail, column: str) -> Term:

@@ -464,3 +464,11 @@ def test_constant_target_is_a_number() -> None:
     core = set_up(eq.read(_table(), **ROLES), eq.gap("gini", across="g", target=0.25)).core
     assert isinstance(core.comparison.target, Constant)
     np.testing.assert_allclose(core.comparison.estimate, core.comparison.mean - 0.25)
+
+
+def test_a_column_that_reads_like_a_formula_is_explained() -> None:
+    table = pl.DataFrame({"hours-per-week": [40.0, 20.0] * 20, "g": ["a", "b"] * 20})
+    with pytest.raises(eq.TrailError, match=r"write column\('hours-per-week'\)"):
+        eq.certify(table, eq.gap(eq.median("hours-per-week"), across="g"))
+    asked = eq.gap(eq.median("column('hours-per-week')"), across="g")
+    assert [row.value for row in eq.certify(table, asked)] == [40.0, 20.0]
