@@ -2,8 +2,9 @@
 
 Each design draws tables of several groups, small ones, ties, skewed numbers, unequal sizes, weights
 and clusters among them, asks `certify` for bounds on all groups at once, and counts the tables in
-which any bound is wrong, and those in which `flag` (control="holm") has any false flag where no
-group differs. True values are those of two million rows of each group, by formulas of their own.
+which any bound is wrong. Where groups are alike (few rows, ties, right everywhere) that is also the
+chance of any false flag by the same tails. True values are those of two million rows of all groups
+together, by formulas of their own.
 """
 
 from __future__ import annotations
