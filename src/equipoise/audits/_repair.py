@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -643,37 +643,52 @@ def recalibrations(part: RepairTable, ask: Ask) -> Learnt:
     x, y, w = x[told], y[told], (rows.weights * rows.counts)[told]
     if not len(x) or not w.sum() > 0:
         raise TrailError("No row of the first part has a score and a label.")
-    ends = np.unique([x.min(), x.max()])
-    lines = [np.stack([ends, ends], axis=1), straight_knots(x, y, w), isotonic_knots(x, y, w)]
-    lines += [few_knots(x, y, w, number) for number in KNOTS]
-    # a metric may take chances only, and no outcome is certain
-    low, high = float(y.min()), float(y.max())
-    room = (high - low) / 2 / (len(y) + 1)
-    for knots in lines[1:]:
-        knots[:, 1] = np.clip(knots[:, 1], low + room, high - room)
-    rules = [_line(score, knots) for knots in lines]
+    rules = [_line(score, knots) for knots in rising_lines(x, y, w)]
     rules = list(dict.fromkeys(rules))
     losses, overruns = [], []
     lines_of = {f"{known.names['repaired']}{i}": known.said(rule) for i, rule in enumerate(rules)}
     every = dataclasses.replace(known, columns={**known.columns, **lines_of})
-    ratio = math.sqrt(ask.learn / (1 - ask.learn))
     for made in every.trails("recalibration", *lines_of):
         cells, lost = gather(made, [ask.claim, gap(ask.loss)])
-        collection = form_groups(ask.claim.across, cells)
-        sums = _Mean(*(getattr(cells, f.name)[None, :] for f in dataclasses.fields(_Mean)))
-        gaps, wide = _disparities(sums, ask.claim, collection, _reference(ask.claim, cells))
-        (reach, *_) = _reaches(ask, len(collection), clustered=part.roles.cluster is not None)
         losses.append(overall_mean(lost))
-        overruns.append(float(worst_overrun(gaps, wide * ratio, reach, ask.allowed)[0]))
-    place = sorted(
-        range(len(rules)),
-        key=lambda i: (overruns[i] >= 0, losses[i] if overruns[i] < 0 else overruns[i], i),
-    )[: ask.tries]
+        overruns.append(overrun_of(cells, ask, clustered=part.roles.cluster is not None))
+    place = first_tried(losses, overruns)[: ask.tries]
     return Learnt(
         rules=tuple(rules[i] for i in place),
         losses=tuple(finite(losses[i]) for i in place),
         overruns=tuple(overruns[i] for i in place),
         candidates=len(rules),
+    )
+
+
+def rising_lines(x: FloatArray, y: FloatArray, w: FloatArray) -> list[FloatArray]:
+    """Knots of the lines that are looked at: scores as they are, then lines towards the labels."""
+    ends = np.unique([x.min(), x.max()])
+    lines = [straight_knots(x, y, w), isotonic_knots(x, y, w)]
+    lines += [few_knots(x, y, w, number) for number in KNOTS]
+    # a metric may take chances only, and no outcome is certain
+    low, high = float(y.min()), float(y.max())
+    room = (high - low) / 2 / (len(y) + 1)
+    for knots in lines:
+        knots[:, 1] = np.clip(knots[:, 1], low + room, high - room)
+    return [np.stack([ends, ends], axis=1), *lines]
+
+
+def overrun_of(cells: Cells, ask: Ask, *, clustered: bool) -> float:
+    """By how much bounds on as many rows would most likely go beyond the tolerance."""
+    collection = form_groups(ask.claim.across, cells)
+    sums = _Mean(*(getattr(cells, f.name)[None, :] for f in dataclasses.fields(_Mean)))
+    gaps, wide = _disparities(sums, ask.claim, collection, _reference(ask.claim, cells))
+    (reach, *_) = _reaches(ask, len(collection), clustered=clustered)
+    ratio = math.sqrt(ask.learn / (1 - ask.learn))
+    return float(worst_overrun(gaps, wide * ratio, reach, ask.allowed)[0])
+
+
+def first_tried(losses: Sequence[float], overruns: Sequence[float]) -> list[int]:
+    """Candidates in the order in which they are certified: cheap ones with room come first."""
+    return sorted(
+        range(len(losses)),
+        key=lambda i: (overruns[i] >= 0, losses[i] if overruns[i] < 0 else overruns[i], i),
     )
 
 
