@@ -237,6 +237,7 @@ if TYPE_CHECKING:
     from equipoise.audits.describe import describe
     from equipoise.audits.discover import discover
     from equipoise.audits.flag import flag
+    from equipoise.audits.guess import Guess, guess
     from equipoise.audits.individual import individual
     from equipoise.audits.joint_test import joint_test
     from equipoise.audits.kernels import gaussian, kernel, laplace, monotone
@@ -251,7 +252,7 @@ if TYPE_CHECKING:
         Pivotal,
     )
     from equipoise.audits.monitor import monitor
-    from equipoise.audits.power import Guess, guess, power
+    from equipoise.audits.power import power
     from equipoise.audits.repair import repair
     from equipoise.audits.select_fair import select_fair
     from equipoise.audits.shift import shift
@@ -305,7 +306,7 @@ else:
         ),
         "packs": "PackResult PackTable pack",
         **{f"audits.{verb}": verb for verb in VERBS},
-        "audits.power": "Guess guess power",
+        "audits.guess": "Guess guess",
     }
     _PLACE = {name: place for place, names in _PLACES.items() for name in names.split()}
 

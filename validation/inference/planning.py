@@ -213,9 +213,9 @@ def moved(design: Design, rows: Floats, aim: float, inside: npt.NDArray[np.bool_
 
 def problem_of(design: Design, rows: list[int]) -> Problem:
     """The problem of a table of these sizes, whose totals are then replaced."""
-    from equipoise.audits.power import _guessed
+    from equipoise.audits.guess import guessed
 
-    return _guessed(expected(design, rows), design.claim())
+    return guessed(expected(design, rows), design.claim())
 
 
 def worlds_of(

@@ -1,12 +1,10 @@
 """`power`: what an audit of so many rows can show, and how many rows it would take."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Unpack
 
 import numpy as np
-from narwhals.typing import IntoFrame
 from scipy.special import ndtr, ndtri
 
 from equipoise._validate import Rng, Seed, fraction, known_keywords, modest, seed_of, whole
@@ -33,12 +31,12 @@ from equipoise.audits._groups.problem import (
     set_up,
 )
 from equipoise.audits.flag import next_step, question_of
+from equipoise.audits.guess import Guess, guessed
 from equipoise.cells.tally import Tallied
 from equipoise.claims import Claim, Together, as_claim
-from equipoise.claims.metric import Metric
-from equipoise.claims.target import Custom as _Custom
+from equipoise.claims.target import Constant as _Constant
 from equipoise.claims.target import Highest as _Highest
-from equipoise.errors import ClaimError, OptionError, TrailError
+from equipoise.errors import OptionError
 from equipoise.findings.power import MoreGroups, PlannedGroup, Power
 from equipoise.findings.words import Side, level_text, percent, tolerated
 from equipoise.methods.hypotheses import Above, Below, Null, Outside, inverse_e_values
@@ -49,11 +47,8 @@ from equipoise.methods.planning import (
     NEVER,
     Begin,
     Chance,
-    CountSimulator,
     Question,
     Reached,
-    ScoreSimulator,
-    Simulator,
     ToFlag,
     ToShow,
     best_split,
@@ -68,139 +63,9 @@ from equipoise.methods.planning import (
     step_up,
     times_larger,
     whole_rows,
-    worlds_for,
 )
+from equipoise.methods.simulated import CountSimulator, ScoreSimulator, Simulator, worlds_for
 from equipoise.methods.targets import Before, Custom, Highest
-from equipoise.trail import Trail, read
-from equipoise.trail.trail import Roles as ColumnRoles
-from equipoise.trail.trail import from_columns, make_trail
-
-# --- A table of guessed sizes and rates ---
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Guess:
-    """Groups as one expects them: how many rows each will have, and at what rate.
-
-    Made by [`guess`][equipoise.guess].
-
-    >>> import equipoise as eq
-    >>> eq.guess({"sex": ["f", "m"], "n": [300, 3000], "rate": [0.3, 0.3]})
-    Guess(a guess; 'rate' of 'n' rows)
-    """
-
-    trail: Trail
-    """The table, each line counting as many rows as were guessed."""
-    rate: str
-    """The column with the metric's mean."""
-    spread: str | None
-    """The column with its standard deviation; None for a rate."""
-
-    def __repr__(self) -> str:
-        """In one line."""
-        return f"Guess({self.trail.source}; {self.rate!r} of {self.trail.roles.count!r} rows)"
-
-
-@known_keywords
-def guess(
-    table: Mapping[str, Sequence[object]] | str | Path | IntoFrame,
-    *,
-    n: str = "n",
-    rate: str = "rate",
-    spread: str | None = None,
-) -> Guess:
-    """A table of guessed sizes and rates, to plan an audit before there are rows.
-
-    Parameters
-    ----------
-    table
-        One line for each group, or for each combination of attributes: a mapping from name to
-        values, a data frame or a file. All columns but the following are attributes.
-    n
-        Column with the number of rows on which the metric will count.
-    rate
-        Column with the metric's mean there.
-    spread
-        For a metric that is no rate: column with its standard deviation there.
-
-    Examples
-    --------
-    >>> import equipoise as eq
-    >>> expected = eq.guess({"sex": ["f", "m"], "n": [300, 3000], "rate": [0.3, 0.3]})
-    >>> claim = eq.gap("selection_rate", across="sex", target=eq.reference(sex="m"))
-    >>> found = eq.power(expected, claim, disparity=-0.05, rng=7)
-    >>> 500 < found.ask("f").rows_to_flag < 600
-    True
-    """
-    if isinstance(table, Mapping):
-        columns = {str(name): np.asarray(values) for name, values in table.items()}
-        if len({len(values) for values in columns.values()}) != 1:
-            raise TrailError("All columns of a guess must have the same number of lines.")
-        for name in (n, rate):
-            if name not in columns:
-                raise TrailError(f"A guess needs a column {name!r}; this one has {[*columns]}.")
-        trail = make_trail(
-            from_columns(columns, "a guess"),
-            roles=ColumnRoles(count=n),
-            attributes=None,
-            positive=None,
-            source="a guess",
-        )
-    else:
-        trail = read(table, count=n)
-    for name in (rate, *([] if spread is None else [spread])):
-        if name not in trail.schema:
-            raise TrailError(f"A guess needs a column {name!r}; this one has {[*trail.schema]}.")
-        if not name.isidentifier():
-            raise TrailError(f"The column {name!r} must have a name without spaces and signs.")
-    return Guess(trail=trail, rate=rate, spread=spread)
-
-
-def _guessed(asked: Guess, claim: Claim) -> Problem:
-    """The problem of a table that nobody has seen yet."""
-    metric = claim.metric
-    if claim.given or isinstance(claim.target, _Custom) or metric.change is not None:
-        raise ClaimError(
-            "A guess says how many rows groups have and what their mean is: no given=, custom(…) "
-            "or change(…), which need rows."
-        )
-    real = asked.spread is not None
-    if metric.low is None and not real:
-        raise ClaimError(
-            f"{metric.words} is no rate, so a guess needs its standard deviation as well: "
-            "guess(…, spread=…)."
-        )
-
-    def asking(value: str) -> Claim:
-        plain = Metric(name=metric.name, value=value, low=None if real else 0.0,
-                       high=None if real else 1.0)  # fmt: skip
-        return replace(claim, metric=plain)
-
-    try:
-        found = set_up(asked.trail, asking(asked.rate))
-    except TrailError as error:
-        raise TrailError(f"In the guess: {error}") from error
-    cells = found.cells
-    if cells.excluded:
-        raise TrailError("A guess must have a number of rows and a rate on every line.")
-    mean = np.nan_to_num(cells.total / np.maximum(cells.rows, 1.0))
-    square = cube = cells.total
-    if asked.spread is not None:
-        both = f"{asked.spread} * {asked.spread} + {asked.rate} * {asked.rate}"
-        square = set_up(asked.trail, asking(both)).cells.total
-        cube = 3 * mean * square - 2 * mean**3 * cells.rows
-    cells = replace(
-        cells,
-        metric=metric,
-        zero_one=not real,
-        values=() if real else (0.0, 1.0),
-        square=square,
-        square2=square,
-        square3=square,
-        cube3=cube,
-    )
-    return replace(found, claim=claim, cells=cells)
-
 
 # --- What is asked ---
 
@@ -310,9 +175,10 @@ def power(
     if isinstance(trail, Guess):
         if roles:
             raise OptionError("A guess says already what its columns mean; leave out the roles.")
-        problem = _guessed(trail, question)
+        problem = guessed(trail, question)
     else:
         problem = set_up(as_source(trail, roles), question)
+    _possible_target(problem)
     if question.unknown != "group" or question.unlabelled != "out" or problem.trust:
         raise OptionError(
             "power plans audits whose groups and labels are known: no unknown=, unlabelled=, "
@@ -321,12 +187,24 @@ def power(
     return _plan(problem, asked, seed_of(rng))
 
 
+def _possible_target(problem: Problem) -> None:
+    """Refuse to plan for groups at a rate that none can have."""
+    target = problem.claim.target
+    if not isinstance(target, _Constant) or not problem.cells.zero_one:
+        return
+    rate = target.scale * target.value
+    if not 0 <= rate <= 1:
+        raise OptionError(f"No group can have the target's rate of {rate:g}; plan against another.")
+
+
 # --- The plan of a problem ---
 
-MOST_CELLS = 400
+MOST_CELLS = 120
 """Cells up to which counts are simulated; beyond, scores are."""
 MOST_SEARCHED = 8
 """Groups that are simulated one by one; of more, those of a range of sizes."""
+MANY = 500
+"""Groups of which only the smallest and the largest are simulated."""
 MOST_EFFECTS = 20_000_000
 
 
@@ -464,7 +342,7 @@ def _members(problem: Problem) -> BoolArray:
     """Which cells each group is made of, ``(C, G)``."""
     size = len(problem.cells)
     blocks = [
-        problem.collection.sums(np.eye(size)[start : start + 256]) > 0
+        problem.collection.sums(np.eye(min(256, size - start), size, start)) > 0
         for start in range(0, size, 256)
     ]
     return np.concatenate(blocks)
@@ -626,10 +504,13 @@ def _search(kind: _Kind, of: Simulator, used: list[int], plans: list[_Plan]) -> 
     begins = [kind.begin(g) for g in range(of.groups)]
     able = [g for g, begin in enumerate(begins) if begin is not None]
     chosen = able
-    if len(able) > MOST_SEARCHED:
+    most = MOST_SEARCHED if of.groups <= MANY else 2
+    if len(able) > most:
         order = sorted(able, key=lambda g: begins[g].at)  # type: ignore[union-attr]
-        place = np.linspace(0, len(order) - 1, MOST_SEARCHED).round().astype(int)
-        chosen = [order[i] for i in place.tolist()]
+        place = np.linspace(0, len(order) - 1, most).round().astype(int)
+        # groups that are alike are simulated once
+        alike = {f"{begins[order[i]]}": order[i] for i in place.tolist()}
+        chosen = [*alike.values()]
     done = {g: kind.find(g) for g in chosen}
     for g, begin in enumerate(begins):
         plan = plans[used[g]]
@@ -854,8 +735,9 @@ def _assumptions(
             "standard errors are those of these rows, and fall with the root of their number"
         )
     if number > MOST_SEARCHED:
+        some = MOST_SEARCHED if number <= MANY else 2
         said.append(
-            f"of {number:,} {noun}s {MOST_SEARCHED} of all sizes are simulated, and the others are "
-            "set in proportion to them"
+            f"of {number:,} {noun}s {some} of all sizes are simulated, and the others are set in "
+            "proportion to them"
         )
     return tuple(said)

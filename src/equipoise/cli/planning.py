@@ -12,7 +12,7 @@ from equipoise.cli.show import say, show_finding
 from equipoise.errors import EquipoiseError, OptionError, PlanError
 
 if TYPE_CHECKING:
-    from equipoise.audits.power import Guess
+    from equipoise.audits.guess import Guess
     from equipoise.findings.finding import Finding
     from equipoise.plan.plan import AuditPlan
 
@@ -92,7 +92,7 @@ def power(
     the direction of --harm; --disparity and --tolerance ask for the rows to flag, or to show, so
     much.
     """
-    from equipoise.audits.power import guess
+    from equipoise.audits.guess import guess
     from equipoise.claims import from_plan
     from equipoise.plan.draft import usual_metrics
     from equipoise.plan.plan import TrailPlan
@@ -168,7 +168,7 @@ def plan_power(
     quiet: options.Quiet = False,
 ) -> None:
     """How many rows the audits of a plan take: flags, bounds and power, each as it is written."""
-    from equipoise.audits.power import guess as guessed
+    from equipoise.audits.guess import guess as guessed
     from equipoise.plan import Plan
     from equipoise.plan.run import open_trail
 

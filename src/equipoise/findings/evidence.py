@@ -272,7 +272,7 @@ def _whole(data: object, called: str) -> Mapping[str, Any]:
             f"{called} is what was published with small groups left out, from which nothing can be "
             "verified or reported again. Ask whoever ran the audit for the full evidence."
         )
-    if data["schema"] not in _READERS:
+    if not isinstance(data["schema"], str) or data["schema"] not in _READERS:
         raise EquipoiseError(
             f"{called} follows {short(repr(data['schema']))}; "
             f"this version of equipoise reads {listing(_READERS)}."

@@ -550,7 +550,7 @@ class ByGroup(Generic[Named]):
 
 
 def kinds_of_findings() -> Mapping[str, type[Finding]]:
-    """The classes of findings, by the name each has in a file."""
+    """The classes of findings, by the name each has in a file; others may have added some."""
     for place in _PLACES.split():
         import_module(f"equipoise.findings.{place}")
     return _KINDS

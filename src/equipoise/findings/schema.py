@@ -35,8 +35,9 @@ def evidence_schema() -> Schema:
     >>> "bounds" in schema["$defs"]
     True
     """
-    # sorted: which was imported first must not show
-    kinds = dict(sorted(kinds_of_findings().items()))
+    # ours alone, and sorted: neither what others added nor what was imported first must show
+    known = sorted(kinds_of_findings().items())
+    kinds = {kind: cls for kind, cls in known if cls.__module__.startswith("equipoise.")}
     parts: dict[str, Schema] = {}
     definitions = {kind.replace(" ", "_"): _finding(cls, parts) for kind, cls in kinds.items()}
     text, some_text = {"type": "string"}, {"type": ["string", "null"]}

@@ -258,6 +258,20 @@ def test_degenerate_tables_get_no_promise() -> None:
                 assert row.kept is None or row.n > 20 or row.kept < 0.5
 
 
+def test_three_rows_beside_millions_flag_what_three_rows_can() -> None:
+    """One of three is flagged, none is not: the power is the chance of at least one."""
+    guess = eq.guess({"g": ["a", "b"], "n": [3, 10_000_000], "rate": [0.01, 0.01]})
+    found = eq.power(guess, eq.gap("selection_rate", across="g"), disparity=0.1, rng=1).ask("a")
+    assert found.above == pytest.approx(1 - 0.2 ** (1 / 3) - 0.01, abs=0.01)
+    assert found.below is None
+    assert found.chance == pytest.approx(1 - 0.89**3, abs=0.02)
+
+
+def test_a_target_that_no_rate_can_be_is_refused() -> None:
+    with pytest.raises(OptionError, match="rate of 5"):
+        eq.power(two(), eq.gap("selection_rate", across="g", target=5.0), rng=1)
+
+
 def test_a_plan_holds_it_and_verify_performs_it_again(tmp_path: Path) -> None:
     from equipoise.plan import Plan, run, verify
 

@@ -17,22 +17,25 @@ from equipoise.methods.hypotheses import (
 )
 from equipoise.methods.numerics import BoolArray, FloatArray
 from equipoise.methods.planning import (
-    BLOCKS,
-    CountSimulator,
-    ScoreSimulator,
     ToFlag,
     ToShow,
     best_split,
-    binomial_quantiles,
     chance,
     coefficients,
-    even_points,
-    quick_scores,
     smallest_flagged,
     step_down,
     step_up,
     times_larger,
     whole_rows,
+)
+from equipoise.methods.simulated import (
+    BLOCKS,
+    CountSimulator,
+    ScoreSimulator,
+    binomial_quantiles,
+    even_points,
+    quick_scores,
+    sharp_tails,
 )
 from equipoise.methods.targets import Complement, Constant, Overall, Reference, Target, compare
 from equipoise.methods.targets import plain_moments as plain
@@ -117,7 +120,6 @@ def test_two_small_groups_reach_the_power_of_all_tables() -> None:
     ask = flagging(DIFFERENT)
     found = smallest_flagged(of, ask, 0, 0.8, up=False)
     ones = np.array([*itertools.product(range(26), range(31))], dtype=float)
-    from equipoise.methods.planning import sharp_tails
 
     def p_value(own: int) -> FloatArray:
         parts = ones.T[[own, 1 - own]]
