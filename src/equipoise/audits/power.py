@@ -743,7 +743,7 @@ def _assumptions(
         )
     if number > MOST_SEARCHED:
         said.append(
-            f"of {number:,} {noun}s {_simulated(number)} of all sizes are simulated, and the others are set in "
-            "proportion to them"
+            f"of {number:,} {noun}s {_simulated(number)} of all sizes are simulated, and the "
+            "others are set in proportion to them"
         )
     return tuple(said)
