@@ -203,8 +203,8 @@ MOST_CELLS = 120
 """Cells up to which counts are simulated; beyond, scores are."""
 MOST_SEARCHED = 8
 """Groups that are simulated one by one; of more, those of a range of sizes."""
-MANY = 500
-"""Groups of which only the smallest and the largest are simulated."""
+SOME, FEWEST, MANY = 5, 2, 500
+"""How many of more groups are simulated, and how many if there are many."""
 MOST_EFFECTS = 20_000_000
 
 
@@ -499,12 +499,19 @@ def _rows_kind(
     )
 
 
+def _simulated(groups: int) -> int:
+    """How many of so many groups are simulated one by one."""
+    if groups <= MOST_SEARCHED:
+        return groups
+    return SOME if groups <= MANY else FEWEST
+
+
 def _search(kind: _Kind, of: Simulator, used: list[int], plans: list[_Plan]) -> None:
     """Search group by group; of many, in some, and the others in proportion to them."""
     begins = [kind.begin(g) for g in range(of.groups)]
     able = [g for g, begin in enumerate(begins) if begin is not None]
     chosen = able
-    most = MOST_SEARCHED if of.groups <= MANY else 2
+    most = _simulated(of.groups)
     if len(able) > most:
         order = sorted(able, key=lambda g: begins[g].at)  # type: ignore[union-attr]
         place = np.linspace(0, len(order) - 1, most).round().astype(int)
@@ -735,9 +742,8 @@ def _assumptions(
             "standard errors are those of these rows, and fall with the root of their number"
         )
     if number > MOST_SEARCHED:
-        some = MOST_SEARCHED if number <= MANY else 2
         said.append(
-            f"of {number:,} {noun}s {some} of all sizes are simulated, and the others are set in "
-            "proportion to them"
+            f"of {number:,} {noun}s {_simulated(number)} of all sizes are simulated, and the "
+            "others are set in proportion to them"
         )
     return tuple(said)

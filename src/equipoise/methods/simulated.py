@@ -303,7 +303,8 @@ class CountTables:
         start = groups.start or 0
         for place in np.flatnonzero(_few(rows, a)).tolist():
             look = self._looked_up
-            if place + start != self.asked and self._few_beside_many(rows[:, place]):
+            known = self.of.groups > FIT_MOST or self._few_beside_many(rows[:, place])
+            if place + start != self.asked and known:
                 look = self._binomial
             up[:, place], down[:, place] = look(rows[:, place], ones[:, :, place], limit)
         return up, down
