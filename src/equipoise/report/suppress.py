@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypeGuard
 from equipoise.findings import Evidence, Finding, Provenance, Verdict
 from equipoise.findings.bounds import Bounds
 from equipoise.findings.joint_test import Joint, JointTest
+from equipoise.findings.power import PlannedGroup, Power
 from equipoise.findings.repair import Alternatives, Repair
 from equipoise.findings.words import plural
 from equipoise.report.ask import close_ranges
@@ -171,6 +172,8 @@ def _kept(finding: Finding, gone: Pools, least: int) -> Kept:
         changes["certified"] = {}
         if removed and finding.rule is not None and finding.rule.how == "by_group":
             changes |= {"rule": None, "tried": ()}
+    if isinstance(finding, Power) and removed:
+        changes |= _without_whole(finding, changes["rows"])
     if isinstance(finding, Joint):
         parts = {name: _kept(finding.part(name), gone, least) for name in finding.names}
         plain = {name: part.finding.to_dict() for name, part in parts.items()}
@@ -184,6 +187,18 @@ def _kept(finding: Finding, gone: Pools, least: int) -> Kept:
     # The conclusion stays that of the whole: an audit does not pass by hiding whom it harms.
     made: Finding = dataclasses.replace(finding, **changes)
     return Kept(finding=made, removed=len(removed), conclusion=finding.conclusion, told=told)
+
+
+def _without_whole(finding: Power, rows: Sequence[PlannedGroup]) -> dict[str, object]:
+    """What a plan says of all groups together: the smallest decide it, and could be found by it."""
+    whole = ("table_to_flag", "table_to_show", "budget", "width", "width_alike")
+    assumed = None if finding.assumed is None else float(f"{finding.assumed:.3g}")
+    return {
+        **dict.fromkeys(whole),
+        "assumed": assumed,
+        "uncertainty": float(f"{finding.uncertainty:.3g}"),
+        "rows": tuple(dataclasses.replace(row, labels=None) for row in rows),
+    }
 
 
 def _rests_on_hidden(finding: Finding, gone: Pools) -> bool:

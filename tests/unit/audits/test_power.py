@@ -75,6 +75,15 @@ def test_it_is_a_finding(compas: Power, tmp_path: Path) -> None:
     assert compas.plot().to_dict()
 
 
+def test_what_rests_on_small_groups_is_not_published(compas: Power) -> None:
+    told = json.loads(eq.report(compas, suppress=30).published or "")["entries"][0]["finding"]
+    assert "Asian" not in {row["group"] for row in told["rows"]}
+    whole = ("table_to_flag", "table_to_show", "budget", "width", "width_alike")
+    assert all(told[name] is None for name in whole)
+    assert all(row["labels"] is None for row in told["rows"])
+    assert told["assumed"] == 0.303
+
+
 def test_the_same_seed_gives_the_same_answer() -> None:
     first, again = (eq.power(two(), AGAINST, disparity=0.05, rng=3) for _ in range(2))
     assert first == again
