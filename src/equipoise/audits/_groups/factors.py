@@ -123,7 +123,9 @@ def _fitted(
         return np.full(len(at), y[0] if y.size else 0.0)
     model = _model(name, len(x), x.shape[1], chances)
     step = "" if name == "boosting" else f"{model.steps[-1][0]}__"
-    model.fit(x, y, **{f"{step}sample_weight": weight})
+    # equal weights say nothing, and boosting bins weighted rows far more slowly
+    weighed = bool((weight != weight[0]).any())
+    model.fit(x, y, **({f"{step}sample_weight": weight} if weighed else {}))
     if chances:
         return np.asarray(model.predict_proba(at)[:, -1], dtype=np.float64)
     return np.asarray(model.predict(at), dtype=np.float64)

@@ -581,6 +581,8 @@ CHUNK = 256
 DRAWN = 60_000_000
 """Draws times groups that are affordable; larger collections get fewer draws."""
 MOST_DRAWS, LEAST_DRAWS = 10_000, 1000
+SPREAD = 3
+"""So many cells for each group, and scores are drawn from their covariance, not cell by cell."""
 
 
 class CellDraws(Protocol):
@@ -615,6 +617,18 @@ class RowDraws:
         first, second = rng.standard_normal((2, size, self._root.size))
         weight = first * self._root
         return weight, weight * self.mean + second * self._rest
+
+    def units(self) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Blocks of the 2C independent moves, one standard deviation each, that make up a draw."""
+        cells = self._root.size
+        for start in range(0, 2 * cells, CHUNK):
+            which = np.arange(start, min(start + CHUNK, 2 * cells))
+            row, cell = np.arange(which.size), which % cells
+            weight, total = np.zeros((2, which.size, cells))
+            first = which < cells
+            weight[row, cell] = np.where(first, self._root[cell], 0.0)
+            total[row, cell] = np.where(first, self._root[cell] * self.mean[cell], self._rest[cell])
+            yield weight, total
 
     def variance(self, found: Comparison, factor: FloatArray, sums: GroupSums) -> FloatArray:
         """Σ a²q − 2ab s + b²w over the parts, which share no row."""
@@ -683,6 +697,11 @@ class JointLaw:
 
     def scores(self) -> Iterator[FloatArray]:
         """Blocks ``(b, used)`` of standard normal scores."""
+        if isinstance(self.cells, RowDraws):
+            cells, groups = self.cells.mean.size, self.factor.size
+            if cells >= SPREAD * groups and 2 * cells <= self.draws:
+                yield from self._few_groups(self.cells)
+                return
         variance = self.cells.variance(self.found, self.factor, self.sums)
         error = np.sqrt(np.maximum(variance[self.used], 1e-300))
         step = max(1, min(CHUNK, (1 << 22) // max(self.factor.size, 1)))
@@ -697,6 +716,23 @@ class JointLaw:
                 moved = self.found.moves(weight[part], total[part], self.factor, self.sums)
                 z = moved[:, self.used] / error
                 yield np.sqrt(1 - loose) * z + np.sqrt(loose) * own[part]
+            done += size
+
+    def _few_groups(self, cells: RowDraws) -> Iterator[FloatArray]:
+        """The same law where a few groups are spread over many cells: by their covariance."""
+        covariance = np.zeros((self.used.size, self.used.size))
+        for weight, total in cells.units():
+            moved = self.found.moves(weight, total, self.factor, self.sums)[:, self.used]
+            covariance += moved.T @ moved
+        error = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+        values, vectors = np.linalg.eigh(covariance / np.outer(error, error))
+        root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
+        loose, done = self.apart[self.used], 0
+        for chunk in range(-(-self.draws // CHUNK)):
+            rng = np.random.default_rng(child(self.seed, chunk))
+            size = min(CHUNK, self.draws - done)
+            z, own = rng.standard_normal((2, size, self.used.size))
+            yield np.sqrt(1 - loose) * (z @ root) + np.sqrt(loose) * own
             done += size
 
 

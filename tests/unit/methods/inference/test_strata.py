@@ -11,12 +11,14 @@ from statsmodels.stats.contingency_tables import (  # type: ignore[import-untype
 from equipoise.methods.inference.strata import (
     Adjusted,
     Strata,
+    StrataDraws,
     StrataPivot,
     Weights,
     adjusted,
     conditional_tails,
     homogeneity,
 )
+from equipoise.methods.inference.student import joint_law
 from equipoise.methods.targets import Complement, Overall, Reference, Target, plain_moments
 
 
@@ -93,6 +95,30 @@ def test_groups_from_cells_are_those_made_by_hand(target: Target, kind: Weights)
             relative=False, kind=kind,
         )  # fmt: skip
         np.testing.assert_allclose(again.estimate - found.estimate, moved, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", list(Weights))
+def test_scores_drawn_by_covariance_are_those_drawn_by_cells(
+    kind: Weights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(8)
+    moments, place, _, sums = cells(rng, 40, 4, 9.0, 0.4)
+    found = adjusted(moments, Complement(), sums, place, relative=False, kind=kind)
+
+    def correlations() -> Any:
+        law = joint_law(
+            StrataDraws(moments), found, sums, np.full(4, 300.0), np.array([0, 1, 3]),
+            draws=40_000, seed=np.random.SeedSequence(5),
+        )  # fmt: skip
+        drawn = np.concatenate(list(law.scores()))
+        assert drawn.shape == (40_000, 3)
+        return drawn.T @ drawn / 40_000
+
+    few = correlations()
+    monkeypatch.setattr("equipoise.methods.inference.student.SPREAD", 10_000)
+    # both vary by about 1/√40000
+    np.testing.assert_allclose(few, correlations(), atol=0.03)
+    np.testing.assert_allclose(np.diag(few), 1, atol=0.03)
 
 
 def test_raw_is_composition_and_the_rest() -> None:
