@@ -8,26 +8,36 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from measure import Line, at_most
+from peers import HOME, failed, python_of
 
 ROOT = Path(__file__).parent.parent
 #: Part of every new environment, whatever is installed in it.
 _GIVEN = ("pip", "setuptools", "pkg_resources", "_distutils_hack", "distutils-precedence", "wheel")
 _RUNS = 7
+IMPORTS = {
+    "fairaudit": "import fairaudit",
+    "fairlearn": "import fairlearn.metrics",
+    "aif360": "import aif360.datasets, aif360.metrics",
+    "aequitas": "import aequitas",
+    "vfairness": "import vfairness",
+}
 
 
 def run(folder: Path) -> list[Line]:
-    """Install into a fresh environment, weigh it, and start it."""
-    place = fresh(folder)
-    mb, distributions = footprint(place)
-    named = _best([str(place / "bin" / "python"), "-c", "import equipoise"])
-    empty = _best([str(place / "bin" / "python"), "-c", "pass"])
+    """Install into fresh environments, weigh them, start them; then other packages alike."""
+    place, report = fresh(folder), fresh(folder, "report")
+    (mb, number), python = footprint(place), str(place / "bin" / "python")
+    named = _best([python, "-c", "import equipoise"])
+    empty = _best([python, "-c", "pass"])
     helped = _best([str(place / "bin" / "equipoise"), "--help"])
+    own = named.cpu - empty.cpu
     return [
-        at_most("pip install . into a fresh environment adds", mb, 400, "MB"),
-        at_most("pip install . into a fresh environment adds", distributions, 35, "distributions"),
+        at_most("pip install equipoise adds", mb, 330, "MB"),
+        at_most("pip install equipoise adds", number, 20, "distributions"),
+        at_most("pip install 'equipoise[report]' adds", footprint(report)[0], 430, "MB"),
         at_most(
             "import equipoise",
-            named.cpu - empty.cpu,
+            own,
             0.5,
             "CPU s",
             f"{named.wall - empty.wall:.2f} s on the clock; best of {_RUNS}, less an empty program",
@@ -39,16 +49,33 @@ def run(folder: Path) -> list[Line]:
             "CPU s",
             f"{helped.wall:.2f} s on the clock; best of {_RUNS}, from start to end",
         ),
+        *(line for peer in IMPORTS for line in _beside(peer, mb, number, own, empty.cpu)),
     ]
 
 
-def fresh(folder: Path) -> Path:
+def _beside(peer: str, mb: float, number: int, own: float, empty: float) -> list[Line]:
+    try:
+        python = python_of(peer)
+        theirs = _best([python, "-c", IMPORTS[peer]]).cpu - empty
+    except (RuntimeError, subprocess.CalledProcessError) as error:
+        return [failed(f"size and import of {peer}", error)]
+    their_mb, their_number = footprint(HOME / peer)
+    size = f"{mb:.0f} MB against {their_mb:.0f} MB, {number} distributions against {their_number}"
+    cost = f"{own:.2f} s against {theirs:.2f} s of CPU"
+    return [
+        at_most("installed size", mb / their_mb, 1, f"× {peer}", size),
+        at_most("time to import", own / theirs, 1, f"× {peer}", cost),
+    ]
+
+
+def fresh(folder: Path, extra: str = "") -> Path:
     """A new environment with nothing but this package and what it depends on."""
-    place = folder / "fresh"
+    place = folder / f"fresh-{extra}"
     if not place.exists():
         subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
         quiet = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([str(place / "bin" / "python"), *quiet, str(ROOT)], check=True)
+        wanted = f"{ROOT}[{extra}]" if extra else str(ROOT)
+        subprocess.run([str(place / "bin" / "python"), *quiet, wanted], check=True)
     return place
 
 

@@ -10,7 +10,7 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
-from measure import Line, Measured, at_least, at_most, measure
+from measure import Line, Measured, at_least, measure
 
 HOME = Path(__file__).parent / ".peers"
 PACKAGES = {
@@ -211,13 +211,6 @@ QUESTIONS = (
     """,
     ),
 )
-IMPORTS = {
-    "fairaudit": "import fairaudit",
-    "fairlearn": "import fairlearn.metrics",
-    "aif360": "import aif360.datasets, aif360.metrics",
-    "aequitas": "import aequitas",
-    "vfairness": "import vfairness",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,10 +224,9 @@ class Answer:
 
 
 def run(folder: Path) -> list[Line]:
-    """Time and memory of every question, then size and import time of every package."""
+    """Time and memory of every question."""
     ours = {code: _answer(code) for code in (RATES, BOUNDS, FLAGS)}
-    lines = [line for asked in QUESTIONS for line in _beside(asked, ours[asked.ours])]
-    return [*lines, *_weights(folder)]
+    return [line for asked in QUESTIONS for line in _beside(asked, ours[asked.ours])]
 
 
 def _answer(code: str) -> Answer:
@@ -248,7 +240,7 @@ def _beside(asked: Question, ours: Answer) -> list[Line]:
     try:
         theirs = measure(code, setup, python=python_of(peer), repeat=asked.repeat)
     except RuntimeError as error:
-        return [_failed(f"{what}, {peer}", error)]
+        return [failed(f"{what}, {peer}", error)]
     mine, whole = ours.asked, float(theirs.answer)
     cost = f"{1000 * mine.cpu:.0f} ms against {1000 * theirs.cpu:,.0f} ms of CPU"
     start = f"{ours.whole:.2f} s against {whole:.2f} s of CPU"
@@ -261,33 +253,7 @@ def _beside(asked: Question, ours: Answer) -> list[Line]:
     ]
 
 
-def _weights(folder: Path) -> list[Line]:
-    from install import footprint, fresh
-
-    place = fresh(folder)
-    mb, own = footprint(place)[0], _import_cpu("import equipoise", str(place / "bin" / "python"))
-    lines = []
-    for peer, statement in IMPORTS.items():
-        try:
-            python = python_of(peer)
-            their_mb, theirs = footprint(HOME / peer)[0], _import_cpu(statement, python)
-        except RuntimeError as error:
-            lines.append(_failed(f"size and import of {peer}", error))
-            continue
-        size = f"{mb:.0f} MB against {their_mb:.0f} MB"
-        cost = f"{own:.2f} s against {theirs:.2f} s of CPU"
-        lines += [
-            at_most("installed size", mb / their_mb, 1, f"× {peer}", size),
-            at_most("time to import", own / theirs, 1, f"× {peer}", cost),
-        ]
-    return lines
-
-
-def _import_cpu(statement: str, python: str) -> float:
-    return measure(statement, python=python, repeat=5).cpu
-
-
-def _failed(what: str, error: Exception) -> Line:
+def failed(what: str, error: Exception) -> Line:
     message = last_line(str(error))
     print(f"COULD NOT RUN {what}: {error}", file=sys.stderr)
     return Line(what=what, figure=f"**could not be run: {message}**", aim="runs", met=False)

@@ -1,6 +1,9 @@
 """The blocks of the pages on engines, on real servers."""
 
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ import equipoise as eq
 from tests.engines.servers import Postgres, Spark
 
 PAGES = Path(__file__).parents[2] / "docs" / "how-to"
+CONSOLE = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
 BLOCK = re.compile(r"^```py\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
@@ -23,6 +27,26 @@ def _run(page: str, names: dict[str, Any], **replaced: str) -> dict[str, Any]:
             text = text.replace(written, meant)
         exec(compile(text, page, "exec"), names)
     return names
+
+
+def _commands(page: str, **replaced: str) -> str:
+    """Everything that the commands of a page print; none may fail."""
+    said = ""
+    for block in CONSOLE.findall((PAGES / page).read_text()):
+        for line in block.splitlines():
+            words = line.removeprefix("$ ")
+            for written, meant in replaced.items():
+                words = words.replace(written, meant)
+            program, *arguments = shlex.split(words)
+            if program != "equipoise":
+                assert words.startswith("pip install 'equipoise[")
+                continue
+            command = [sys.executable, "-m", "equipoise", *arguments]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            # 1: a violation was shown, which is an answer
+            assert done.returncode in (0, 1), (words, done.stdout, done.stderr)
+            said += done.stdout + done.stderr
+    return said
 
 
 @pytest.fixture
@@ -43,6 +67,12 @@ def test_the_page_on_spark(spark: Spark, decisions: pl.DataFrame) -> None:
     assert made["bounds"].provenance.scanned == made["counts"].rows == len(decisions) == 400
     assert made["bounds"].provenance == made["flags"].provenance
     assert "drawn from 400" in made["found"].guarantee
+    # views belong to a session, and a command opens its own
+    spark.connect.read.parquet(path).write.mode("overwrite").saveAsTable("decisions_of_page")
+    meant = {"sc://localhost": spark.remote, "--table decisions": "--table decisions_of_page"}
+    said = _commands("spark.md", **meant)
+    assert "Aggregate" in said
+    assert Path("out/report.html").exists()
 
 
 @pytest.mark.postgres
@@ -51,3 +81,8 @@ def test_the_page_on_postgres(postgres: Postgres, decisions: pl.DataFrame) -> No
     url = "postgres://auditor@db.example.org/decisions"
     meant = {url: postgres.url(), 'table="decisions"': 'table="page"'}
     assert _run("postgres.md", {}, **meant)["bounds"].provenance.scanned == 400
+    said = _commands(
+        "postgres.md", **{url: repr(postgres.url()), "--table decisions": "--table page"}
+    )
+    assert said.lower().count("group by") == 1
+    assert Path("out/report.html").exists()

@@ -74,7 +74,6 @@ def test_a_right_that_is_taken_away_while_the_trail_is_open(decisions: Postgres)
 def test_a_connection_that_is_refused() -> None:
     port = free_port()
     refused(f"postgres://auditor:{SECRET}@127.0.0.1:{port}/db", "t", "Connection refused")
-    refused(f"sc://127.0.0.1:{port}/;token={SECRET}", "t", "Connection refused")
     refused("postgres://auditor@/db?host=/nowhere/at/all", "t", "could not be read")
 
 

@@ -12,10 +12,11 @@ from tests.engines.decisions import (
     CLAIM,
     ROLES,
     ROWS,
+    SECRET,
     refused,
     small_table,
 )
-from tests.engines.servers import Spark
+from tests.engines.servers import Spark, free_port
 
 pytestmark = pytest.mark.spark
 
@@ -35,6 +36,10 @@ def test_tables_of_spark_by_address(spark: Spark, tmp_path: Path) -> None:
         assert found.provenance.scanned == ROWS
         refused(source, "nothing_of_that_name", "nothing_of_that_name", "could not be read")
         refused(source, None, "needs table=…")
+
+
+def test_a_server_that_is_not_there() -> None:
+    refused(f"sc://127.0.0.1:{free_port()}/;token={SECRET}", "t", "Connection refused")
 
 
 def test_a_job_that_is_lost_in_the_middle(spark: Spark, tmp_path: Path) -> None:
