@@ -93,7 +93,16 @@ class Environment:
     def add(self, *wanted: str) -> None:
         """Install more, of the versions that are tested."""
         tested = ("--constraint", ROOT / "requirements" / "test.txt")
-        into = [UV, "pip", "install", "--quiet", "--python", self.python, *tested, *wanted]
+        into: list[str | Path] = [
+            UV,
+            "pip",
+            "install",
+            "--quiet",
+            "--python",
+            self.python,
+            *tested,
+            *wanted,
+        ]
         subprocess.run(into, check=True)
 
     def size(self) -> tuple[float, int]:

@@ -187,7 +187,7 @@ def as_source(source: TrailLike | Tallied, roles: Roles) -> Trail | Tallied:
     return as_trail(source, roles)
 
 
-def plain_claim(claim: Claim, verb: str) -> Claim:
+def plain_claim(claim: Claim, verb: str, *, measures: bool = False) -> Claim:
     """Return a claim without factors and with a plain target; other verbs know the others."""
     if claim.given:
         raise OptionError(f"{verb} knows no given=; certify, flag, describe and joint_test do.")
@@ -205,7 +205,8 @@ def plain_claim(claim: Claim, verb: str) -> Claim:
         raise OptionError(
             f"{verb} knows no scoring_rate; certify, flag, describe and joint_test do."
         )
-    mean_of_rows(claim.metric, verb)
+    if not measures:
+        mean_of_rows(claim.metric, verb)
     return claim
 
 
@@ -234,18 +235,22 @@ def groups_only(collection: Collection, verb: str) -> None:
 
 
 def metric_and_groups(
-    question: Metric | str | Claim, across: Across | None
+    question: Metric | str | Claim, across: Across | None, *, measures: bool = False
 ) -> tuple[Metric, Across | Groups]:
-    """What is measured and between whom, of a claim or of a metric with ``across=``."""
+    """What is measured and between whom, of a claim or of a metric with ``across=``.
+
+    Measures that are no means are refused unless ``measures``.
+    """
     if isinstance(question, Together):
         raise ClaimError("This audit measures one metric; pass its claim, or the metric.")
     if not isinstance(question, Claim):
         if across is None:
             raise OptionError("Say between whom with across=…, or pass a claim such as gap(…).")
-        return mean_of_rows(as_metric(question), "This audit"), across
+        metric = as_metric(question)
+        return metric if measures else mean_of_rows(metric, "This audit"), across
     if across is not None:
         raise OptionError("The claim names the groups already; leave out across=.")
-    plain_claim(question, "This audit")
+    plain_claim(question, "This audit", measures=measures)
     if question.target != overall():
         raise ClaimError(
             "Here groups are compared with one another, so a target has no meaning. Pass "

@@ -4,7 +4,7 @@ import dataclasses
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Unpack
+from typing import Unpack, cast
 
 import numpy as np
 
@@ -43,12 +43,20 @@ from equipoise.cells.tally import Tallied, rows_behind, steady_cells
 from equipoise.claims import Claim, Metric, overall
 from equipoise.claims.claim import Gap
 from equipoise.claims.groups import Groups, GroupsLike, Intersections, Levels
+from equipoise.claims.measure import Measure
 from equipoise.errors import ClaimError, OptionError
 from equipoise.findings.summary import ComparedSide, ComparedSpread, Comparison
 from equipoise.methods import spread
-from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
+from equipoise.methods.inference.measures import (
+    SIDES,
+    Area,
+    Macro,
+    OfTable,
+    Quotient,
+)
+from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray
 from equipoise.methods.spread import Meta
-from equipoise.methods.spread.sample import needs_positive
+from equipoise.methods.spread.sample import highest_z, needs_positive
 from equipoise.methods.targets import Constant
 from equipoise.trail import Trail
 from equipoise.trail.engine import fetch
@@ -57,8 +65,8 @@ from equipoise.trail.trail import check_roles, positive_values
 # --- Two or more models on the same rows: their joint outcomes, or their rows, pair by pair ---
 
 Contrasts = dict[tuple[int, int], spread.Contrast]
-#: Cells, groups, rows per group and model, and the contrast of each pair.
-Joint = tuple[Cells, Partition, list[list[int]], Contrasts]
+#: Cells, groups of every side, rows per group and side, and the contrast of each pair.
+Joint = tuple[Cells, list[Partition], list[list[int]], Contrasts]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -100,7 +108,7 @@ def joint_outcomes(
             resamples=options.resamples,
         )
     )
-    return cells[0], partition, rows, contrasts
+    return cells[0], [partition] * len(trails), rows, contrasts
 
 
 def joint_rows(
@@ -130,7 +138,7 @@ def joint_rows(
         np.bincount(group[np.isfinite(value)], minlength=len(partition)).tolist()
         for value in rows.matrix.T
     ]
-    return cells[0], partition, size, contrasts
+    return cells[0], [partition] * len(trails), size, contrasts
 
 
 def _moved(
@@ -192,6 +200,205 @@ def _paired_rows(
     # Engines return rows in any order; the answer must not depend on it.
     order = np.lexsort([column[at] for column in columns[::-1] if column is not None])
     return dataclasses.replace(rows, matrix=values).part(at[order]), group[at[order]]
+
+
+# --- Measures that are no means: their pseudo-values are compared in their place ---
+
+
+def measured_sides(
+    trails: list[Trail], metric: Metric, asked: list[Groups], options: Options, *, alike: bool
+) -> Joint:
+    """Contrasts of a measure between attributes, or between models whose groups are ``alike``."""
+    measure = cast(Measure, metric.measure)
+    if measure.name in ("quantile", "standardised", "expected_calibration_error"):
+        # the last is larger in small groups by noise alone, which would pass for a spread
+        raise OptionError(
+            f"compare knows no {metric.words}; certify, flag, describe and joint_test do."
+        )
+    plain = dataclasses.replace(metric, measure=None, low=None, high=None)
+    distinct = list(dict.fromkeys(asked))
+    cells = gather(
+        trails[0], [Gap(metric=plain, across=groups, target=overall()) for groups in distinct]
+    )[0]
+    partitions = [find_partition(groups, cells) for groups in asked]
+    rows, parts = _measured_rows(trails, metric, cells)
+    sides = []
+    for partition, read in zip(partitions, parts, strict=True):
+        there = np.flatnonzero(np.isfinite(read).all(axis=1) & (partition.group[rows.cell] >= 0))
+        kinds = _kinds_of(measure, read[there])
+        group = partition.group[rows.cell[there]].astype(np.int64)
+        made = spread.pseudo_values(kinds, rows.weights[there], group, len(partition))
+        sides.append(_Side(there, group, made.value, made.few, len(partition)))
+    kept = [np.ones(side.groups, dtype=bool) for side in sides]
+    samples = [side.sample(rows, k, options.level) for side, k in zip(sides, kept, strict=True)]
+    if alike:
+        both = np.ones(sides[0].groups, dtype=bool)
+        for sample in samples:
+            both &= np.isin(np.arange(both.size), sample.kept)
+        samples = [side.sample(rows, both, options.level) for side in sides]
+    unit, at, weight, total, number = [], [], [], [], 0
+    for side, sample in zip(sides, samples, strict=True):
+        place = np.full(side.groups, -1)
+        place[sample.kept] = number + np.arange(sample.groups)
+        number += sample.groups
+        here = place[side.group] >= 0
+        chosen = side.rows[here]
+        unit.append(chosen if rows.cluster is None else rows.cluster[chosen])
+        at.append(place[side.group[here]])
+        weight.append(rows.weights[chosen])
+        total.append(rows.weights[chosen] * side.value[here])
+    together = spread.unit_covariance(
+        np.concatenate(unit),
+        np.concatenate(at),
+        np.concatenate(weight),
+        np.concatenate(total),
+        number,
+    )
+    contrasts = _usable(
+        lambda: spread.compare_moved(
+            samples, together, rng=options.rng, level=options.level, resamples=options.resamples
+        )
+    )
+    size = [np.bincount(side.group, minlength=side.groups).tolist() for side in sides]
+    return cells, partitions, size, contrasts
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Side:
+    """The rows that count for one attribute or model, with their pseudo-values."""
+
+    rows: IntArray
+    group: IntArray
+    value: FloatArray
+    few: IntArray
+    groups: int
+
+    def sample(self, rows: RowTable, only: BoolArray, level: float) -> spread.GroupSample:
+        """The groups that are usable, among ``only``."""
+        here = only[self.group] & np.isfinite(self.value)
+        value, group, chosen = self.value[here], self.group[here], self.rows[here]
+        weight = None if rows.weight is None else rows.weights[chosen]
+        clusters = None
+        if rows.cluster is not None:
+            clusters = spread.row_clusters(
+                value, rows.weights[chosen], group, rows.cluster[chosen], self.groups
+            )
+        try:
+            made = spread.sample_from_groups(
+                spread.row_moments(value, weight, group, self.groups),
+                binary=False,
+                clusters=clusters,
+                score=highest_z((1 - level) / 2, self.groups),
+            )
+        except ValueError as error:
+            raise ClaimError(
+                f"{str(error).capitalize()}, or too few of some kind for the measure. Choose a "
+                "coarser attribute."
+            ) from error
+        reasons = tuple(
+            spread.Exclusion.FEW_OF_A_KIND if place in self.few else reason
+            for place, reason in zip(made.excluded.tolist(), made.reasons, strict=True)
+        )
+        return dataclasses.replace(made, reasons=reasons)
+
+
+def _measured_rows(
+    trails: list[Trail], metric: Metric, cells: Cells
+) -> tuple[RowTable, list[FloatArray]]:
+    """Rows one by one, and what the measure reads of each for every side."""
+    trail, measure = trails[0], cast(Measure, metric.measure)
+    plain = dataclasses.replace(metric, measure=None, low=None, high=None)
+    asked = [dataclasses.replace(plain, value=text) for text in _reads(measure)]
+    further = {
+        f"side{side}_{i}": trail_.key(trail_.roles.column(str(part.value)))
+        if measure.classes
+        else counted_value(trail_, part)
+        for side, trail_ in enumerate(trails)
+        for i, part in enumerate(asked)
+    }
+    if trail.roles.cluster is not None:
+        further["cluster"] = trail.key(trail.roles.cluster)
+    query = Query(trail, tuple(axis.dimension for axis in cells.axes), (EVERY_ROW,))
+    rows = row_table(fetch(query.rows(further), trail.source), further, cells, by_size)
+    read = {name: rows.columns[name] for name in further if name != "cluster"}
+    values = _class_codes(read) if measure.classes else {n: numbers(x) for n, x in read.items()}
+    parts = [
+        np.stack([values[f"side{side}_{i}"] for i in range(len(asked))], axis=1)
+        for side in range(len(trails))
+    ]
+    used = np.isfinite(np.concatenate(parts, axis=1)).any(axis=1)
+    if rows.cluster is not None:
+        used &= rows.cluster >= 0
+    at = rows.one_by_one(np.flatnonzero(used))
+    # Engines return rows in any order; the answer must not depend on it.
+    columns = [rows.cell, *(x for part in parts for x in part.T), rows.weight, rows.cluster]
+    order = np.lexsort([column[at] for column in columns[::-1] if column is not None])
+    chosen = at[order]
+    return rows.part(chosen), [part[chosen] for part in parts]
+
+
+def _reads(measure: Measure) -> tuple[str, ...]:
+    """Formulas of what a measure reads of a row."""
+    if measure.classes:
+        return "label", "prediction"
+    if measure.name in ("auc", "gini"):
+        return "label + 0 * score", "score + 0 * label"
+    if measure.name == "actual_expected":
+        return measure.formulas()[:2]
+    return "label + 0 * prediction", "prediction + 0 * label"
+
+
+def _class_codes(columns: Mapping[str, AnyArray]) -> dict[str, FloatArray]:
+    """Classes of labels and predictions by number, NaN where there is none."""
+    known = sorted({str(x) for column in columns.values() for x in column if _is_class(x)})
+    place = {name: float(i) for i, name in enumerate(known)}
+    return {
+        name: np.array([place[str(x)] if _is_class(x) else np.nan for x in column.tolist()])
+        for name, column in columns.items()
+    }
+
+
+def _is_class(x: object) -> bool:
+    return x is not None and x == x
+
+
+def _kinds_of(measure: Measure, read: FloatArray) -> spread.Kinds:
+    """Kind and numbers of each row, for a measure."""
+    one, two = read.T
+    count = np.ones((len(read), 1))
+    if measure.name in ("auc", "gini"):
+        places, place = np.unique(two, return_inverse=True)
+        number = len(places)
+        return spread.Kinds(
+            measure=Area(gini=measure.name == "gini"),
+            kind=place.reshape(-1) + number * (one > 0),
+            side=np.repeat([0, 1], number),
+            order=np.tile(np.arange(number), 2),
+            numbers=count,
+        )
+    if measure.classes:
+        classes = int(read.max(initial=0)) + 1
+        label, said = np.divmod(np.arange(classes**2), classes)
+        return spread.Kinds(
+            measure=Macro(name=measure.name, classes=classes),
+            kind=(classes * one + two).astype(np.int64),
+            side=said if measure.name == "macro_precision" else label,
+            order=np.zeros(classes**2, dtype=np.int64),
+            numbers=count,
+        )
+    if measure.name == "actual_expected":
+        none = np.zeros(1, dtype=np.int64)
+        return spread.Kinds(
+            measure=Quotient(), kind=np.zeros(len(read), dtype=np.int64), side=none, order=none,
+            numbers=read,
+        )  # fmt: skip
+    return spread.Kinds(
+        measure=OfTable(name=measure.name),
+        kind=(2 * one + two).astype(np.int64),
+        side=np.array(SIDES[measure.name]),
+        order=np.zeros(4, dtype=np.int64),
+        numbers=count,
+    )
 
 
 EVERY_ROW = Metric(name="every row", value="1")
@@ -284,7 +491,7 @@ def compare(
     ----------
     trail, metric
         The audit trail, its counts, or a path or table as in `certify`; and what is measured on
-        each row. With ``models`` a claim will do, which says that and the groups.
+        each row, or of a group as a whole, as `equipoise.auc` is. With ``models`` a claim will do, which says that and the groups.
     across
         Without ``models``: two or more attributes, as ``["race", "age"]``; an entry that is itself
         a list means the cells of a cross. With ``models``: the groups, as in `summarize`.
@@ -313,7 +520,7 @@ def compare(
     modest("alpha", alpha)
     whole("resamples", resamples, least=20)
     kinds = as_measures(measures)
-    measured, between = metric_and_groups(metric, across)
+    measured, between = metric_and_groups(metric, across, measures=True)
     if isinstance(metric, Claim) and models is None:
         raise OptionError(
             "Without models=, say which attributes to compare: across=['race', 'sex']."
@@ -346,7 +553,7 @@ def compare(
         metric=measured.words,
         by=made.by,
         between="attributes" if models is None else "models",
-        share=made.cells.zero_one,
+        share=made.cells.zero_one and measured.measure is None,
         level=level,
         resamples=resamples,
         sides=_sides(made),
@@ -370,6 +577,14 @@ class _Made:
 def _by_attribute(
     trail: Trail | Tallied, metric: Metric, asked: list[Groups], options: Options
 ) -> _Made:
+    if metric.measure is not None:
+        trails = [rows_behind(trail)] * len(asked)
+        found, groups, rows, contrasts = measured_sides(trails, metric, asked, options, alike=False)
+        names = [words_of(groups) for groups in asked]
+        return _Made(
+            names=names, by=" and ".join(names), cells=found, partitions=groups, rows=rows,
+            contrasts=contrasts, assumptions=(independent(unit_of(found)),),
+        )  # fmt: skip
     claims = [Gap(metric=metric, across=g, target=overall()) for g in asked]
     cells = steady_cells(gather(trail, claims)[0])
     partitions = [find_partition(groups, cells) for groups in asked]
@@ -445,13 +660,19 @@ def _by_model(
     # A metric of label and prediction alone has few joint outcomes; any other needs the rows.
     local = isinstance(metric.value, str) and set(metric.names()) <= set(metric.binary)
     local = local and trail.roles.weight is None and trail.roles.cluster is None
-    made = joint_outcomes if local else joint_rows
-    cells, partition, rows, contrasts = made(trails, metric, groups, role, options)
+    if metric.measure is not None:
+        asked = [groups] * len(trails)
+        cells, partitions, rows, contrasts = measured_sides(
+            trails, metric, asked, options, alike=True
+        )
+    else:
+        made = joint_outcomes if local else joint_rows
+        cells, partitions, rows, contrasts = made(trails, metric, groups, role, options)
     return _Made(
         names=list(models),
         by=words_of(groups),
         cells=cells,
-        partitions=[partition] * len(models),
+        partitions=partitions,
         rows=rows,
         contrasts=contrasts,
         assumptions=(f"{unit_of(cells)} are independent draws within each group",),

@@ -5,9 +5,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from sklearn import metrics
 
 import equipoise as eq
 from equipoise.methods import spread
+from equipoise.methods.inference.measures import Area
 from equipoise.methods.spread import compare as compare_rows
 
 
@@ -241,3 +243,113 @@ def test_every_measure_can_be_compared() -> None:
     assert gap.lower == pytest.approx(-by_measure["max-min difference"].upper, rel=1e-6)
     assert str(found)
     assert found.plot().to_dict()
+
+
+# --- Measures that are no means ---
+
+
+def scored(seed: int = 3, rows: int = 1500) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    g, y = rng.integers(0, 4, rows), (rng.random(rows) < 0.4).astype(int)
+    score = 1 / (1 + np.exp(-(y * (1.6 - 0.4 * g) + rng.normal(size=rows))))
+    other = 1 / (1 + np.exp(-(y * 1.2 + rng.normal(size=rows))))
+    return pl.DataFrame(
+        {
+            "g": [f"g{i}" for i in g], "h": rng.choice(["x", "z"], rows), "y": y,
+            "s": score.round(2), "t": other.round(2), "p": (score > 0.5).astype(int),
+            "q": (other > 0.5).astype(int), "w": rng.choice([1.0, 3.0], rows),
+        }
+    )  # fmt: skip
+
+
+def test_measures_are_compared_by_their_values_in_groups() -> None:
+    table = scored()
+    trail = eq.read(table, label="y", prediction="p", score="s", attributes=["g", "h"])
+    peers: dict[Any, Any] = {
+        eq.auc: lambda d: metrics.roc_auc_score(d["y"], d["s"]),
+        eq.f1: lambda d: metrics.f1_score(d["y"], d["p"]),
+        eq.macro_f1: lambda d: metrics.f1_score(d["y"], d["p"], average="macro"),
+        eq.balanced_accuracy: lambda d: metrics.balanced_accuracy_score(d["y"], d["p"]),
+        eq.matthews: lambda d: metrics.matthews_corrcoef(d["y"], d["p"]),
+        eq.actual_over_expected(): lambda d: d["y"].sum() / d["s"].sum(),
+    }
+    for metric, peer in peers.items():
+        found = eq.compare(trail, metric, across=["g", "h"], resamples=50, rng=1)
+        for side in found.sides:
+            values = [peer(part) for part in table.partition_by(side.name)]
+            assert side.plain_sd == pytest.approx(np.std(values, ddof=1), rel=1e-9)
+
+
+def test_pseudo_values_vary_as_the_measure_does_without_a_row() -> None:
+    table = scored(rows=160).filter(pl.col("g").is_in(["g0", "g1"]))
+    y, s = table["y"].to_numpy(), table["s"].to_numpy()
+    group = (table["g"] == "g1").to_numpy().astype(np.int64)
+    places, place = np.unique(s, return_inverse=True)
+    kinds = spread.Kinds(
+        measure=Area(), kind=place + len(places) * y, side=np.repeat([0, 1], len(places)),
+        order=np.tile(np.arange(len(places)), 2), numbers=np.ones((len(y), 1)),
+    )  # fmt: skip
+    made = spread.pseudo_values(kinds, np.ones(len(y)), group, 2)
+    for g in (0, 1):
+        here = group == g
+        whole = metrics.roc_auc_score(y[here], s[here])
+        assert made.value[here].mean() == pytest.approx(whole)
+        # the jackknife, row by row
+        at = np.flatnonzero(here)
+        without = [metrics.roc_auc_score(y[(k := np.setdiff1d(at, [i]))], s[k]) for i in at]
+        left_out = whole + (len(at) - 1) * (whole - np.array(without))
+        np.testing.assert_allclose(made.value[at], left_out, atol=0.15)
+        assert np.corrcoef(made.value[at], left_out)[0, 1] > 0.999
+        assert made.value[at].std() == pytest.approx(left_out.std(), rel=0.05)
+
+
+def test_models_are_compared_by_measures_on_the_same_rows() -> None:
+    table = scored()
+    trail = eq.read(table, label="y", prediction="p", score="s", attributes=["g"])
+    found = eq.compare(trail, eq.auc, across="g", models={"old": "s", "new": "t"}, rng=1)
+    assert found.rows[0].larger == "old"
+    assert "AUC" in found.sentences()[0]
+    said = eq.compare(trail, eq.f1, across="g", models={"old": "p", "new": "q"}, rng=1)
+    assert said.rows[0].difference > 0
+    copies = eq.compare(trail, eq.auc, across="g", models={"a": "s", "b": "s"}, rng=1)
+    row = copies.rows[0]
+    assert row.difference == pytest.approx(0, abs=1e-12)
+    assert (row.lower, row.upper) == pytest.approx((0, 0), abs=1e-9)
+
+
+def test_measures_know_weights_and_clusters() -> None:
+    table = scored().with_columns(c=pl.int_range(pl.len()))
+    kept: dict[str, Any] = {"label": "y", "score": "s", "attributes": ["g", "h"]}
+    plain = eq.compare(eq.read(table, **kept), eq.auc, across=["g", "h"], rng=1).rows[0]
+    own = eq.compare(eq.read(table, cluster="c", **kept), eq.auc, across=["g", "h"], rng=1).rows[0]
+    assert own.difference == pytest.approx(plain.difference, rel=0.01)
+    assert own.upper - own.lower == pytest.approx(plain.upper - plain.lower, rel=0.1)
+    # a row of weight three is no three rows, and the measure is that of three
+    weighted = eq.compare(eq.read(table, weight="w", **kept), eq.auc, across=["g", "h"], rng=1)
+    values = [
+        metrics.roc_auc_score(part["y"], part["s"], sample_weight=part["w"])
+        for part in table.partition_by("g")
+    ]
+    assert weighted.sides[0].plain_sd == pytest.approx(np.std(values, ddof=1))
+    doubled = pl.concat([table, table])
+    twice = eq.compare(
+        eq.read(doubled, cluster="c", **kept), eq.auc, across=["g", "h"], rng=1
+    ).rows[0]
+    assert twice.upper - twice.lower == pytest.approx(own.upper - own.lower, rel=0.05)
+
+
+def test_groups_with_few_of_a_kind_are_left_out_and_told() -> None:
+    table = scored()
+    few = table.filter(~((pl.col("g") == "g0") & (pl.col("y") == 1)))
+    found = eq.compare(
+        eq.read(few, label="y", score="s", attributes=["g", "h"]), eq.auc, across=["g", "h"], rng=1
+    )
+    assert found.sides[0].excluded == (
+        "g0: too few rows of some kind for the measure, such as positives",
+    )
+    with pytest.raises(eq.OptionError, match="compare knows no median of s"):
+        eq.compare(eq.read(few, label="y", score="s"), eq.median("s"), across=["g", "h"])
+    with pytest.raises(eq.OptionError, match="compare knows no expected calibration error"):
+        eq.compare(
+            eq.read(few, label="y", score="s"), eq.expected_calibration_error, across=["g", "h"]
+        )

@@ -28,6 +28,13 @@ from equipoise.methods.spread.extremes import (
     mean_deviation_interval,
     ratio_interval,
 )
+from equipoise.methods.spread.pseudo import (
+    Kinds,
+    Pseudo,
+    pseudo_values,
+    row_clusters,
+    row_moments,
+)
 from equipoise.methods.spread.recommended import (
     Evidence,
     Outcome,

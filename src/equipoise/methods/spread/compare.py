@@ -234,7 +234,8 @@ def compare_moved(
     """
     check_level(level)
     value, vector = np.linalg.eigh(covariance)
-    root = vector * np.sqrt(np.maximum(value, 0.0))
+    # what is left of nothing by rounding is nothing, so that copies move together
+    root = vector * np.sqrt(np.where(value > 1e-12 * value.max(initial=0.0), value, 0.0))
     stops = np.cumsum([s.groups for s in samples])[:-1]
 
     def chunk(count: int, stream: np.random.Generator) -> tuple[FloatArray, ...]:
@@ -340,8 +341,8 @@ def _own_ends(
 ) -> tuple[float, float]:
     """Ends for the difference from the two intervals and the correlation of the two."""
     gap = values[0] - values[1]
-    if np.array_equal(*draws):
-        return gap, gap  # one and the same thing
+    if np.allclose(*draws, rtol=1e-9, atol=0.0):
+        return gap, gap  # one and the same thing, but for rounding
     if np.ptp(draws[0]) == 0 or np.ptp(draws[1]) == 0:
         together = 0.0
     else:

@@ -40,6 +40,7 @@ class Exclusion(StrEnum):
     FEW_ROWS = f"fewer than {LEAST_ROWS} rows: too few to know how the metric varies"
     CONSTANT = "its rows are all alike, so its uncertainty is unknown"
     SKEWED = "too skewed a metric for its rows"
+    FEW_OF_A_KIND = "too few rows of some kind for the measure, such as positives"
 
 
 _REASONS = {
