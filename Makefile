@@ -10,6 +10,8 @@ UV := $(BIN)/uv
 INSTALL := $(UV) pip install --quiet --python $(RUN)
 export UV_PYTHON_DOWNLOADS := never
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# otherwise each of the many processes that the tests start compiles every module again
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

@@ -72,7 +72,8 @@ class Line:
 def at_most(what: str, value: float, limit: float, unit: str, detail: str = "") -> Line:
     """A figure that should not exceed ``limit``."""
     figure = f"{value:.3g} {unit}" + (f" ({detail})" if detail else "")
-    return Line(what=what, figure=figure, aim=f"≤ {limit:g} {unit}", met=value <= limit)
+    aim = "none was set" if limit == float("inf") else f"≤ {limit:g} {unit}"
+    return Line(what=what, figure=figure, aim=aim, met=value <= limit)
 
 
 def at_least(what: str, value: float, limit: float, unit: str, detail: str = "") -> Line:
