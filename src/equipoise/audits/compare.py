@@ -491,7 +491,8 @@ def compare(
     ----------
     trail, metric
         The audit trail, its counts, or a path or table as in `certify`; and what is measured on
-        each row, or of a group as a whole, as `equipoise.auc` is. With ``models`` a claim will do, which says that and the groups.
+        each row, or of a group as a whole, as `equipoise.auc` is. With ``models`` a claim will do,
+        which says that and the groups.
     across
         Without ``models``: two or more attributes, as ``["race", "age"]``; an entry that is itself
         a list means the cells of a cross. With ``models``: the groups, as in `summarize`.
