@@ -85,6 +85,16 @@ DESIGNS = (
            relative=True),
     Design(name="100 of 4, nobody but some of one group", strata=100, size=4, rate=0.0,
            certain=0.0),
+    # rows that are alone on their side of a stratum are their own mean, and nothing is left of them
+    *(Design(name=f"{s} of {n:g}, {outcome}, {kind}'s weights", strata=s, size=n, outcome=outcome,
+             kind=kind)
+      for s, n, outcome, kind in ((12, 50.0, "real", "population"), (50, 10.0, "real", "group"),
+                                  (50, 10.0, "real", "population"), (200, 4.0, "real", "group"),
+                                  (12, 50.0, "skewed", "group"))),
+    Design(name="12 of 50, real, weights, group's weights", strata=12, size=50, outcome="real",
+           weights=True, kind="group"),
+    Design(name="12 of 50, real, 60 clusters, group's weights", strata=12, size=50, outcome="real",
+           clusters=60, kind="group"),
 )  # fmt: skip
 
 

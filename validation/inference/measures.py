@@ -103,6 +103,18 @@ def classed(*, shares: tuple[float, ...], right: float, drift: float = 0.0) -> D
     return draw
 
 
+def told(*, ones: float, right: tuple[float, float]) -> Draw:
+    """Two classes, each told right with a chance of its own: often nobody of a few is wrong."""
+
+    def draw(rng: np.random.Generator, rows: int, group: int) -> Table:
+        y = (rng.random(rows) < ones).astype(np.int64)
+        fine = rng.random(rows) < np.where(y == 1, right[1], right[0])
+        p = np.where(fine, y, 1 - y)
+        return {"y": y, "p": p, "s": p.astype(np.float64)}
+
+    return draw
+
+
 # --- Values by formulas of their own ---
 
 
@@ -158,6 +170,11 @@ def true_recall(t: Table) -> float:
     return float(np.mean([(t["p"] == c)[t["y"] == c].mean() for c in np.unique(t["y"])]))
 
 
+def true_precision(t: Table) -> float:
+    """The mean of the precisions."""
+    return float(np.mean([(t["y"] == c)[t["p"] == c].mean() for c in np.unique(t["p"])]))
+
+
 def true_macro_f1(t: Table) -> float:
     """The mean of the F1 of all classes."""
     each = []
@@ -198,6 +215,9 @@ FAT = paid(spread=0.8, tail=True)
 COST, COST2 = claimed(often=0.3, size=0.8), claimed(often=0.8, size=0.5, drift=0.1)
 EXACT, OFF = probable(error=0.0), probable(error=0.1, drift=0.03)
 CLASSES = classed(shares=(0.5, 0.3, 0.2), right=0.6, drift=0.05)
+EASY, SURE = told(ones=0.1, right=(0.7, 0.9)), told(ones=0.3, right=(0.99, 0.97))
+TENS = (120, 120, 150, 400)
+"""Groups with about a dozen rows of the rarer class."""
 
 
 def designs() -> list[Design]:
@@ -229,8 +249,16 @@ def designs() -> list[Design]:
         ("clusters", LOW, (300, 300, 400), {"clusters": 8}),
     )  # fmt: skip
     add("lift", eq.lift, true_lift, ("few rows", LOW, FEW, {}), ("rare ones", RARE, MIXED, {}))
-    add("Matthews", eq.matthews, true_matthews, ("few rows", LOW, FEW, {}))
-    add("balanced accuracy", eq.balanced_accuracy, true_balanced, ("rare ones", RARE, MIXED, {}))
+    hard: tuple[Any, ...] = (
+        ("a dozen of a class, nearly all right", EASY, TENS, {}),
+        ("a dozen, against a number", EASY, TENS, {"target": "number"}),
+        ("nearly all right", SURE, TENS, {}),
+    )
+    add("F1", eq.f1, true_f1, *hard)
+    add("Matthews", eq.matthews, true_matthews, ("few rows", LOW, FEW, {}), *hard)
+    add("balanced accuracy", eq.balanced_accuracy, true_balanced,
+        ("rare ones", RARE, MIXED, {}), *hard)  # fmt: skip
+    add("macro precision", eq.macro_precision, true_precision, *hard)
     add(
         "calibration error", eq.expected_calibration_error, true_ece,
         ("right everywhere", EXACT, MIXED, {}), ("wrong", OFF, MIXED, {}),

@@ -1,5 +1,6 @@
 """`power`: what an audit of so many rows can show, and how many rows it would take."""
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Unpack
@@ -41,7 +42,7 @@ from equipoise.findings.power import MoreGroups, PlannedGroup, Power
 from equipoise.findings.words import Side, level_text, percent, tolerated
 from equipoise.methods.hypotheses import Above, Below, Null, Outside, inverse_e_values
 from equipoise.methods.inference.core import Core
-from equipoise.methods.inference.student import independent_score
+from equipoise.methods.inference.student import JointLaw, independent_score
 from equipoise.methods.numerics import BoolArray, FloatArray
 from equipoise.methods.planning import (
     NEVER,
@@ -312,8 +313,11 @@ def _simulator(problem: Problem, core: Core, seed: Seed, even: float) -> Simulat
             relative=problem.relative,
             seed=seed.sequence,
         )
-    draws = worlds_for(used.size)
-    scores = np.concatenate([*core.law(draws=draws, seed=seed.sequence).scores()])
+    law = core.law(draws=worlds_for(used.size), seed=seed.sequence)
+    if isinstance(law, JointLaw):
+        # doubt about correlations is for critical values; tables have those that there are
+        law = dataclasses.replace(law, apart=np.zeros_like(law.apart))
+    scores = np.concatenate([*law.scores()])
     sure = core.counted and cells.clusters is None
     low, high = possible_range(problem.claim, cells.zero_one)
     return ScoreSimulator(

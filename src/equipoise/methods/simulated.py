@@ -510,6 +510,10 @@ def _parabola(
 # --- Where counts do not say everything: scores with the errors that the audit itself states ---
 
 
+MOST_TOGETHER = 400
+"""Groups up to which errors are misjudged together, by their correlations."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ScoreSimulator:
     """Normal scores of all groups, moved by a disparity over its standard error."""
@@ -536,11 +540,26 @@ class ScoreSimulator:
 
     @cached_property
     def judged(self) -> FloatArray:
-        """Errors as a table would show them, over what they are."""
+        """Errors as a table would show them, over what they are.
+
+        Groups that are compared with one another are misjudged together: two variances that are
+        estimated from the same rows are correlated by the square of what their means are.
+        """
         sure = np.isinf(self.degrees) | (self.degrees > 1e6)
+        if bool(sure.all()):
+            return np.ones_like(self.scores)
         rng = np.random.default_rng(self.seed)
-        drawn = rng.chisquare(np.where(sure, 1.0, self.degrees), self.scores.shape)
-        return np.where(sure, 1.0, np.sqrt(drawn / np.where(sure, 1.0, self.degrees)))
+        degrees = np.where(sure, 1.0, self.degrees)
+        if 1 < self.groups <= MOST_TOGETHER:
+            values, vectors = np.linalg.eigh(np.corrcoef(self.scores.T) ** 2)
+            root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
+            normal = rng.standard_normal(self.scores.shape) @ root
+        else:
+            normal = rng.standard_normal(self.scores.shape)
+        # Wilson and Hilferty: the cube root of chi-square is nearly normal
+        ninth = 2 / (9 * degrees)
+        root_of = np.maximum(1 - ninth + np.sqrt(ninth) * normal, 1e-3)
+        return np.where(sure, 1.0, root_of**1.5)
 
     def tables(self, group: int, disparity: float | None, scale: float) -> "ScoreTables":
         """Tables in which a group has a disparity; None for nobody."""

@@ -472,3 +472,30 @@ def test_a_column_that_reads_like_a_formula_is_explained() -> None:
         eq.certify(table, eq.gap(eq.median("hours-per-week"), across="g"))
     asked = eq.gap(eq.median("column('hours-per-week')"), across="g")
     assert [row.value for row in eq.certify(table, asked)] == [40.0, 20.0]
+
+
+def test_a_few_rows_of_a_class_that_are_all_right_do_not_show_that_none_is_wrong() -> None:
+    # eight positives, all found: no spread is seen of them, and yet little is known
+    def found(positives: int) -> Any:
+        y = [1] * positives + [0] * 100
+        p = [1] * positives + [0] * 70 + [1] * 30
+        table = pl.DataFrame({"g": ["a"] * len(y) + ["b"] * 200, "y": y + [0, 1] * 100,
+                              "p": p + [0, 1, 1, 1] * 50})  # fmt: skip
+        trail = eq.read(table, label="y", prediction="p")
+        claim = eq.gap(eq.balanced_accuracy, across="g", target=0.0)
+        return eq.certify(trail, claim, rng=1).ask(g="a")
+
+    assert found(8).lower is None
+    many = found(40)
+    # 40 of 40 leave a recall of 0.92 possible, and as much of the other half's 0.70
+    assert many.upper - many.lower > 2 * 1.96 * 0.5 * np.sqrt(0.7 * 0.3 / 100)
+
+
+def test_a_class_that_nobody_is_said_to_have_has_no_precision_to_average() -> None:
+    y = ["cat", "dog", "fox"] * 60
+    said = ["cat", "dog", "dog"] * 30 + ["cat", "dog", "fox"] * 30
+    table = pl.DataFrame({"g": ["a"] * 90 + ["b"] * 90, "y": y, "p": said})
+    trail = eq.read(table, label="y", prediction="p")
+    rows = eq.describe(trail, eq.gap("macro_precision", across="g")).rows
+    assert rows[0].value is None
+    assert rows[1].value == 1.0

@@ -34,11 +34,14 @@ from equipoise.methods.inference.student import (
     usual_skewness,
 )
 from equipoise.methods.inference.tails import Tails
-from equipoise.methods.numerics import FloatArray, GroupSums, IntArray
+from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
 from equipoise.methods.targets import Comparison, Moments, Status, Target, compare, over
 
 # --- Totals by kind of row, up to products of third order ---
 
+DOUBT = 1.0
+"""Rows that each side of a table of classes is taken to have shown besides, spread over its kinds,
+when its variance is worked out: eight right answers of eight do not show that none is wrong."""
 COARSE = 24
 """Kinds by which the joint law of the groups follows them."""
 
@@ -342,7 +345,9 @@ class Macro:
             slope += wrong[None]
         gain = np.nan_to_num(over(np.full_like(whole, times / k), whole))
         slope[np.arange(k), np.arange(k)] += gain
-        found = each.mean(axis=0)
+        # a class that nobody has, or that nobody is said to have, is not averaged over
+        lacks = (are <= 0).any(axis=0) | (said <= 0).any(axis=0)
+        found = np.where(lacks, np.nan, each.mean(axis=0))
         return found, slope.reshape(k * k, 1, -1)
 
     def slack(self, t: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -655,14 +660,15 @@ def measure_core(
         slopes_own=own.reshape(kinds, -1),
         slopes_other=other.reshape(kinds, -1),
     )
-    *_, fine = _contrast(totals, measure, found, sums, _shape(totals, measure))
+    mine, theirs, fine = _contrast(totals, measure, found, sums, _shape(totals, measure))
+    matters = _matters(mine, totals.side), _matters(theirs, totals.side)
     factor = found.factor(np.where(np.isfinite(found.estimate), found.estimate, 1.0))
     spreads: Spreads = fine
     if clusters is not None:
         spreads = left_out_kinds(clusters, totals, measure, found, sums).shaped(factor)
     pivot = MeasurePivot(comparison=found, spreads=spreads, slack=_slack(measure, t, second, found))
     spread = spreads.spread(factor)
-    status = _unsure(found, fine, spread, measure.least, clustered=clusters is not None)
+    status = _unsure(found, fine, matters, spread, measure.least, clustered=clusters is not None)
     rows = np.minimum(found.rows, fine.size.sum(axis=(0, 1)))
     if clusters is None:
         at = found.factor(np.clip(np.nan_to_num(found.estimate, nan=1.0), -1e6, 1e6))
@@ -738,6 +744,16 @@ def _contrast(
         times = a ** (3 - i) * b**i if 0 < i < 3 else (a if i == 0 else b)
         pulled = np.tensordot(times, third, 1)
         cube[i] = np.einsum("kig,kjg,klg,kijlg->g", *trio, pulled, optimize=True)
+    if isinstance(measure, OfTable | Macro):
+        for which, power, slope, member in ((0, 0, own, a), (2, 3, other, b)):
+            for s in range(sides):
+                here = slope[totals.side == s, 0]
+                # what a few rows do not show may well be there: as if DOUBT more rows had shown it
+                rows = DOUBT / max(len(here), 1)
+                worth = member[:, None] * size[:, s]
+                share = np.nan_to_num(over(worth, worth.sum(axis=0)))
+                square[which, :, s] += rows * share * (here**2).sum(axis=0)
+                cube[power] += rows * (here**3).sum(axis=0)
     return own, other, Forms(square=square, cube=cube, size=size, shape=shape, found=found)
 
 
@@ -769,19 +785,32 @@ def _slack(
     return np.stack([*own, *other])
 
 
+def _matters(slope: FloatArray, side: IntArray) -> BoolArray:
+    """On which sides a measure depends at all, ``(S, G)``."""
+    moved = (slope != 0).any(axis=1)
+    return np.stack([moved[side == s].any(axis=0) for s in range(int(side.max()) + 1)])
+
+
 def _unsure(
-    found: Measured, forms: Forms, spread: Spread, least: float, *, clustered: bool
+    found: Measured,
+    forms: Forms,
+    matters: tuple[BoolArray, BoolArray],
+    spread: Spread,
+    least: float,
+    *,
+    clustered: bool,
 ) -> IntArray:
     """Groups about whose spread too little is known."""
     status = found.status.copy()
     ok = status == Status.OK
     a, b = _members(found)
     own, other = (np.tensordot(x, forms.size, 1) for x in (a, b))
-    used = np.tensordot(a, forms.square[0], 1) > 0
-    few = np.where(used, own, np.inf).min(axis=0) < least
+    # a side on which nothing depends may be empty; one whose rows are all alike may not be small
+    few = np.where(matters[0], own, np.inf).min(axis=0) < least
+    if clustered:
+        few |= (matters[0] & ~(np.tensordot(a, forms.square[0], 1) > 0)).any(axis=0)
     if found.target.estimated:
-        there = np.tensordot(b, forms.square[2], 1) > 0
-        few |= np.where(there, other, np.inf).min(axis=0) < least
+        few |= np.where(matters[1], other, np.inf).min(axis=0) < least
         few |= (b[:, None, None] * forms.size).sum(axis=(0, 1)) < LEAST_ROWS
     few |= own.sum(axis=0) < LEAST_ROWS
     status[ok & ~(spread.variance > 0)] = Status.CONSTANT

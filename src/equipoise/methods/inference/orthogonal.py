@@ -111,6 +111,8 @@ def scores(rows: Predicted, kind: Weights) -> Scores:
     alike = bool((w == w.max(initial=0.0)).all())
     kept = np.sqrt(left) if kind is Weights.MANTEL_HAENSZEL and alike else left
     influence = np.where(kept > 1e-6, (each - gap * unit) / whole / np.maximum(kept, 1e-6), 0.0)
+    if kind is not Weights.MANTEL_HAENSZEL and rows.leverage is not None:
+        influence += _alone(rows, kind, kept) / whole
     return Scores(
         gap=gap,
         level=_level(rows, kind),
@@ -119,6 +121,33 @@ def scores(rows: Predicted, kind: Weights) -> Scores:
         information=float((rows.chance * (1 - rows.chance)).sum()),
         smallest=float(raw.min(initial=0.5)),
     )
+
+
+def _alone(rows: Predicted, kind: Weights, kept: FloatArray) -> FloatArray:
+    """What rows do that are alone on their side of a stratum, and so are their own mean.
+
+    Nothing is left of their outcomes, though they vary as others' do: by as much as is left of
+    those on the same side, up and down in turn.
+    """
+    e = np.clip(rows.chance, LEAST_CHANCE, 1 - LEAST_CHANCE)
+    out = np.zeros(rows.outcome.size)
+    sides = [(~rows.member, rows.others, e / (1 - e) if kind is Weights.GROUP else 1 / (1 - e))]
+    if kind is Weights.POPULATION:
+        sides.append((rows.member, rows.own, 1 / e))
+    for side, mean, times in sides:
+        used = side & (rows.weight > 0)
+        alone, known = np.flatnonzero(used & (kept <= 1e-6)), used & (kept > 1e-6)
+        rest = (rows.outcome - mean)[known] ** 2 / np.maximum(1 - _share(rows)[known], 1e-6)
+        if alone.size:
+            spread = float(np.average(rest)) if known.any() else float(np.var(rows.outcome))
+            sign = np.where(np.arange(alone.size) % 2, -1.0, 1.0)
+            out[alone] = sign * rows.weight[alone] * times[alone] * np.sqrt(spread)
+    return out
+
+
+def _share(rows: Predicted) -> FloatArray:
+    """Share of each row in its own prediction."""
+    return np.zeros(rows.outcome.size) if rows.leverage is None else rows.leverage
 
 
 def _level(rows: Predicted, kind: Weights) -> float:
@@ -155,7 +184,9 @@ def strata_means(
         mean = over(added(weight * side * outcome), here)[place]
         # a side without rows in a stratum is left out below, with the stratum
         sides.append(np.where(np.isnan(mean), both, mean))
-        leverage = np.where(side, np.nan_to_num(over(weight, here[place])), leverage)
+        if kind is Weights.POPULATION or side is not member:
+            # the group's weights compare its rows with the others' means, of which they are no part
+            leverage = np.where(side, np.nan_to_num(over(weight, here[place])), leverage)
     shared = (chance > 0) & (chance < 1)
     return Predicted(
         member=member, outcome=outcome, weight=np.where(shared, weight, 0.0), chance=chance,

@@ -125,3 +125,19 @@ def test_a_cluster_that_holds_much_moves_more_when_it_is_gone() -> None:
     expected = ((moved / (1 - share)) ** 2).sum() * 8 / 9
     assert core.spread.variance[1] == pytest.approx(expected)
     assert expected > 1.05 * (moved**2).sum() * 8 / 9
+
+
+@pytest.mark.parametrize("kind", [Weights.GROUP, Weights.POPULATION])
+def test_rows_alone_on_their_side_of_a_stratum_vary_as_others_do(kind: Weights) -> None:
+    # such a row is its own mean, so nothing is left of it, and yet it moves the answer
+    rng = np.random.default_rng(8)
+    sizes = [(6, 1), (6, 6), (1, 6), (8, 1)] * 15
+    place = np.repeat(np.arange(len(sizes)), [a + b for a, b in sizes])
+    member = np.concatenate([np.arange(a + b) < a for a, b in sizes])
+    weight = np.ones(place.size)
+    gaps, stated = [], []
+    for _ in range(1500):
+        found = scores(strata_means(member, rng.normal(size=place.size), weight, place, kind), kind)
+        gaps.append(found.gap)
+        stated.append((found.influence**2).sum())
+    assert np.sqrt(np.mean(stated)) / np.std(gaps) == pytest.approx(1, abs=0.1)
