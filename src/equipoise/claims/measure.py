@@ -253,16 +253,23 @@ def standardised(of: str) -> Metric:
 
 
 @known_keywords
-def actual_over_expected(actual: str = "label", expected: str = "score") -> Metric:
+def actual_over_expected(
+    actual: str = "label", expected: str = "score", *, exposure: str | None = None
+) -> Metric:
     """The total of what happened over the total of what was expected, in each group.
 
-    Both are columns, roles or formulas; with a rate per unit of exposure write
-    ``expected="score * column('exposure')"``. 1 is as expected, 1.2 a fifth more.
+    Both are columns, roles or formulas. Where what is expected is a rate for each unit of exposure,
+    such as claims a year, ``exposure`` is the column or formula with the units of the row. 1 is as
+    expected, 1.2 a fifth more.
 
     >>> import equipoise as eq
     >>> eq.gap(eq.actual_over_expected("claims", "premium * 0.7"), across="region", target=1).words
     'claims over premium * 0.7 against 1'
+    >>> eq.gap(eq.actual_over_expected("claims", exposure="years"), across="region", target=1).words
+    'claims over (score) * (years) against 1'
     """
+    if exposure is not None:
+        expected = f"({expected}) * ({exposure})"
     return Measure(name="actual_expected", of=actual, expected=expected).metric()
 
 

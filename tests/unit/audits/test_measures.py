@@ -201,6 +201,16 @@ def test_variance_of_quotients_and_clusters_is_that_of_influence_values() -> Non
     assert 1 < ratio < 1.03
 
 
+def test_exposure_multiplies_what_is_expected() -> None:
+    table = _table().with_columns(years=pl.col("due") % 3 + 1)
+    metric = eq.actual_over_expected("pay", "due", exposure="years")
+    found = eq.describe(eq.read(table), eq.gap(metric, across="g"))
+    for row in found:
+        part = table.filter(g=row.group)
+        expected = part["pay"].sum() / (part["due"] * part["years"]).sum()
+        assert row.value == pytest.approx(expected, rel=1e-9)
+
+
 def test_quantile_tails_are_binomial_against_a_number() -> None:
     from math import comb
 
