@@ -6,7 +6,7 @@ clusters), says which groups it cannot answer and why, and draws all groups' sco
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -95,13 +95,29 @@ def bounds(
     )
     while search.todo.size and search.steps < MAX_STEPS:
         here = search.todo
-        up, down = pivot.tails(search.at[here], twice[here])
-        search.learn(np.where(search.sign[here] < 0, up, down))
+        search.learn(one_tail(pivot, search.at[here], twice[here], search.sign[here] < 0))
     low, high = np.split(search.outer, 2)
     return (
         np.maximum(np.fmin(low, estimate), possible[0]),
         np.minimum(np.fmax(high, estimate), possible[1]),
     )
+
+
+@runtime_checkable
+class OneSided(Protocol):
+    """A pivot for which one tail is less work than two."""
+
+    def tail(self, disparity: FloatArray, chosen: IntArray, upper: BoolArray) -> FloatArray:
+        """The upper tail where that is asked for, the lower one elsewhere."""
+        ...
+
+
+def one_tail(pivot: Pivot, disparity: FloatArray, chosen: IntArray, upper: BoolArray) -> FloatArray:
+    """One tail of each group: a search for a bound looks at no other."""
+    if isinstance(pivot, OneSided):
+        return pivot.tail(disparity, chosen, upper)
+    up, down = pivot.tails(disparity, chosen)
+    return np.where(upper, up, down)
 
 
 class _Search:

@@ -6,12 +6,12 @@ leaves open is estimated, so the tails are the largest over the estimate and som
 either side: enumerated over all tables of up to 40 rows a part, that keeps the error rate.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtri, rel_entr, stdtr
 
-from equipoise.methods.inference.tails import Tails, linear_tails
+from equipoise.methods.inference.tails import Tails, linear_tail, linear_tails
 from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
 from equipoise.methods.targets import Comparison, over
 
@@ -170,10 +170,28 @@ class CountPivot:
 
     def tails(self, disparity: FloatArray, chosen: IntArray) -> Tails:
         """Chances, if the disparity were this, of an estimate as high, and as low, as was seen."""
+        cases = self._cases(disparity, chosen)
+        up, down = linear_tails(cases.rows, cases.rates, cases.a, cases.seen, cases.noise)
+        return self._largest(up, cases, chosen), self._largest(down, cases, chosen)
+
+    def tail(self, disparity: FloatArray, chosen: IntArray, upper: BoolArray) -> FloatArray:
+        """One of the two, the upper one where that is asked for: half the work."""
+        cases = self._cases(disparity, chosen)
+        sign = np.where(upper, 1.0, -1.0)[cases.group]
+        found = linear_tail(cases.rows, cases.rates, sign * cases.a, sign * cases.seen, cases.noise)
+        return self._largest(found, cases, chosen)
+
+    def _largest(self, tail: FloatArray, cases: "_Cases", chosen: IntArray) -> FloatArray:
+        """The largest tail over what a disparity leaves open."""
+        out = np.zeros(chosen.shape)
+        np.maximum.at(out, cases.group, tail)
+        return self._student(out, chosen)
+
+    def _cases(self, disparity: FloatArray, chosen: IntArray) -> "_Cases":
+        """With the shares as observed, as if they were fixed; and with likely ones that vary."""
         found, n = self.comparison.some(chosen), self.rows[:, chosen]
         factor, aim = found.factor(disparity), found.aim(disparity)
         rates = np.nan_to_num(over(found.parts.total, found.parts.weight))
-        # with the shares as observed, as if they were fixed; and with likely ones that vary
         everyone = np.arange(disparity.size)
         likely, error, shaky = _likely_shares(found, n, rates, factor, aim)
         places, times = [everyone], [np.ones_like(rates)]
@@ -185,7 +203,7 @@ class CountPivot:
             times.append(likely[:, here] * moved)
         place = np.concatenate(places)
         drawn = np.arange(place.size) >= everyone.size
-        high, low = self._at_shares(
+        cases = self._at_shares(
             found.some(place),
             np.concatenate(times, axis=1),
             drawn,
@@ -194,10 +212,7 @@ class CountPivot:
             factor[place],
             aim[place],
         )
-        up, down = np.zeros(disparity.shape), np.zeros(disparity.shape)
-        np.maximum.at(up, place, high)
-        np.maximum.at(down, place, low)
-        return self._student(up, chosen), self._student(down, chosen)
+        return replace(cases, group=place[cases.group])
 
     def _at_shares(
         self,
@@ -208,8 +223,8 @@ class CountPivot:
         rates: FloatArray,
         factor: FloatArray,
         aim: FloatArray,
-    ) -> Tails:
-        """The tails when the parts' shares are multiplied, largest over the rates left open."""
+    ) -> "_Cases":
+        """The cases when the parts' shares are multiplied, over the rates left open."""
         likely = found.reweighed(times)
         a = _contrast(likely, n, factor)
         fitted, _ = constrained_rates(n, rates, a, aim)
@@ -226,11 +241,9 @@ class CountPivot:
         case = np.concatenate([plain, noisy])
         extra = np.concatenate([np.zeros(plain.size), noise[noisy]])
         at = place[case]
-        high, low = linear_tails(n[:, at], mu[:, case], a[:, at], seen[at], extra)
-        up, down = np.zeros(seen.shape), np.zeros(seen.shape)
-        np.maximum.at(up, at, high)
-        np.maximum.at(down, at, low)
-        return up, down
+        return _Cases(
+            group=at, rows=n[:, at], rates=mu[:, case], a=a[:, at], seen=seen[at], noise=extra
+        )
 
     @staticmethod
     def _noise(found: Comparison, factor: FloatArray, rates: FloatArray) -> FloatArray:
@@ -250,6 +263,19 @@ class CountPivot:
             return p
         z = ndtri(np.clip(p, 1e-300, 1 - 1e-16))
         return np.where(known, p, stdtr(np.where(known, 1.0, degrees), z))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cases:
+    """Sums of binomials whose tails are looked at, several for each group."""
+
+    group: IntArray
+    """Which of the groups each case belongs to."""
+    rows: FloatArray
+    rates: FloatArray
+    a: FloatArray
+    seen: FloatArray
+    noise: FloatArray
 
 
 def _contrast(found: Comparison, n: FloatArray, factor: FloatArray) -> FloatArray:

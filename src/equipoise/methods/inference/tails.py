@@ -1,4 +1,4 @@
-"""Both tails of a weighted sum of independent binomials, exact in its small parts.
+"""Tails of a weighted sum of independent binomials, exact in its small parts.
 
 T = Σ aⱼ Kⱼ/nⱼ + noise, with Kⱼ binomial. Parts with few expected outcomes are written out one
 outcome at a time; parts with many are summed by a normal with the right skewness, or, where no part
@@ -15,7 +15,7 @@ from scipy.special import betainc, gammaln, log_ndtr, ndtr, ndtri, xlog1py, xlog
 from equipoise.methods.hypotheses import Above, Below, Null
 from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
 
-# --- Both tails of a weighted sum of independent binomials, exact in its small parts ---
+# --- Tails of a weighted sum of independent binomials, exact in its small parts ---
 
 LARGE = 100.0
 """A part whose count has this variance is close enough to a normal with skewness."""
@@ -25,7 +25,8 @@ MOST = 1 << 16
 """Outcomes of one part that are written out at most."""
 MOST_PAIRS = 1 << 11
 """Outcomes of two parts that are written out together at most, if a normal part is left."""
-_BLOCK = 1 << 21
+_BLOCK = 1 << 16
+"""Outcomes that are worked out together: as many as a processor keeps at hand."""
 
 Tails = tuple[FloatArray, FloatArray]
 
@@ -35,36 +36,45 @@ def linear_tails(
 ) -> Tails:
     """P(T ≥ seen) and P(T ≤ seen); arrays ``(parts, G)``, ``seen`` and variance ``noise`` ``(G,)``.
 
-    Small groups are often alike, as are the cases tried for one; each is worked out once.
-
     >>> n, p, one = np.array([[5.0]]), np.array([[0.5]]), np.ones((1, 1))
     >>> up, down = linear_tails(n, p, one, np.array([0.8]), np.zeros(1))
     >>> float(up[0]), float(down[0])
     (0.1875, 0.96875)
     """
+    up = linear_tail(rows, rates, a, seen, noise)
+    return up, linear_tail(rows, rates, -a, -seen, noise)
+
+
+def linear_tail(
+    rows: FloatArray, rates: FloatArray, a: FloatArray, seen: FloatArray, noise: FloatArray
+) -> FloatArray:
+    """P(T ≥ seen) alone; the other tail is that of −T.
+
+    Small groups are often alike, as are the cases tried for one; each is worked out once.
+    """
     stacked = np.vstack([rows, rates, a, seen, noise])
     _, first, again = np.unique(stacked, axis=1, return_index=True, return_inverse=True)
     # columns as they came, since zeros of either sign count as one
-    up, down = _distinct_tails(*(x[..., first] for x in (rows, rates, a, seen, noise)))
-    return up[again.ravel()], down[again.ravel()]
+    found = _distinct_tail(*(x[..., first] for x in (rows, rates, a, seen, noise)))
+    return found[again.ravel()]
 
 
-def _distinct_tails(
+def _distinct_tail(
     rows: FloatArray, rates: FloatArray, a: FloatArray, seen: FloatArray, noise: FloatArray
-) -> Tails:
+) -> FloatArray:
     n = np.maximum(rows, 1e-9)
     count = n * rates * (1 - rates)
     share = (a / n) ** 2 * count
     total = share.sum(axis=0) + noise
     # a part that hardly moves the sum is as good as normal, however few its outcomes
     small = (count < LARGE) & (share > 1e-5 * total)
-    up, down = np.empty(seen.shape), np.empty(seen.shape)
+    out = np.empty(seen.shape)
     number = small.sum(axis=0)
     for chosen, run in ((number == 0, _large), (number > 0, _with_small)):
         if bool(chosen.any()):
             n_, r_, a_, s_, e_ = (x[..., chosen] for x in (n, rates, a, seen, noise))
-            up[chosen], down[chosen] = run(n_, r_, a_, s_, e_, small[:, chosen])
-    return np.clip(up, 0.0, 1.0), np.clip(down, 0.0, 1.0)
+            out[chosen] = run(n_, r_, a_, s_, e_, small[:, chosen])
+    return np.clip(out, 0.0, 1.0)
 
 
 def binomial_at_most(k: FloatArray, n: FloatArray, rate: FloatArray) -> FloatArray:
@@ -90,12 +100,10 @@ def _large(
     seen: FloatArray,
     noise: FloatArray,
     _: BoolArray,
-) -> Tails:
+) -> FloatArray:
     c = a / n
     half = _half_step(c, n * rates * (1 - rates), noise)
-    up = _saddlepoint(n, rates, c, seen - half, noise)
-    down = _saddlepoint(n, rates, -c, -(seen + half), noise)
-    return up, down
+    return _saddlepoint(n, rates, c, seen - half, noise)
 
 
 def _half_step(c: FloatArray, count: FloatArray, noise: FloatArray) -> FloatArray:
@@ -181,14 +189,12 @@ _FAR = 10.0
 """Standard deviations beyond which a score goes no further."""
 
 
-def _normal_tails(z: FloatArray, possible: BoolArray) -> Tails:
-    """Both tails of a normal; most outcomes lie far out or are padding: nothing to work out."""
+def _normal_tail(z: FloatArray, possible: BoolArray) -> FloatArray:
+    """The upper tail of a normal; most outcomes lie far out or are padding: nothing to work out."""
     near = (np.abs(z) < _FAR) & possible
-    middle = z[near]
     above = np.where(z < 0, 1.0, ndtr(-_FAR))
-    below = np.where(z > 0, 1.0, ndtr(-_FAR))
-    above[near], below[near] = ndtr(-middle), ndtr(middle)
-    return above, below
+    above[near] = ndtr(-z[near])
+    return above
 
 
 def _score(x: FloatArray, skew: FloatArray) -> FloatArray:
@@ -210,7 +216,7 @@ def _with_small(
     seen: FloatArray,
     noise: FloatArray,
     small: BoolArray,
-) -> Tails:
+) -> FloatArray:
     """Order the parts of every group, so that groups with the same task can go together."""
     count = n * rates * (1 - rates)
     c = a / n
@@ -227,14 +233,14 @@ def _with_small(
     needed = _needed(n, rates, c, seen)
     both = np.prod([_support(n[j], rates[j], needed[j])[1] for j in range(min(2, len(n)))], axis=0)
     written = np.where((written == 2) & ~alone & (both > MOST_PAIRS), 1, written)
-    up, down = np.empty(seen.shape), np.empty(seen.shape)
+    out = np.empty(seen.shape)
     for w in range(3):
         for close in (False, True):
             chosen = np.flatnonzero((written == w) & ((alone & (number == w + 1)) == close))
             if chosen.size:
                 n_, r_, c_, s_, e_ = (x[..., chosen] for x in (n, rates, c, seen, noise))
-                up[chosen], down[chosen] = _written_out(n_, r_, c_, s_, e_, w, close)
-    return up, down
+                out[chosen] = _written_out(n_, r_, c_, s_, e_, w, close)
+    return out
 
 
 def _support(n: FloatArray, rates: FloatArray, needed: FloatArray) -> tuple[IntArray, IntArray]:
@@ -297,9 +303,9 @@ def _written_out(
     noise: FloatArray,
     written: int,
     close: bool,
-) -> Tails:
+) -> FloatArray:
     """Sum over the outcomes of ``written`` parts; the others end in a binomial or a normal tail."""
-    up, down = np.zeros(seen.shape), np.zeros(seen.shape)
+    out = np.zeros(seen.shape)
     needed = _needed(n, rates, c, seen)
     # groups with similar numbers of outcomes go together, so that little is padded
     size = np.ones(seen.shape, dtype=np.int64)
@@ -313,9 +319,9 @@ def _written_out(
         stop = min(stop, start + max(1, _BLOCK // bound))
         here = ordered[start:stop]
         n_, r_, c_, s_, e_, k_ = (x[..., here] for x in (n, rates, c, seen, noise, needed))
-        up[here], down[here] = _block(n_, r_, c_, s_, e_, k_, written, close)
+        out[here] = _block(n_, r_, c_, s_, e_, k_, written, close)
         start = stop
-    return up, down
+    return out
 
 
 def _block(
@@ -327,7 +333,7 @@ def _block(
     needed: FloatArray,
     written: int,
     close: bool,
-) -> Tails:
+) -> FloatArray:
     groups = seen.size
     value, chance = np.zeros((groups, 1)), np.ones((groups, 1))
     for part in range(written):
@@ -341,24 +347,23 @@ def _block(
     if close:
         # parts that do not move at all still have a place
         left = left - (n * c * rates)[written + 1 :].sum(axis=0)[:, None]
-        above, below = _binomial_close(n[written], rates[written], c[written], left, hair)
+        above = _binomial_close(n[written], rates[written], c[written], left, hair)
     else:
         rest = (n[written:], rates[written:], c[written:])
-        above, below = _normal_close(*rest, left, hair, noise, chance > 0)
-    return (chance * above).sum(axis=1), (chance * below).sum(axis=1)
+        above = _normal_close(*rest, left, hair, noise, chance > 0)
+    return np.asarray((chance * above).sum(axis=1))
 
 
 def _binomial_close(
     n: FloatArray, rates: FloatArray, c: FloatArray, left: FloatArray, hair: FloatArray
-) -> Tails:
-    """P(c K ≥ left) and P(c K ≤ left) of the last part, whose tails are the incomplete beta."""
-    size, rate, width = n[:, None], rates[:, None], np.maximum(np.abs(c), 1e-300)[:, None]
-    rising = (c > 0)[:, None]
+) -> FloatArray:
+    """P(c K ≥ left) of the last part, whose tails are the incomplete beta."""
+    above, width = np.empty(left.shape), np.maximum(np.abs(c), 1e-300)[:, None]
     # c K ≥ left is K ≥ left/c, or K ≤ left/c where c is negative
-    least = np.where(rising, left - hair, -left - hair) / width
-    most = np.where(rising, left + hair, -left + hair) / width
-    at_least, at_most = binomial_at_least(least, size, rate), binomial_at_most(most, size, rate)
-    return np.where(rising, at_least, at_most), np.where(rising, at_most, at_least)
+    for chosen, sign, tail in ((c > 0, 1, binomial_at_least), (c <= 0, -1, binomial_at_most)):
+        k = sign * (left[chosen] - hair[chosen]) / width[chosen]
+        above[chosen] = tail(k, n[chosen, None], rates[chosen, None])
+    return above
 
 
 def _normal_close(
@@ -369,7 +374,7 @@ def _normal_close(
     hair: FloatArray,
     noise: FloatArray,
     possible: BoolArray,
-) -> Tails:
+) -> FloatArray:
     """The same of all that is left, by a normal with its skewness; where that is possible."""
     count = n * rates * (1 - rates)
     mean = (n * c * rates).sum(axis=0)[:, None]
@@ -379,15 +384,13 @@ def _normal_close(
     half = _half_step(c, count, noise)[:, None]
     if not bool(skew.any()) and not bool(half.any()):
         # what varies like a normal alone, as the noise of shares does
-        above, below = _normal_tails((left - mean) / sd, possible)
+        above = _normal_tail((left - mean) / sd, possible)
     else:
         above = ndtr(-_score((left - (half + mean)) / sd, skew))
-        below = ndtr(_score((left + (half - mean)) / sd, skew))
     still = (var <= 0)[:, 0]
     if bool(still.any()):
         above[still] = mean[still] >= (left - hair)[still]
-        below[still] = mean[still] <= (left + hair)[still]
-    return above, below
+    return above
 
 
 # --- Could it have been the luck of the deal? Tails of a group's count given all margins ---

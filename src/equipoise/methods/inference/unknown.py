@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import chdtrc, ndtr
 
-from equipoise.methods.inference.core import Core, Pivot, core_of
+from equipoise.methods.inference.core import Core, Pivot, core_of, one_tail
 from equipoise.methods.inference.orthogonal import ScoreDraws
 from equipoise.methods.inference.student import LEAST_ROWS, ClusterSums, Law, Spread
 from equipoise.methods.inference.tails import Tails
@@ -111,7 +111,17 @@ class PairPivot:
 
     def tails(self, disparity: FloatArray, chosen: IntArray) -> Tails:
         """The largest chances, over all there can be between, of what was seen."""
-        return self.low.tails(disparity, chosen)[0], self.high.tails(disparity, chosen)[1]
+        every = np.ones(chosen.shape, dtype=bool)
+        up = one_tail(self.low, disparity, chosen, every)
+        return up, one_tail(self.high, disparity, chosen, ~every)
+
+    def tail(self, disparity: FloatArray, chosen: IntArray, upper: BoolArray) -> FloatArray:
+        """One of the two."""
+        out = np.empty(chosen.shape)
+        for pivot, here in ((self.low, upper), (self.high, ~upper)):
+            if bool(here.any()):
+                out[here] = one_tail(pivot, disparity[here], chosen[here], upper[here])
+        return out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
