@@ -244,68 +244,94 @@ def _claim(design: Design, unknown: str) -> Any:
 
 # --- Probabilities in place of groups ---
 
-#: Name, rows, shape of the chances, and the outcome's rate at a chance.
+#: Name, rows, shape of the chances, outcome's rate at a chance, share of rows that count.
 CHANCES = (
-    ("at the upper kink", 500, (0.5, 0.8), "p"),
-    ("at the upper kink", 5000, (0.5, 0.8), "p"),
-    ("at the lower kink", 500, (0.5, 0.8), "1 - p"),
-    ("at the lower kink", 5000, (0.5, 0.8), "1 - p"),
-    ("one rate for all", 500, (0.5, 0.8), "0.5"),
-    ("one rate for all", 5000, (0.5, 0.8), "0.5"),
-    ("rare outcome", 5000, (0.5, 0.8), "0.05"),
-    ("rare group", 5000, (0.3, 6.0), "0.1"),
+    ("at the upper kink", 500, (0.5, 0.8), "p", 1.0),
+    ("at the upper kink", 5000, (0.5, 0.8), "p", 1.0),
+    ("at the lower kink", 500, (0.5, 0.8), "1 - p", 1.0),
+    ("at the lower kink", 5000, (0.5, 0.8), "1 - p", 1.0),
+    ("one rate for all", 500, (0.5, 0.8), "0.5", 1.0),
+    ("one rate for all", 5000, (0.5, 0.8), "0.5", 1.0),
+    ("rare outcome", 5000, (0.5, 0.8), "0.05", 1.0),
+    ("rare group", 5000, (0.3, 6.0), "0.1", 1.0),
+    ("25 people of the group", 500, (0.05, 0.8), "0.1", 1.0),
+    ("nearly known, rare outcome", 400, (0.02, 0.1), "0.05", 1.0),
+    ("half of the rows count", 1000, (0.5, 0.8), "0.5", 0.5),
+    ("half of the rows count, kink", 5000, (0.5, 0.8), "p", 0.5),
+    ("nine tenths count, nearly known", 600, (0.05, 0.1), "0.2", 0.9),
 )
 RATES: dict[str, Any] = {
     "p": lambda p: p, "1 - p": lambda p: 1 - p, "0.5": lambda p: 0 * p + 0.5,
-    "0.05": lambda p: 0 * p + 0.05, "0.1": lambda p: 0 * p + 0.1,
+    "0.05": lambda p: 0 * p + 0.05, "0.1": lambda p: 0 * p + 0.1, "0.2": lambda p: 0 * p + 0.2,
 }  # fmt: skip
 CELLS = 20
 
 
 def _proxies(number: int, worlds: int) -> dict[str, Any]:
-    name, rows, shape, rate = CHANCES[number]
+    name, rows, shape, rate, counted = CHANCES[number]
     rng = np.random.default_rng([SEED, 7, number])
-    low, high = _true_range(shape, RATES[rate], rng)
-    tables = [_chance_sums(rng.beta(*shape, rows), RATES[rate], rng) for _ in range(worlds)]
-    cells = ProxySums(**{key: np.stack([t[key] for t in tables], axis=1) for key in tables[0]})
+    low, high = _true_range(shape, RATES[rate], counted, rng)
+    tables = [
+        _chance_sums(rng.beta(*shape, rows), RATES[rate], counted, rng) for _ in range(worlds)
+    ]
+    sums = {key: np.stack([t[key] for t in tables], axis=1) for key in tables[0]}
+    cells = ProxySums(**sums, free=np.zeros(CELLS, dtype=bool))
     core = proxy_core(cells, Constant(value=0.0), None, relative=False)
-    every = np.arange(worlds)
-    lower, upper = bounds(core.pivot, every, float(ndtri((1 + LEVEL) / 2)), (0.0, 1.0))
-    missed = (lower > low + 1e-9) | (upper < high - 1e-9)
-    n = np.maximum(cells.rows, 1.0)
-    plug = (cells.rows * np.minimum(cells.chance, cells.total) / n).sum(0) / cells.chance.sum(0)
+    able = core.answered
+    lower, upper = bounds(core.pivot, able, float(ndtri((1 + LEVEL) / 2)), (0.0, 1.0))
+    missed = ((lower > low + 1e-9) | (upper < high - 1e-9)).sum() / worlds
     most = _most(worlds)
     return {
         "part": "probabilities",
         "design": f"{name}, {rows:,} rows",
         "worlds": worlds,
-        "range_missed": round(float(missed.mean()), 4),
+        "range_missed": round(float(missed), 4),
         "most": round(most, 4),
         "range": [round(low, 3), round(high, 3)],
         "width": round(float(np.median(upper - lower)), 4),
-        "plug_in_too_low": round(float(high - plug.mean()), 4),
+        "plug_in_too_low": round(float(high - np.nanmean(_plugged(cells)[1])), 4),
         "ours_too_low": round(float(high - core.high.pivot.estimate.mean()), 4),
-        "agrees": bool(missed.mean() <= most),
+        "answered": round(able.size / worlds, 3),
+        "agrees": bool(missed <= most),
     }
 
 
-def _chance_sums(p: np.ndarray, rate: Any, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    y = (rng.random(p.size) < rate(p)).astype(float)
+def _plugged(cells: ProxySums) -> tuple[np.ndarray, np.ndarray]:
+    """The range as it would be if every cell were what it seems."""
+    ends = []
+    for good, bad in ((cells.zeros, cells.ones), (cells.ones, cells.zeros)):
+        most = np.minimum(cells.chance, good).sum(axis=0)
+        least = np.maximum(cells.chance + bad - cells.rows, 0.0).sum(axis=0)
+        ends.append(most / np.maximum(most + least, 1e-300))
+    return 1 - ends[0], ends[1]
+
+
+def _chance_sums(
+    p: np.ndarray, rate: Any, counted: float, rng: np.random.Generator
+) -> dict[str, np.ndarray]:
+    y = rng.random(p.size) < rate(p)
+    counts = rng.random(p.size) < counted
     place = np.minimum((p * CELLS).astype(int), CELLS - 1)
-    columns = {"rows": np.ones_like(p), "chance": p, "chance2": p * p, "total": y, "both": p * y}
+    one, zero = (y & counts).astype(float), (~y & counts).astype(float)
+    columns = {"rows": np.ones_like(p), "chance": p, "chance2": p * p, "ones": one, "zeros": zero}
+    columns |= {"chance_ones": p * one, "chance_zeros": p * zero}
     return {name: np.bincount(place, x, CELLS) for name, x in columns.items()}
 
 
 def _true_range(
-    shape: tuple[float, float], rate: Any, rng: np.random.Generator
+    shape: tuple[float, float], rate: Any, counted: float, rng: np.random.Generator
 ) -> tuple[float, float]:
     """The range over cells of the population, from very many chances."""
     p = rng.beta(*shape, 2_000_000)
     place = np.minimum((p * CELLS).astype(int), CELLS - 1)
-    n, chance, ones = (np.bincount(place, x, CELLS) for x in (np.ones_like(p), p, rate(p)))
-    high = np.minimum(chance, ones).sum() / chance.sum()
-    low = np.maximum(chance + ones - n, 0).sum() / chance.sum()
-    return float(low), float(high)
+    every = (np.ones_like(p), p, p * p, counted * rate(p), counted * (1 - rate(p)))
+    n, chance, chance2, ones, zeros = (np.bincount(place, x, CELLS)[:, None] for x in every)
+    none = np.zeros_like(n)
+    low, high = _plugged(
+        ProxySums(rows=n, chance=chance, chance2=chance2, ones=ones, zeros=zeros,
+                  chance_ones=none, chance_zeros=none, free=np.zeros(CELLS, dtype=bool))
+    )  # fmt: skip
+    return float(low[0]), float(high[0])
 
 
 # --- Few gold labels, many cheap ones ---

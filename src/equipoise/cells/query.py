@@ -636,7 +636,7 @@ class Query:
             keys, sums = _reserved(self.keys()), _reserved(self._sums())
             frame = self.trail.frame.with_columns(**keys, **_reserved(self._values()))
             # Each summand gets a column first: pandas can only aggregate plain columns quickly.
-            frame = (frame.with_columns(**sums) if sums else frame).select(*keys, *sums)
+            frame = frame.select(*keys, **sums)
             added = [nw.col(name).sum().alias(name.removeprefix(RESERVED)) for name in sums]
             counted = [] if self.trail.roles.count else [nw.len().alias("present")]
             grouped = frame.group_by(*keys).agg(*counted, *added)

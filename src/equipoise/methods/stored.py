@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from equipoise.methods.inference.counts import CountPivot
 from equipoise.methods.inference.multinomial import FewValuedPivot
 from equipoise.methods.inference.orthogonal import Residual
 from equipoise.methods.inference.student import LeftOut, StudentPivot
-from equipoise.methods.inference.unknown import ContrastPivot, PairCore, PairPivot
+from equipoise.methods.inference.unknown import ContrastPivot, EitherPivot, PairCore, PairPivot
 from equipoise.methods.numerics import FloatArray
 from equipoise.methods.published import likelihood
 from equipoise.methods.targets import (
@@ -54,16 +54,6 @@ def stored(core: Core) -> dict[str, object] | None:
         return None
     if isinstance(core, PairCore):
         return _pair(core)
-    if isinstance(pivot, ContrastPivot):
-        return {
-            "kind": "pivot",
-            "form": "contrast",
-            "answered": core.answered.tolist(),
-            "relative": pivot.relative,
-            "mean": np.nan_to_num(pivot.mean).tolist(),
-            "theta": np.nan_to_num(pivot.theta).tolist(),
-            "variances": np.nan_to_num(pivot.variances).tolist(),
-        }
     target = found.target
     data: dict[str, object] = {
         "kind": "pivot",
@@ -74,9 +64,17 @@ def stored(core: Core) -> dict[str, object] | None:
         "answered": core.answered.tolist(),
     }
     m = found.parts
+    if isinstance(pivot, EitherPivot):
+        normal = {
+            name: np.nan_to_num(getattr(pivot.normal, name)).tolist()
+            for name in ("mean", "theta", "variances")
+        }
+        counts = stored(replace(core, pivot=pivot.counts))
+        return None if counts is None else {**counts, "normal": normal}
     if isinstance(pivot, OverlapPivot):
         data["few"], pivot = pivot.few.tolist(), pivot.many
-    if isinstance(pivot, CountPivot) and m.weight is m.rows and bool(np.isinf(pivot.degrees).all()):
+    plain = isinstance(pivot, CountPivot) and m.weight is m.rows and pivot.rows is m.rows
+    if isinstance(pivot, CountPivot) and plain and bool(np.isinf(pivot.degrees).all()):
         return data | {"form": "counts", "rows": _whole(m.rows), "ones": _whole(m.total)}
     if isinstance(pivot, CountPivot):
         names = ("rows", "weight", "total", "weight2")
@@ -154,6 +152,13 @@ def _restored_measure(data: Mapping[str, Any], found: Comparison) -> Pivot:
     return MeasurePivot(comparison=same, spreads=spreads, slack=array("slack"))
 
 
+def _with_normal(counts: CountPivot, data: Mapping[str, Any]) -> EitherPivot:
+    arrays = {name: np.array(x, dtype=np.float64) for name, x in data.items()}
+    return EitherPivot(
+        normal=ContrastPivot(**arrays, relative=counts.comparison.relative), counts=counts
+    )
+
+
 def _restored_left_out(data: Mapping[str, Any]) -> LeftOut:
     return LeftOut(
         powers=tuple(np.array(x, dtype=np.float64) for x in data["powers"]),
@@ -207,13 +212,6 @@ def _restored(data: Mapping[str, Any]) -> tuple[Pivot, int]:
         (low, size), (high, _) = (_restored(data[end]) for end in ("low", "high"))
         estimate, error = (np.array(data[n], dtype=np.float64) for n in ("estimate", "error"))
         return PairPivot(estimate=estimate, error=error, low=low, high=high), size
-    if data["form"] == "contrast":
-        names = ("mean", "theta", "variances")
-        mean, theta, three = (np.array(data[name], dtype=np.float64) for name in names)
-        relative = bool(data["relative"])
-        return (
-            ContrastPivot(mean=mean, theta=theta, variances=three, relative=relative), mean.size,
-        )  # fmt: skip
     target = _TARGETS[data["target"]](data["scale"], data["value"])
     arrays = {
         name: np.array(data[name], dtype=np.float64)
@@ -235,7 +233,8 @@ def _restored(data: Mapping[str, Any]) -> tuple[Pivot, int]:
         degrees = np.array(data["degrees"], dtype=np.float64)
         worth = np.array(data["worth"], dtype=np.float64)
         degrees = np.where(degrees >= 1e9, np.inf, degrees)
-        return CountPivot(comparison=found, rows=worth, degrees=degrees), size
+        counts = CountPivot(comparison=found, rows=worth, degrees=degrees)
+        return (_with_normal(counts, data["normal"]) if "normal" in data else counts), size
     if data["form"] == "values":
         return FewValuedPivot(comparison=found, values=tuple(data["values"])), size
     if data["form"] == "spread":

@@ -1,5 +1,6 @@
 """Probabilities in place of attributes: sharp ranges, two estimates, a check against truth."""
 
+import dataclasses
 from typing import Any
 
 import duckdb
@@ -13,7 +14,7 @@ import equipoise as eq
 from equipoise.audits._groups.unknown import CUTS
 from equipoise.errors import ClaimError, EquipoiseError, TrailError
 from equipoise.methods.inference.unknown import ProxySums, joint_share, proxy_core, smaller_of
-from equipoise.methods.targets import Complement, Overall
+from equipoise.methods.targets import Complement, Constant
 
 PROXY = {"race": {"A": "pa", "B": "pb", "C": "pc"}}
 
@@ -33,36 +34,60 @@ def _people(rows: int = 4000, seed: int = 3) -> pd.DataFrame:
 
 
 def _sums(rng: np.random.Generator, rows: float) -> tuple[ProxySums, Any, Any, Any]:
-    """Cells of very many rows, in which nothing is left to chance."""
-    share, chance, rate = rng.dirichlet(np.ones(6)), rng.random(6), rng.random(6)
+    """Cells of very many rows, in which nothing is left to chance; some do not count."""
+    share, chance, rates = rng.dirichlet(np.ones(6)), rng.random(6), rng.dirichlet(np.ones(3), 6).T
     n = rows * share
     made = ProxySums(
         rows=n[:, None], chance=(n * chance)[:, None], chance2=(n * chance**2)[:, None],
-        total=(n * rate)[:, None], both=(n * chance * rate)[:, None],
+        ones=(n * rates[0])[:, None], zeros=(n * rates[1])[:, None],
+        chance_ones=(n * chance * rates[0])[:, None],
+        chance_zeros=(n * chance * rates[1])[:, None], free=np.zeros(6, dtype=bool),
     )  # fmt: skip
-    return made, share, chance, rate
+    return made, share, chance, rates
 
 
-@pytest.mark.parametrize("target", [Overall(), Complement(), Overall(scale=0.8)])
-def test_ends_are_those_of_a_linear_programme(target: Any) -> None:
+@pytest.mark.parametrize("lowest", [True, False])
+def test_ends_are_those_of_a_linear_programme(lowest: bool) -> None:
     rng = np.random.default_rng(5)
     for _ in range(10):
-        cells, share, chance, rate = _sums(rng, 1e10)
-        # x: people of the group by cell and outcome, of whom there are as many as are expected
-        size = share.size
-        inside = np.concatenate([np.eye(size), np.eye(size)], axis=1)
-        limits = [(0.0, float(x)) for x in (*share * (1 - rate), *share * rate)]
-        ones = np.concatenate([np.zeros(size), np.ones(size)])
-        core = proxy_core(cells, target, None, relative=False)
-        of_group, everyone = float(share @ chance), float(share @ rate)
-        for sign, end in ((1, core.low), (-1, core.high)):
-            found = linprog(sign * ones, A_eq=inside, b_eq=share * chance, bounds=limits)
-            both = sign * found.fun
-            other = everyone
-            if isinstance(target, Complement):
-                other = (everyone - both) / (1 - of_group)
-            expected = both / of_group - target.scale * other
-            assert end.pivot.estimate[0] == pytest.approx(expected, abs=1e-4)
+        cells, share, chance, rates = _sums(rng, 1e10)
+        # people of the group by outcome (one, zero, not counted) and cell
+        limits = [(0.0, float(x)) for x in (share * rates).ravel()]
+        inside = np.hstack([np.eye(6)] * 3)
+        ends = {}
+        for name, target in (("own", Constant(value=0.0)), ("rest", Complement())):
+            core = proxy_core(cells, target, None, relative=False)
+            ends[name] = (core.low if lowest else core.high).comparison
+        own, rest = ends["own"].mean[0], ends["rest"].theta[0]
+        sign = 1 if lowest else -1
+        ones, counted = np.repeat([1.0, 0.0, 0.0], 6), np.repeat([1.0, 1.0, 0.0], 6)
+        # a ratio is at its end if nobody gains by it: the best of ones − ratio · counted is none
+        gain = linprog(sign * (ones - own * counted), A_eq=inside, b_eq=share * chance,
+                       bounds=limits)  # fmt: skip
+        assert gain.fun == pytest.approx(0.0, abs=1e-4)
+        all_ones, everyone = share @ rates[0], share @ (rates[0] + rates[1])
+        loss = linprog(sign * (ones - rest * counted), A_eq=inside, b_eq=share * chance,
+                       bounds=limits)  # fmt: skip
+        # the others are at their other end at the same time
+        assert sign * loss.fun == pytest.approx(all_ones - rest * everyone, abs=1e-4)
+
+
+def test_people_without_probabilities_are_where_they_do_most() -> None:
+    def sums(free: float) -> ProxySums:
+        column = {name: np.array([[x], [0.0]]) for name, x in (
+            ("rows", 1000.0), ("chance", 300.0), ("chance2", 300.0), ("ones", 400.0),
+            ("zeros", 600.0), ("chance_ones", 150.0), ("chance_zeros", 150.0))}  # fmt: skip
+        for name, x in (("rows", free), ("ones", 0.4 * free), ("zeros", 0.6 * free)):
+            column[name][1] = x
+        return ProxySums(**column, free=np.array([False, True]))
+
+    known, more = (proxy_core(sums(x), Constant(value=0.0), None, False) for x in (0.0, 100.0))
+    ones, counted = (known.high.comparison.parts.total, known.high.comparison.parts.rows)
+    assert more.high.comparison.mean[0] == pytest.approx(
+        (ones[0, 0] + 40) / (counted[0, 0] + 40), abs=1e-9
+    )
+    ones, counted = (known.low.comparison.parts.total, known.low.comparison.parts.rows)
+    assert more.low.comparison.mean[0] == pytest.approx(ones[0, 0] / (counted[0, 0] + 60), abs=1e-9)
 
 
 def test_ends_are_never_too_near_on_average() -> None:
@@ -70,17 +95,17 @@ def test_ends_are_never_too_near_on_average() -> None:
     rng = np.random.default_rng(8)
     rows, worlds = 200, 4000
     chance = np.full(rows, 0.4)
-    ones = rng.binomial(rows, 0.4, worlds).astype(float)
+    ones = rng.binomial(rows, 0.4, worlds).astype(float)[None]
     cells = ProxySums(
         rows=np.full((1, worlds), float(rows)), chance=np.full((1, worlds), chance.sum()),
-        chance2=np.full((1, worlds), (chance**2).sum()), total=ones[None],
-        both=0.4 * ones[None],
+        chance2=np.full((1, worlds), (chance**2).sum()), ones=ones, zeros=rows - ones,
+        chance_ones=0.4 * ones, chance_zeros=0.4 * (rows - ones), free=np.array([False]),
     )  # fmt: skip
     plain = np.minimum(0.4, ones / rows)
     error = np.sqrt(0.24 / rows / worlds)
     assert plain.mean() < 0.4 - 10 * error
-    assert abs(smaller_of(cells, complement=False)[0].mean() - 0.4) < 4 * error
-    low, high = (joint_share(cells, lowest=lowest).value for lowest in (True, False))
+    assert abs(smaller_of(cells, ones / rows, 0.4 * ones / rows)[0].mean() - 0.4) < 4 * error
+    low, high = (joint_share(cells, 1, lowest=lowest).value for lowest in (True, False))
     assert (low <= high + 1e-12).all()
 
 
@@ -90,21 +115,27 @@ def test_influence_is_what_a_row_does() -> None:
 
     def made(weight: Any) -> ProxySums:
         p, y = table["pa"].to_numpy(), table["hired"].to_numpy()
-        columns = (weight, weight * p, weight * p * p, weight * y, weight * p * y)
-        names = ("rows", "chance", "chance2", "total", "both")
-        sums = [np.bincount(place, c, len(CUTS) + 1)[:, None].astype(np.float64) for c in columns]
-        return ProxySums(**dict(zip(names, sums, strict=True)))
+        columns = {
+            "rows": weight, "chance": weight * p, "chance2": weight * p * p, "ones": weight * y,
+            "zeros": weight * (1 - y), "chance_ones": weight * p * y,
+            "chance_zeros": weight * p * (1 - y),
+        }  # fmt: skip
+        size = len(CUTS) + 1
+        sums = {k: np.bincount(place, c, size)[:, None].astype(float) for k, c in columns.items()}
+        return ProxySums(**sums, free=np.zeros(size, dtype=bool))
 
     plain = np.ones(len(table))
-    found = joint_share(made(plain), lowest=False)
-    for row in (3, 400, 750):
-        more = plain.copy()
-        more[row] += 0.01
-        moved = (joint_share(made(more), lowest=False).value - found.value)[0] * len(table) / 0.01
-        z, p, y = place[row], table["pa"][row], table["hired"][row]
-        told = found.plain[z, 0] + found.chance[z, 0] * p + found.outcome[z, 0] * y
-        # that a further row makes a cell's error smaller is of lower order
-        assert moved == pytest.approx(told, abs=0.08)
+    for outcome in (0, 1):
+        found = joint_share(made(plain), outcome, lowest=False)
+        for row in (3, 400, 750):
+            more = plain.copy()
+            more[row] += 0.01
+            end = joint_share(made(more), outcome, lowest=False).value
+            moved = (end - found.value)[0] * len(table) / 0.01
+            z, p, y = place[row], table["pa"][row], table["hired"][row]
+            told = found.by[:, z, 0] @ np.array([1.0, p, y, 1 - y])
+            # that a further row makes a cell's error smaller is of lower order
+            assert moved == pytest.approx(told, abs=0.08)
 
 
 @pytest.mark.parametrize("target", [eq.overall(), eq.complement(), eq.reference(race="A"), 0.4])
@@ -178,4 +209,14 @@ def test_bad_probabilities_are_refused() -> None:
     some = eq.certify(
         table.assign(pa=table["pa"].where(table.index > 20)), claim, prediction="hired", proxy=PROXY
     )
-    assert some.provenance.excluded == {"missing pa": 21}
+    assert some.provenance.excluded == {}
+    assert any(
+        "21 rows that count have none, and may be of any group" in x for x in some.assumptions
+    )
+    left = dataclasses.replace(claim, unknown="random")
+    few = eq.certify(
+        table.assign(pa=table["pa"].where(table.index > 20)), left, prediction="hired", proxy=PROXY
+    )
+    assert few.provenance.excluded == {"missing pa": 21}
+    for wide, narrow in zip(some, few, strict=True):
+        assert wide.upper - wide.lower > narrow.upper - narrow.lower

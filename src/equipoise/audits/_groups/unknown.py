@@ -292,9 +292,9 @@ CUTS = tuple(i / 20 for i in range(1, 20))
 CLOSE = 0.01
 """Probabilities of a row may add up to one plus or minus this."""
 TRUST = (
-    "asymptotic, by normal scores of the sharp (Fréchet) range over cells of similar probability, "
-    "whose ends are corrected for the smaller of two estimates being too small; groups are joined "
-    "as if independent"
+    "near that of as many counts as the ends of the sharp (Fréchet) range over cells of similar "
+    "probability are worth, corrected for the smaller of two estimates being too small (asymptotic "
+    "in the rows of these cells); groups are joined as if independent"
 )
 
 
@@ -350,11 +350,16 @@ def by_proxies(trail: Trail, claim: Claim) -> ProxyProblem:
     # the columns behind the attribute form the cells, though no groups
     behind = [*columns, *([] if proxy.truth is None else [proxy.truth])]
     counted = dataclasses.replace(trail, proxies={}, attributes=tuple(behind))
-    cells, bad, *found = map(steady_cells, gather(counted, _proxy_claims(claim, proxy)))
-    if bad.total.sum() > 0:
+    loose = claim.unknown != "random"
+    asked = _proxy_claims(claim, proxy)
+    first, *found = gather(counted, [_counted_rows(claim, proxy, loose=loose), *asked.values()])
+    cells, known = steady_cells(first), map(steady_cells, found)
+    scan = _Scanned(every=cells, known=dict(zip(asked, known, strict=True)))
+    bad = scan.total("wrong").sum()
+    if bad > 0:
         raise TrailError(
             f"The probabilities of {name} ({', '.join(columns)}) must lie between 0 and 1 and add "
-            f"up to one in every row; in {rows_text(round(float(bad.total.sum())))} they do not. "
+            f"up to one in every row; in {rows_text(round(float(bad)))} they do not. "
             "Correct them, or add a column for everyone else."
         )
     if not cells.zero_one:
@@ -362,7 +367,7 @@ def by_proxies(trail: Trail, claim: Claim) -> ProxyProblem:
             f"Probabilities take metrics that are 0 or 1, and {claim.metric.name!r} has other "
             "values."
         )
-    sums = _proxy_sums(cells, found, columns)
+    sums = scan.sums(len(columns), loose=loose)
     axis = Axis(dimension=Levels(name), levels=levels)
     reference = None
     if isinstance(claim.target, targets.Reference):
@@ -379,17 +384,22 @@ def by_proxies(trail: Trail, claim: Claim) -> ProxyProblem:
     relative = isinstance(claim, Ratio)
     return ProxyProblem(
         claim=claim, cells=cells, collection=collection, target=target, influence=None,
-        rows=_no_rows, trust=TRUST, sums=sums, granted=_granted(name),
+        rows=_no_rows, trust=TRUST, sums=sums,
+        granted=_granted(name, round(scan.loose) if loose else 0),
         made=proxy_core(sums, target, reference, relative),
-        calibration=_calibration(cells, found, proxy),
+        calibration=_calibration(scan, proxy),
     )  # fmt: skip
 
 
-def _granted(name: str) -> str:
-    return (
-        f"the probabilities of {name} are right for these people: of those with probability p a "
-        "share p is of the group"
+def _granted(name: str, loose: int) -> str:
+    said = (
+        f"the probabilities of {name} are right for these people: of all with probability p, "
+        "whether they count for the metric or not, a share p is of the group"
     )
+    if not loose:
+        return said
+    have = "row that counts has" if loose == 1 else "rows that count have"
+    return f"{said} ({loose:,} {have} none, and may be of any group)"
 
 
 def _nothing(x: FloatArray, /) -> FloatArray:
@@ -418,61 +428,108 @@ def _the_attribute(trail: Trail, claim: Claim) -> str:
     return names[0]
 
 
-def _proxy_claims(claim: Claim, proxy: Proxy) -> list[Claim]:
-    """The metric, rows whose probabilities are wrong, and sums of each group's probabilities.
+def _cut_by(proxy: Proxy) -> Intersections:
+    """Cells by ranges of every probability, and by the attribute where it is known after all."""
+    cut: list[Dimension] = [Binned(column, CUTS) for column in proxy.columns.values()]
+    cut += [] if proxy.truth is None else [Levels(proxy.truth)]
+    return Intersections(attributes=tuple(cut))
 
-    All count on the rows on which the metric counts and every probability is known.
+
+def _counted_rows(claim: Claim, proxy: Proxy, *, loose: bool) -> Claim:
+    """The metric itself; without ``loose`` on the rows whose probabilities are known."""
+    metric = claim.metric
+    if not loose and isinstance(metric.value, str):
+        every = " + ".join(f"column({c!r})" for c in proxy.columns.values())
+        metric = dataclasses.replace(metric, value=f"({metric.value}) + 0 * ({every})")
+    return Gap(metric=metric, across=_cut_by(proxy))
+
+
+def _proxy_claims(claim: Claim, proxy: Proxy) -> dict[str, Claim]:
+    """What one scan adds up of rows whose probabilities are all known.
+
+    Rows that do not count for the metric are there as well: probabilities are right among everyone,
+    not given a label.
     """
     metric, names = claim.metric, [f"column({c!r})" for c in proxy.columns.values()]
     if not isinstance(metric.value, str) or metric.clipped:
         raise ClaimError("Probabilities take a metric that is written as a formula, without clip.")
-    cut: list[Dimension] = [Binned(column, CUTS) for column in proxy.columns.values()]
-    cut += [] if proxy.truth is None else [Levels(proxy.truth)]
-    across = Intersections(attributes=tuple(cut))
+    if not isinstance(metric.where, str | None):
+        raise ClaimError("Probabilities take a metric whose rows are written as a formula.")
     every = " + ".join(names)
-    value = f"({metric.value})"
+    some = metric.where is not None
+    one = f"({metric.where}) * ({metric.value})" if some else f"({metric.value})"
+    counted = f"({metric.where}) * 1"
     outside = " or ".join(f"{p} < 0 or {p} > 1" for p in names)
     formulas = {
-        metric.name: f"{value} + 0 * ({every})",
-        "not probabilities": f"({outside} or abs({every} - 1) > {CLOSE}) + 0 * ({value} + {every})",
+        "wrong": f"({outside} or abs({every} - 1) > {CLOSE}) * 1",
+        "rows": "1",
+        "ones": one,
     }
+    formulas |= {"counted": counted} if some else {}
     for i, p in enumerate(names):
-        formulas[f"chance {i}"] = f"{p} + 0 * ({value} + {every})"
-        formulas[f"both {i}"] = f"{p} * {value} + 0 * ({every})"
-    return [
-        Gap(metric=_measured(metric, name, text), across=across) for name, text in formulas.items()
-    ]
+        formulas |= {f"chance {i}": p, f"ones {i}": f"{p} * ({one})"}
+        formulas |= {f"counted {i}": f"{p} * ({counted})"} if some else {}
+    known = f"0 * ({one} + {every})"
+    made = {
+        name: Metric(
+            name=name, value=f"{text} + {known}", binary=metric.binary, by_role=metric.by_role,
+            # all but probabilities are, or the metric itself is refused
+            zero_one=name in ("wrong", "rows", "ones", "counted"),
+        )
+        for name, text in formulas.items()
+    }  # fmt: skip
+    return {name: Gap(metric=one, across=_cut_by(proxy)) for name, one in made.items()}
 
 
-def _measured(metric: Metric, name: str, formula: str) -> Metric:
-    return Metric(
-        name=name, value=formula, where=metric.where, binary=metric.binary, by_role=metric.by_role
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scanned:
+    """What one scan of rows with probabilities brought."""
+
+    every: Cells
+    """The metric itself."""
+    known: Mapping[str, Cells]
+    """What `_proxy_claims` asks, of rows whose probabilities are known."""
+
+    def total(self, name: str, group: int | None = None) -> FloatArray:
+        """A sum by cell; where every row counts, those that count are all."""
+        key = name if group is None else f"{name} {group}"
+        if key not in self.known:
+            key = key.replace("counted", "rows" if group is None else "chance")
+        return self.known[key].total
+
+    @property
+    def loose(self) -> float:
+        """Rows that count and have no probabilities."""
+        return float(self.every.rows.sum() - self.total("counted").sum())
+
+    def sums(self, groups: int, *, loose: bool) -> ProxySums:
+        """Sums over the ranges of each group's own probability; then of people without any."""
+        size, index = len(CUTS) + 1, self.known["rows"].index
+
+        def table(values: Callable[[int], FloatArray], last: float = 0.0) -> FloatArray:
+            made = [np.bincount(index[:, g], values(g), size)[:size] for g in range(groups)]
+            return np.vstack([np.stack(made, axis=1), np.full((1, groups), last)])
+
+        without = self.loose if loose else 0.0
+        ones = float(self.every.total.sum() - self.total("ones").sum()) if loose else 0.0
+        return ProxySums(
+            # rows without probabilities that do not count are nobody's
+            rows=table(lambda _: self.total("rows"), without),
+            chance=table(lambda g: self.total("chance", g)),
+            chance2=table(lambda g: self.known[f"chance {g}"].square),
+            ones=table(lambda _: self.total("ones"), ones),
+            zeros=table(lambda _: self.total("counted") - self.total("ones"), without - ones),
+            chance_ones=table(lambda g: self.total("ones", g)),
+            chance_zeros=table(lambda g: self.total("counted", g) - self.total("ones", g)),
+            free=np.arange(size + 1) == size,
+        )
 
 
-def _proxy_sums(cells: Cells, found: list[Cells], columns: tuple[str, ...]) -> ProxySums:
-    """Sums over the ranges of each group's own probability."""
-    size = len(CUTS) + 1
-
-    def by_range(place: int, x: FloatArray) -> FloatArray:
-        return np.bincount(cells.index[:, place], x, size)[:size].astype(np.float64)
-
-    def table(values: Callable[[int], FloatArray]) -> FloatArray:
-        return np.stack([by_range(g, values(g)) for g in range(len(columns))], axis=1)
-
-    return ProxySums(
-        rows=table(lambda g: cells.rows),
-        chance=table(lambda g: found[2 * g].total),
-        chance2=table(lambda g: found[2 * g].square),
-        total=table(lambda g: cells.total),
-        both=table(lambda g: found[2 * g + 1].total),
-    )
-
-
-def _calibration(cells: Cells, found: list[Cells], proxy: Proxy) -> FloatArray | None:
+def _calibration(scan: _Scanned, proxy: Proxy) -> FloatArray | None:
     """p-values of the probabilities where the attribute is known after all."""
     if proxy.truth is None:
         return None
+    cells = scan.known["rows"]
     place = cells.axis(proxy.truth)
     levels = [None if level is None else str(level) for level in cells.axes[place].levels]
     known = np.array([level is not None for level in levels])[cells.index[:, place]]
@@ -485,10 +542,10 @@ def _calibration(cells: Cells, found: list[Cells], proxy: Proxy) -> FloatArray |
     for g, level in enumerate(proxy.columns):
         here = levels.index(level) if level in levels else -2
         hit = cells.rows * (cells.index[:, place] == here)
-        sums = (found[2 * g].total * known, found[2 * g].square * known, hit)
+        chance = scan.known[f"chance {g}"]
+        sums = (chance.total * known, chance.square * known, hit)
         columns.append([np.bincount(cells.index[:, g], x, size)[:size] for x in sums])
-    chance, chance2, hits = np.stack(columns, axis=2).astype(np.float64)
-    return calibration(chance, chance2, hits)
+    return calibration(*np.stack(columns, axis=2).astype(np.float64))
 
 
 def proxy_groups(problem: ProxyProblem) -> tuple[UnknownGroup, ...]:
@@ -496,10 +553,13 @@ def proxy_groups(problem: ProxyProblem) -> tuple[UnknownGroup, ...]:
     target = problem.target
     assert isinstance(problem.made, PairCore)
     lowest, highest = _open_ends(problem.made)
-    slope = regressed(problem.sums)
+    slope, sums = regressed(problem.sums), problem.sums
+    # given a label, probabilities need not be right
     plain = not problem.relative and target.scale == 1 and target.estimated
+    plain = plain and problem.claim.metric.where is None
     if isinstance(target, Overall):
-        slope = slope * (1 - problem.sums.share)
+        people = sums.rows[~sums.free].sum(axis=0)
+        slope = slope * (1 - over(sums.chance.sum(axis=0), people))
     elif not isinstance(target, Complement):
         plain = False
     checked = problem.calibration

@@ -6,7 +6,7 @@ that can be told from the data, so it has the pivot that any group has; and what
 raises those it is compared with, so both sides of a disparity are at their worst at once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -14,6 +14,7 @@ from scipy import sparse
 from scipy.special import chdtrc, ndtr
 
 from equipoise.methods.inference.core import Core, Pivot, core_of, one_tail
+from equipoise.methods.inference.counts import CountPivot
 from equipoise.methods.inference.orthogonal import ScoreDraws
 from equipoise.methods.inference.student import LEAST_ROWS, ClusterSums, Law, Spread
 from equipoise.methods.inference.tails import Tails
@@ -23,6 +24,7 @@ from equipoise.methods.targets import (
     Complement,
     Moments,
     Opposite,
+    Overall,
     Reference,
     Status,
     Target,
@@ -371,13 +373,24 @@ def tipping_point(
 
 # --- Only probabilities are known: the sharp range of a rate, cell by cell ---
 #
-# In a cell with mean probability a and outcome rate y, P(group and outcome 1) lies between
-# a − min(a, 1 − y) and min(a, y) (Fréchet), and any value between is possible. The smaller of two
-# estimates is too small on average, so the plug-in range is too narrow where they are close. For a
-# fixed choice of branches, one for each cell, the sum is never below the sum of the minima, and an
-# average of rows; so branches may be chosen on one half of the rows and the sum taken over the
-# other. The average over all ways to halve the rows has a closed form, which is used here: never
-# too small on average, and too large by less than a quarter of a cell's standard error.
+# In a cell with mean probability a of being of a group, the share of people who are of the group
+# and have an outcome of share y lies between a − min(a, 1 − y) and min(a, y) (Fréchet), and any
+# value between is possible. A rate has three outcomes: one, zero, and not counted at all, such as
+# the wrong label. It is highest with the most ones and the fewest zeros, which can be had together:
+# a one more in the group is a zero less that the group needs. Whoever is not of the group is of the
+# rest, which is then at its lowest. Of people without any probability nothing is known, and they
+# are wherever they do most.
+#
+# The smaller of two estimates is too small on average, so the plug-in range is too narrow where
+# they are close. For a fixed choice of branches, one for each cell, the sum is never below the sum
+# of the minima, and an average of rows; so branches may be chosen on one half of the rows and the
+# sum taken over the other. The average over all ways to halve the rows has a closed form, which is
+# used here: never too small on average, and too large by less than a quarter of a cell's standard
+# error.
+#
+# Each end is a rate of so many people, and its variance says how many rows it is worth, at most as
+# many as there are people in it. Its tails are the larger of those of as many counts, which few
+# outcomes need, and of a normal, which ends need that are estimated within the range.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -385,97 +398,82 @@ class ProxySums:
     """Sums over cells of similar probability, ``(Z, G)``: each group is cut by its own."""
 
     rows: FloatArray
-    """Number of rows."""
+    """Number of rows, counted by the metric or not."""
     chance: FloatArray
     """Σ p."""
     chance2: FloatArray
     """Σ p²."""
-    total: FloatArray
-    """Σ y."""
-    both: FloatArray
-    """Σ p y."""
+    ones: FloatArray
+    """Rows of outcome 1."""
+    zeros: FloatArray
+    """Rows of outcome 0; others do not count."""
+    chance_ones: FloatArray
+    """Σ p of rows of outcome 1."""
+    chance_zeros: FloatArray
+    """Σ p of rows of outcome 0."""
+    free: BoolArray
+    """Cells of people without probabilities, ``(Z,)``, who may be of any group."""
 
     @property
     def number(self) -> float:
         """Rows in all, the same for every group."""
         return float(self.rows.sum(axis=0).max(initial=0.0))
 
-    @property
-    def share(self) -> FloatArray:
-        """Share of each group."""
-        return np.asarray(self.chance.sum(axis=0) / max(self.number, 1.0))
-
-    @property
-    def mean(self) -> float:
-        """Everybody's rate."""
-        return float(self.total.sum(axis=0).max(initial=0.0)) / max(self.number, 1.0)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Affine:
-    """A quantity of every group and the influence of its rows, c + b p + d y in each cell."""
+    """A quantity of every group, and what rows do to it.
+
+    That is in each cell a constant, and more for the probability, for outcome 1 and for outcome 0.
+    """
 
     value: FloatArray
     """The estimate, ``(G,)``."""
-    plain: FloatArray
-    """c, ``(Z, G)``."""
-    chance: FloatArray
-    """b."""
-    outcome: FloatArray
-    """d."""
+    by: FloatArray
+    """The constant and the three slopes, ``(4, Z, G)``."""
 
     def __add__(self, other: "Affine") -> "Affine":
         """Of a sum."""
-        return Affine(
-            value=self.value + other.value,
-            plain=self.plain + other.plain,
-            chance=self.chance + other.chance,
-            outcome=self.outcome + other.outcome,
-        )
+        return Affine(value=self.value + other.value, by=self.by + other.by)
 
     def times(self, factor: FloatArray | float) -> "Affine":
         """Of a multiple."""
-        arrays = (self.value, self.plain, self.chance, self.outcome)
-        value, plain, chance, outcome = (np.asarray(x * factor) for x in arrays)
-        return Affine(value=value, plain=plain, chance=chance, outcome=outcome)
+        return Affine(value=np.asarray(self.value * factor), by=np.asarray(self.by * factor))
 
     def over(self, other: "Affine") -> "Affine":
         """Of a quotient, to first order."""
         below = np.where(other.value > 0, other.value, np.nan)
         quotient = self.value / below
-        moved = (self + other.times(-quotient)).times(1 / below)
-        return replace(moved, value=quotient)
+        return replace((self + other.times(-quotient)).times(1 / below), value=quotient)
 
     def covariance(self, other: "Affine", cells: ProxySums) -> FloatArray:
         """Covariance of two estimates from the same rows."""
-        a, b = self, other
-        # 0/1 outcomes are their own squares
-        each = (
-            a.plain * b.plain * cells.rows
-            + (a.plain * b.chance + a.chance * b.plain) * cells.chance
-            + (a.plain * b.outcome + a.outcome * b.plain + a.outcome * b.outcome) * cells.total
-            + a.chance * b.chance * cells.chance2
-            + (a.chance * b.outcome + a.outcome * b.chance) * cells.both
+        one, zero = cells.ones, cells.zeros
+        # sums of products of (1, p, one, zero): outcomes are their own squares, no row has both
+        products = (
+            (cells.rows, cells.chance, one, zero),
+            (cells.chance, cells.chance2, cells.chance_ones, cells.chance_zeros),
+            (one, cells.chance_ones, one, 0.0),
+            (zero, cells.chance_zeros, 0.0, zero),
         )
-        return np.asarray(each.sum(axis=0) / max(cells.number, 1.0) ** 2)
+        each = sum(self.by[i] * other.by[j] * products[i][j] for i in range(4) for j in range(4))
+        return np.asarray(np.sum(each, axis=0) / max(cells.number, 1.0) ** 2)
+
+    def variance(self, cells: ProxySums) -> FloatArray:
+        """Variance of the estimate."""
+        return self.covariance(self, cells)
 
 
-def smaller_of(cells: ProxySums, *, complement: bool) -> tuple[FloatArray, FloatArray]:
-    """In each cell the smaller of chance and rate, and how it moves with the rate.
+def smaller_of(
+    cells: ProxySums, rate: FloatArray, cross: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """In each cell the smaller of mean probability and rate, and how it moves with the rate.
 
-    With ``complement`` the rate is that of outcome 0. Estimated so that the average is never below
-    the smaller one of the two in truth.
-
-    >>> one = [np.array([[x]]) for x in (100.0, 50.0, 25.0, 50.0, 25.0)]
-    >>> cells = ProxySums(**dict(zip(("rows", "chance", "chance2", "total", "both"), one)))
-    >>> smaller_of(cells, complement=False)[0].round(3).tolist()
-    [[0.52]]
+    ``rate`` is the share of some outcome, ``cross`` the mean of the probability times that outcome.
+    Estimated so that the average is never below the smaller one of the two in truth.
     """
     n = np.maximum(cells.rows, 1.0)
-    chance, rate = cells.chance / n, cells.total / n
-    cross = cells.both / n
-    if complement:
-        rate, cross = 1 - rate, chance - cross
+    chance = cells.chance / n
     # of y − p: what a row does to the distance between the two, half a row of either kind added
     square = rate + cells.chance2 / n - 2 * cross
     spread = np.maximum(square - (rate - chance) ** 2, 0.0)
@@ -489,36 +487,83 @@ def _density(x: FloatArray) -> FloatArray:
     return np.asarray(np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi))
 
 
-def joint_share(cells: ProxySums, *, lowest: bool) -> Affine:
-    """The lowest, or the highest, share of people who are of each group and have outcome 1."""
+def joint_share(cells: ProxySums, outcome: int, *, lowest: bool) -> Affine:
+    """The lowest, or the highest, share of people who are of each group and have an outcome.
+
+    >>> one = [np.array([[x]]) for x in (100.0, 50.0, 25.0, 50.0, 50.0, 25.0, 25.0)]
+    >>> names = ("rows", "chance", "chance2", "ones", "zeros", "chance_ones", "chance_zeros")
+    >>> cells = ProxySums(**dict(zip(names, one)), free=np.array([False]))
+    >>> joint_share(cells, 1, lowest=False).value.round(3).tolist()
+    [0.52]
+    """
     n, whole = np.maximum(cells.rows, 1.0), max(cells.number, 1.0)
-    chance, rate = cells.chance / n, cells.total / n
-    value, slope = smaller_of(cells, complement=lowest)
+    chance = cells.chance / n
+    rate = (cells.ones if outcome else cells.zeros) / n
+    cross = (cells.chance_ones if outcome else cells.chance_zeros) / n
     if lowest:
         # a − min(a, 1 − y): what moves 1 − y up moves y down
+        value, slope = smaller_of(cells, 1 - rate, chance - cross)
         value, by_chance, by_rate = chance - value, slope, slope
     else:
+        value, slope = smaller_of(cells, rate, cross)
         by_chance, by_rate = 1 - slope, slope
+    free = cells.free[:, None]
+    by_chance = np.where(free, 0.0, by_chance)
+    by_rate = np.where(free, 0.0 if lowest else 1.0, by_rate)
+    value = np.where(free, by_rate * rate, value)
     total = (cells.rows * value).sum(axis=0) / whole
-    return Affine(
-        value=total,
-        plain=value - by_chance * chance - by_rate * rate - total,
-        chance=by_chance,
-        outcome=by_rate,
-    )
+    constant, none = value - by_chance * chance - by_rate * rate - total, np.zeros_like(value)
+    slopes = (by_rate, none) if outcome else (none, by_rate)
+    return Affine(value=total, by=np.stack([constant, by_chance, *slopes]))
 
 
-def share_of(cells: ProxySums) -> Affine:
-    """The share of each group."""
+def share_of_all(cells: ProxySums, outcome: int) -> Affine:
+    """Everybody's share of an outcome."""
+    rows = cells.ones if outcome else cells.zeros
+    mean = rows.sum(axis=0) / max(cells.number, 1.0)
     zero = np.zeros_like(cells.rows)
-    return Affine(value=cells.share, plain=zero - cells.share, chance=zero + 1, outcome=zero)
+    slopes = (zero + 1, zero) if outcome else (zero, zero + 1)
+    return Affine(value=mean, by=np.stack([zero - mean, zero, *slopes]))
 
 
-def rate_of_all(cells: ProxySums) -> Affine:
-    """Everybody's rate."""
-    zero = np.zeros_like(cells.rows)
-    mean = np.full(cells.rows.shape[1], cells.mean)
-    return Affine(value=mean, plain=zero - mean, chance=zero, outcome=zero + 1)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """People who are together: the shares of both outcomes that they have."""
+
+    ones: Affine
+    zeros: Affine
+
+    @property
+    def counted(self) -> Affine:
+        return self.ones + self.zeros
+
+    @property
+    def rate(self) -> Affine:
+        return self.ones.over(self.counted)
+
+    def without(self, other: "_Part") -> "_Part":
+        """Those who are not of the other."""
+        return _Part(
+            ones=self.ones + other.ones.times(-1.0), zeros=self.zeros + other.zeros.times(-1.0)
+        )
+
+    def one(self, place: int) -> "_Part":
+        """Of one of the groups, for all of them."""
+
+        def same(x: Affine) -> Affine:
+            value = np.full_like(x.value, x.value[place])
+            return Affine(value=value, by=np.repeat(x.by[..., [place]], value.size, axis=-1))
+
+        return _Part(ones=same(self.ones), zeros=same(self.zeros))
+
+    def worth(self, cells: ProxySums) -> FloatArray:
+        """Rows that tell as much; never more than there are people."""
+        rate, people = self.rate, self.counted.value * cells.number
+        rows = over(rate.value * (1 - rate.value), rate.variance(cells))
+        # whoever are all alike show nothing of how far that could be otherwise
+        return np.nan_to_num(
+            np.where(np.isfinite(rows) & (rows > 0), np.fmin(rows, people), people)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -564,6 +609,39 @@ class ContrastPivot:
         return np.asarray(np.sqrt(np.maximum(own - 2 * factor * both + factor**2 * other, 0.0)))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EitherPivot:
+    """p-values that hold whichever of two pivots is right: normal scores, or counts.
+
+    Normal scores know how the ends of a range vary but not what few outcomes do; counts know that,
+    but not that an estimated end may lie within the range where the true one is at its limit.
+    """
+
+    normal: ContrastPivot
+    counts: CountPivot
+
+    @property
+    def estimate(self) -> FloatArray:
+        """The disparities."""
+        return self.normal.estimate
+
+    @property
+    def error(self) -> FloatArray:
+        """The larger of both standard errors."""
+        return np.asarray(np.fmax(self.normal.error, self.counts.error))
+
+    def tails(self, disparity: FloatArray, chosen: IntArray) -> Tails:
+        """The larger chances."""
+        every = np.ones(chosen.shape, dtype=bool)
+        return self.tail(disparity, chosen, every), self.tail(disparity, chosen, ~every)
+
+    def tail(self, disparity: FloatArray, chosen: IntArray, upper: BoolArray) -> FloatArray:
+        """One of the two."""
+        up, down = self.normal.tails(disparity, chosen)
+        counts = self.counts.tail(disparity, chosen, upper)
+        return np.asarray(np.maximum(np.where(upper, up, down), counts))
+
+
 class Stated(Comparison):
     """Groups whose moves are drawn for themselves."""
 
@@ -581,92 +659,136 @@ def proxy_core(cells: ProxySums, target: Target, reference: int | None, relative
 
     ``reference`` is the group that others are compared with, where the target is one.
     """
-    found = _weighted(cells, target, reference, relative)
     low, high = (
-        _proxy_end(cells, found, target, reference, lowest=lowest) for lowest in (True, False)
+        _proxy_end(cells, target, reference, relative, lowest=lowest) for lowest in (True, False)
     )
+    found = _weighted(cells, target, reference, relative)
+    degrees = np.full(found.rows.shape, np.inf)
     middle = _plain_core(
-        found, ContrastPivot(
-            mean=found.mean, theta=target.scale * found.theta, relative=relative,
-            variances=np.zeros((3, found.mean.size)),
-        ), low.pivot.error,
-    )  # fmt: skip
+        found, CountPivot(comparison=found, rows=found.parts.rows, degrees=degrees)
+    )
     return pair_core(middle, low, high)
+
+
+def _beside(
+    own: FloatArray, rest: FloatArray, other: FloatArray | None, reference: int | None, fixed: bool
+) -> FloatArray:
+    """Sums of every group stacked with those that it is compared with, as targets take them."""
+    if fixed:
+        return own[None]
+    if reference is None or other is None:
+        return np.stack([own, rest])
+    stacked = np.stack([own, np.zeros_like(own), other])
+    # the reference is its own target
+    stacked[:, reference] = (0.0, own[reference], 0.0)
+    return stacked
 
 
 def _weighted(cells: ProxySums, target: Target, reference: int | None, relative: bool) -> Stated:
     """Groups beside their target, every row counted by its probability."""
-    own, ones = cells.chance.sum(axis=0), cells.both.sum(axis=0)
-    none = np.zeros_like(own)
+    own = (cells.chance_ones + cells.chance_zeros).sum(axis=0)
+    ones = cells.chance_ones.sum(axis=0)
+    known = ~cells.free[:, None]
+    every = ((cells.ones + cells.zeros) * known).sum(axis=0)
+    every_one = (cells.ones * known).sum(axis=0)
+    fixed = not target.estimated
+    other = (None, None)
     if reference is not None:
-        rows = np.stack([own, none, np.full_like(own, own[reference])])
-        total = np.stack([ones, none, np.full_like(own, ones[reference])])
-        # the reference is its own target
-        rows[:, reference] = (0.0, own[reference], 0.0)
-        total[:, reference] = (0.0, ones[reference], 0.0)
-    elif target.estimated:
-        rows = np.stack([own, cells.number - own])
-        total = np.stack([ones, cells.number * cells.mean - ones])
-    else:
-        rows, total = own[None], ones[None]
-    moments = Moments(
+        other = (np.full_like(own, own[reference]), np.full_like(own, ones[reference]))
+    rows = _beside(own, every - own, other[0], reference, fixed)
+    total = _beside(ones, every_one - ones, other[1], reference, fixed)
+    return Stated(target=target, relative=relative, parts=_as_moments(rows, total))
+
+
+def _as_moments(rows: FloatArray, total: FloatArray) -> Moments:
+    return Moments(
         rows=rows, weight=rows, total=total, weight2=rows, total2=total, square2=total,
         weight3=rows, total3=total, square3=total, cube3=total,
     )  # fmt: skip
-    return Stated(target=target, relative=relative, parts=moments)
 
 
 def _proxy_end(
-    cells: ProxySums, found: Stated, target: Target, reference: int | None, *, lowest: bool
+    cells: ProxySums, target: Target, reference: int | None, relative: bool, *, lowest: bool
 ) -> Core:
     """The core of the lowest, or of the highest, disparities."""
-    both, share, everyone = joint_share(cells, lowest=lowest), share_of(cells), rate_of_all(cells)
-    own = both.over(share)
-    variance = own.covariance(own, cells)
+    own = _end(cells, lowest=lowest)
+    every = _Part(ones=share_of_all(cells, 1), zeros=share_of_all(cells, 0))
+    rest, other = every.without(own), None
     if reference is not None:
-        other = joint_share(cells, lowest=not lowest).over(share)
-        spread = other.covariance(other, cells)[reference]
-        theta = np.full(variance.shape, other.value[reference])
-        # how two groups' cells overlap is not counted: errors are added up as they are
-        cross = -np.sqrt(np.maximum(variance * spread, 0.0))
-        three = np.stack([variance, cross, np.full_like(variance, spread)])
-    elif not target.estimated:
-        theta = np.full(variance.shape, target.number)
-        three = np.stack([variance, np.zeros_like(variance), np.zeros_like(variance)])
+        other = _end(cells, lowest=not lowest).one(reference)
+    fixed = not target.estimated
+
+    def stacked(what: Callable[[_Part], FloatArray]) -> FloatArray:
+        there = None if other is None else what(other)
+        return _beside(what(own), what(rest), there, reference, fixed)
+
+    rows = np.maximum(stacked(lambda part: part.counted.value), 0.0) * cells.number
+    total = np.clip(stacked(lambda part: part.ones.value) * cells.number, 0.0, rows)
+    found = Stated(target=target, relative=relative, parts=_as_moments(rows, total))
+    worth = np.maximum(stacked(lambda part: part.worth(cells)), 1e-9)
+    counts = CountPivot(comparison=found, rows=worth, degrees=np.full(found.rows.shape, np.inf))
+    against = every if isinstance(target, Overall) else rest if other is None else other
+    normal = _contrast(own, None if fixed else against, cells, target, relative, other is None)
+    if not fixed:
+        # group and target are told by the same people: as many rows as their contrast is worth
+        shrink = over(counts.error**2, normal.error**2)
+        shrink = np.clip(np.nan_to_num(shrink, nan=1.0, posinf=1.0), 0.0, 1.0)
+        counts = replace(counts, rows=worth * np.where(shrink > 0, shrink, 1.0))
+    return _plain_core(found, EitherPivot(normal=normal, counts=counts))
+
+
+def _contrast(
+    own: _Part,
+    against: _Part | None,
+    cells: ProxySums,
+    target: Target,
+    relative: bool,
+    together: bool,
+) -> ContrastPivot:
+    """Normal scores of a group's rate beside a number, or that of others."""
+    rate, scale = own.rate, target.scale
+    mine, none = rate.variance(cells), np.zeros_like(rate.value)
+    if against is None:
+        theta, three = none + target.number, np.stack([mine, none, none])
     else:
-        against = everyone
-        if isinstance(target, Complement):
-            rest = replace(share.times(-1.0), value=1 - share.value)
-            against = (everyone + both.times(-1.0)).over(rest)
-        theta = against.value
-        three = np.stack(
-            [variance, own.covariance(against, cells), against.covariance(against, cells)]
-        )
-    scale = np.array([1.0, target.scale, target.scale**2])[:, None]
-    pivot = ContrastPivot(
-        mean=own.value, theta=target.scale * theta, variances=three * scale, relative=found.relative
+        other = against.rate
+        theta, theirs = other.value, other.variance(cells)
+        # how two groups' cells overlap is not counted: errors are added up as they are
+        cross = rate.covariance(other, cells) if together else -np.sqrt(mine * theirs)
+        three = np.stack([mine, cross, theirs])
+    by = np.array([1.0, scale, scale**2])[:, None]
+    return ContrastPivot(
+        mean=rate.value, theta=scale * theta, variances=three * by, relative=relative
     )
-    return _plain_core(found, pivot, pivot.error)
 
 
-def _plain_core(found: Stated, pivot: ContrastPivot, error: FloatArray) -> Core:
-    """A core of normal scores that are joined as if groups were independent."""
-    groups = error.shape
+def _end(cells: ProxySums, *, lowest: bool) -> _Part:
+    """The groups with as few ones and as many zeros as there can be, or the other way round."""
+    return _Part(
+        ones=joint_share(cells, 1, lowest=lowest), zeros=joint_share(cells, 0, lowest=not lowest)
+    )
+
+
+def _plain_core(found: Stated, pivot: Pivot) -> Core:
+    """A core of groups that are joined as if they were independent."""
+    groups = found.rows.shape
     status = found.status
-    few = (status == Status.OK) & (found.rows < LEAST_ROWS)
+    # people of the group, or of whoever it is compared with
+    scarce = (found.parts.rows > 1e-6) & (found.parts.rows < LEAST_ROWS)
+    few = (status == Status.OK) & scarce.any(axis=0)
     return Core(
         comparison=found,
         pivot=pivot,
         status=np.where(few, int(Status.FEW_ROWS), status).astype(np.int64),
         spread=Spread(
-            variance=np.nan_to_num(error) ** 2,
+            variance=np.nan_to_num(pivot.error) ** 2,
             skewness=np.zeros(groups),
             usual=np.zeros((2, *groups)),
             degrees=np.full(groups, np.inf),
         ),
         reach=np.full(groups, np.inf),
         outcomes=np.zeros(groups),
-        cells=ScoreDraws(np.eye(error.size)),
+        cells=ScoreDraws(np.eye(groups[0])),
         sums=_as_they_are,
         counted=False,
     )
@@ -681,12 +803,14 @@ def regressed(cells: ProxySums) -> FloatArray:
 
     Cov(y, p)/Var(p); beside the gap weighted by chances it brackets the true one where outcome and
     membership, given the chance, and outcome and chance, given membership, go the same way (Chen
-    and others 2019).
+    and others 2019). For outcomes that everybody has.
     """
-    n = max(cells.number, 1.0)
-    share, mean = cells.share, cells.mean
+    known = ~cells.free[:, None]
+    n = np.maximum((cells.rows * known).sum(axis=0), 1.0)
+    share, mean = cells.chance.sum(axis=0) / n, (cells.ones * known).sum(axis=0) / n
     spread = cells.chance2.sum(axis=0) / n - share**2
-    return over(cells.both.sum(axis=0) / n - share * mean, np.where(spread > 1e-12, spread, 0.0))
+    both = cells.chance_ones.sum(axis=0) / n
+    return over(both - share * mean, np.where(spread > 1e-12, spread, 0.0))
 
 
 def calibration(chance: FloatArray, chance2: FloatArray, hits: FloatArray) -> FloatArray:
