@@ -80,6 +80,7 @@ def run(full: bool = False) -> dict[str, Any]:
         rows = list(pool.map(_missing, range(len(DESIGNS)), [worlds] * len(DESIGNS)))
         rows += list(pool.map(_proxies, range(len(CHANCES)), [many] * len(CHANCES)))
         rows += list(pool.map(_cheap, range(len(JUDGES)), [many] * len(JUDGES)))
+        rows += list(pool.map(_logged, range(len(LOGGED)), [worlds] * len(LOGGED)))
     result = {
         "source": "people, and labels, that are unknown",
         "nominal": round(1 - LEVEL, 2),
@@ -332,6 +333,56 @@ def _true_range(
                   chance_ones=none, chance_zeros=none, free=np.zeros(CELLS, dtype=bool))
     )  # fmt: skip
     return float(low[0]), float(high[0])
+
+
+# --- Labels that were seen with logged chances ---
+
+#: Name; chances of everybody; the share of the second group with a chance of its own, that chance,
+#: and how often the model errs with them, and with others.
+LOGGED: tuple[tuple[str, tuple[float, float], float, float, float, float], ...] = (
+    ("chances from .01 to .9", (0.01, 0.9), 0.0, 0.5, 0.2, 0.2),
+    ("a tenth hardly ever seen, all wrong", (0.95, 0.95), 0.1, 0.002, 1.0, 0.1),
+    ("a tenth of whom two are seen, all wrong", (0.95, 0.95), 0.1, 0.01, 1.0, 0.1),
+    ("a tenth of whom nine are seen, all wrong", (0.95, 0.95), 0.1, 0.05, 1.0, 0.1),
+    ("a tenth of whom nine are seen, the only ones wrong", (0.95, 0.95), 0.1, 0.05, 1.0, 0.0),
+)
+
+
+def _logged(number: int, worlds: int) -> dict[str, Any]:
+    name, (low, high), share, rare, wrong, usual = LOGGED[number]
+    truth = share * (wrong - usual)
+    claim = eq.gap("error_rate", across="group", target="complement")
+    missed, wide = 0, []
+    for world in range(worlds):
+        rng = np.random.default_rng([SEED, 9, number, world])
+        second = rng.random(6000) < 0.3
+        hidden = second & (rng.random(6000) < share)
+        chance = np.where(hidden, rare, rng.uniform(low, high, 6000))
+        label = rng.integers(0, 2, 6000)
+        errs = rng.random(6000) < np.where(hidden, wrong, usual)
+        seen = rng.random(6000) < chance
+        table = pl.DataFrame({
+            "group": np.where(second, "b", "a"), "chance": chance,
+            "said": np.where(errs, 1 - label, label),
+            "label": [float(y) if k else None for y, k in zip(label, seen, strict=True)],
+        })  # fmt: skip
+        row = eq.certify(
+            table, claim, rng=1, label="label", prediction="said", observed="chance"
+        ).ask(group="b")
+        if row.lower is not None and row.upper is not None:
+            missed += row.lower > truth + 1e-9 or row.upper < truth - 1e-9
+            wide.append(row.upper - row.lower)
+    most = _most(worlds)
+    return {
+        "part": "logged chances",
+        "design": name,
+        "worlds": worlds,
+        "missed": round(missed / worlds, 4),
+        "most": round(most, 4),
+        "width": round(float(np.median(wide)), 4),
+        "answered": round(len(wide) / worlds, 3),
+        "agrees": bool(missed / worlds <= most),
+    }
 
 
 # --- Few gold labels, many cheap ones ---

@@ -147,7 +147,7 @@ class UnknownGroup(Group):
     highest: float | None = None
     """The highest."""
     lower: float | None = None
-    """Lower bound as if attributes were missing at random, for all groups at once."""
+    """Lower bound as if attributes were missing completely at random, for all groups at once."""
     upper: float | None = None
     """Upper bound of the same."""
     tipping: float | None = None
@@ -163,6 +163,8 @@ class UnknownGroup(Group):
     """Whether the group is known by probabilities only; n is then how many are expected."""
     calibration: float | None = None
     """p-value of "the probabilities are right", from rows whose group is known after all."""
+    left_out: bool = False
+    """Whether the unknown are left out, as if missing completely at random."""
 
 
 def missing_sentences(groups: Iterable[Group]) -> list[str]:
@@ -185,16 +187,18 @@ def unknown_sentences(
         return _label_ranges(groups, relative=relative, share=share, made=made)
     alone = {next(iter(g.where)): g.unknown for g in groups if len(g.where) == 1 and g.unknown}
     if not alone:
-        return ["Every row's attributes are known."] if groups else []
+        return ["Of the rows that count, everyone's attributes are known."] if groups else []
     said = listed([f"{name} of {plural(rows, 'row')}" for name, rows in alone.items()])
     ranged = [g for g in groups if g.lowest is not None and g.highest is not None and g.unknown]
     if any(g.by_chance for g in groups):
         said = f"{said}, but for probabilities"
-    if not ranged:
+    if any(g.left_out for g in groups):
         return [
             f"Not known: {said}, who are left out of the groups it forms. That is right if "
-            "attributes are missing at random."
+            "attributes are missing completely at random, whatever outcome and group."
         ]
+    if not ranged:
+        return [f"Not known: {said}. No group has enough known people to speak of."]
     out = [f"Not known: {said}. {made} whichever groups they belong to."]
 
     def told(value: float | None) -> str:
@@ -242,7 +246,7 @@ def _label_ranges(
     first = next(iter(groups[0].where), None)
     rows = sum(g.unknown for g in groups if list(g.where) == [first])
     if not rows:
-        return ["Every row has a label."]
+        return ["Of the rows with a prediction, every one has a label."]
     out = [f"No label: {plural(rows, 'row')} of these groups. {made} whatever their labels are."]
     ranged = [g for g in groups if g.lowest is not None and g.highest is not None and g.unknown]
     if ranged:

@@ -133,7 +133,8 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
 
     def at(self, level: float) -> "Bounds":
         """The same bounds at another confidence level, from the stored distribution."""
-        confidence(level)
+        if confidence(level) == self.level:
+            return self
         pivotal = self.method.get("kind") == "pivotal"
         if (not self.quantiles and self.recipe is None) or (pivotal and self.recipe is None):
             raise OptionError("These bounds keep too little from which to read another level.")

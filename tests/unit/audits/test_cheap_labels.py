@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import equipoise as eq
@@ -179,3 +180,28 @@ def test_other_metrics_and_refusals() -> None:
         )
     with pytest.raises(TrailError, match="no column"):
         eq.read(table, proxy_label="jugde", **ROLES)
+
+
+def test_rows_that_the_judge_skipped_count_by_their_true_label() -> None:
+    rng = np.random.default_rng(3)
+    rows = 2000
+    truth, group = rng.integers(0, 2, rows), rng.choice(["A", "B"], rows)
+    said = np.where(rng.random(rows) < 0.2, 1 - truth, truth)
+    judge = np.where(rng.random(rows) < 0.1, 1 - truth, truth).astype(float)
+    gold, skipped = rng.random(rows) < 0.2, rng.random(rows) < 0.5
+    table = pl.DataFrame({
+        "group": group, "said": said,
+        "label": [float(t) if k else None for t, k in zip(truth, gold, strict=True)],
+        "judge": [None if k else j for j, k in zip(judge, skipped, strict=True)],
+    })  # fmt: skip
+    claim = eq.gap("error_rate", across="group", target="complement")
+    found = eq.certify(table, claim, rng=1, label="label", prediction="said", proxy_label="judge")
+    for row in found.labels:
+        own = gold & (group == row.group)
+        assert row.n == own.sum()
+        assert row.gold == pytest.approx((said != truth)[own].mean())
+        assert row.worth >= row.n
+    only, neither = (~gold & ~skipped).sum(), (~gold & skipped).sum()
+    assert found.provenance.excluded == {
+        "with a cheap label only": only, "missing label": neither
+    }  # fmt: skip

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import equipoise as eq
@@ -166,3 +167,30 @@ def test_refusals() -> None:
         eq.certify(trail, ranges, method="all-ranges", tolerance=0.1)
     assert eq.from_plan(claim.to_plan()) == claim
     assert trail.roles.observed is None
+
+
+def test_rows_that_were_hardly_ever_to_be_seen_weigh_whether_seen_or_not() -> None:
+    # a tenth of B, all of them wrong, is hardly ever seen, and none of them is
+    rng = np.random.default_rng(1)
+    rows = 6000
+    group = rng.choice(["A", "B"], rows, p=[0.7, 0.3])
+    hidden = (group == "B") & (rng.random(rows) < 0.1)
+    label = rng.integers(0, 2, rows)
+    wrong = hidden | (rng.random(rows) < 0.1)
+    seen = ~hidden & (rng.random(rows) < 0.95)
+    table = pl.DataFrame({
+        "group": group, "said": np.where(wrong, 1 - label, label),
+        "chance": np.where(hidden, 0.002, 0.95),
+        "label": [float(y) if k else None for y, k in zip(label, seen, strict=True)],
+    })  # fmt: skip
+    claim = eq.gap("error_rate", across="group", target="complement")
+    roles = {"label": "label", "prediction": "said", "observed": "chance"}
+    found = eq.certify(table, claim, tolerance=0.05, rng=1, **roles)
+    row = found.ask(group="B")
+    assert row.upper is not None
+    assert row.upper > 0.09
+    assert str(found.verdict) == "undetermined"
+    assert not any("add up to" in said for said in found.assumptions)
+    never = table.with_columns(chance=pl.lit(1.0))
+    told = eq.certify(never, claim, rng=1, **roles).assumptions
+    assert any("rows were observed where chances add up to 6,000" in said for said in told)

@@ -218,5 +218,5 @@ def test_bad_probabilities_are_refused() -> None:
         table.assign(pa=table["pa"].where(table.index > 20)), left, prediction="hired", proxy=PROXY
     )
     assert few.provenance.excluded == {"missing pa": 21}
-    for wide, narrow in zip(some, few, strict=True):
-        assert wide.upper - wide.lower > narrow.upper - narrow.lower
+    for wide, narrow in zip(some.unknown, few.unknown, strict=True):
+        assert wide.highest - wide.lowest > narrow.highest - narrow.lowest

@@ -1,6 +1,7 @@
 """Groups some of whose members are unknown: from a claim and its cells to what can be said."""
 
 import dataclasses
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -49,7 +50,7 @@ from equipoise.methods.inference.unknown import (
     tipping_point,
     worst_labels,
 )
-from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums
+from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
 from equipoise.methods.published.bootstrap import RowData
 from equipoise.methods.targets import (
     Complement,
@@ -189,7 +190,13 @@ def _missing_groups(
     core = problem.core
     if not isinstance(core, PairCore):
         return tuple(
-            UnknownGroup(group=f["group"], where=f["where"], n=f["n"], unknown=round(float(rows)))
+            UnknownGroup(
+                group=f["group"],
+                where=f["where"],
+                n=f["n"],
+                unknown=round(float(rows)),
+                left_out=True,
+            )
             for f, rows in zip(about, maybe.tolist(), strict=True)
         )
     lowest, highest = _open_ends(core)
@@ -618,12 +625,12 @@ def by_cheap_labels(trail: Trail | Tallied, claim: Claim) -> CheapProblem:
     for role in ("weight", "cluster"):
         if role in trail.roles:
             raise ClaimError(f"A proxy_label takes no {role} column so far; read without {role}=….")
-    found = gather(trail, [claim, *_label_claims(claim)])
-    cells = _renamed(found[0])
+    found = gather(trail, [claim, *_label_claims(claim), *_cheap_rows(claim)])
+    cells = _renamed(found[0], *(one.rows.sum() for one in found[-2:]))
     if not cells.zero_one:
         raise ClaimError(f"A proxy_label takes metrics that are 0 or 1; {metric.name!r} is not.")
     sums = LabelSums(
-        **{field.name: each.total for field, each in zip(fields(LabelSums), found[1:], strict=True)}
+        **{f.name: each.total for f, each in zip(fields(LabelSums), found[1:-2], strict=True)}
     )
     collection = form_groups(claim.across, cells)
     groups_only(collection, "A proxy_label")
@@ -656,12 +663,29 @@ def labelled_groups(problem: CheapProblem) -> tuple[LabelledGroup, ...]:
     )
 
 
-def _renamed(cells: Cells) -> Cells:
-    """The cells of the gold labels; rows without one still tell what the cheap label says."""
+def _renamed(cells: Cells, cheap: float, both: float) -> Cells:
+    """The cells of the gold labels; rows without one may still tell what the cheap label says."""
     excluded = dict(cells.excluded)
-    lost = excluded.pop("missing label", 0)
-    more = {CHEAP_ONLY: lost} if lost else {}
-    return dataclasses.replace(cells, excluded={**excluded, **more})
+    lost, only = excluded.pop("missing label", 0), round(cheap - both)
+    neither = {"missing label": lost - only} if lost > only else {}
+    more = {CHEAP_ONLY: only} if only else {}
+    return dataclasses.replace(cells, excluded={**excluded, **neither, **more})
+
+
+def _cheap_rows(claim: Claim) -> list[Claim]:
+    """Rows with a cheap label, and those of them with a gold one."""
+    others = tuple(role for role in claim.metric.binary if role != "label")
+    return [
+        _sum_of(claim, f"judged {i}", "1", roles)
+        for i, roles in enumerate(((*others, "proxy_label"), ("label", *others, "proxy_label")))
+    ]
+
+
+def _sum_of(claim: Claim, name: str, text: str, roles: tuple[str, ...]) -> Claim:
+    """A sum over the rows that have a value in each of some roles."""
+    known = f" + 0 * ({' + '.join(roles)})" if roles else ""
+    metric = Metric(name=name, binary=roles, value=f"{text}{known}", zero_one=True)
+    return Gap(metric=metric, across=claim.across, target=claim.target)
 
 
 def _label_claims(claim: Claim) -> list[Claim]:
@@ -671,23 +695,17 @@ def _label_claims(claim: Claim) -> list[Claim]:
     gold = {"e": f"({where}) * 1", "v": f"({where}) * ({value})"}
     cheap = {name: re.sub(r"\blabel\b", "proxy_label", text) for name, text in gold.items()}
     both = [("v", "v"), ("v", "e"), ("e", "v"), ("e", "e")]
-    labelled = ["1", gold["e"], gold["v"], cheap["e"], cheap["v"]]
-    labelled += [f"({gold[a]}) * ({cheap[b]})" for a, b in both]
-    every = ["1", cheap["e"], cheap["v"]]
     others = tuple(role for role in metric.binary if role != "label")
-    made = [("labelled", ("label", *others, "proxy_label"), text) for text in labelled]
-    made += [("all", (*others, "proxy_label"), text) for text in every]
-    return [
-        Gap(
-            metric=Metric(
-                name=f"{name} {i}", binary=roles,
-                value=f"{text} + 0 * ({' + '.join(roles)})",
-            ),
-            across=claim.across,
-            target=claim.target,
-        )
-        for i, (name, roles, text) in enumerate(made)
-    ]  # fmt: skip
+    # a row that the judge skipped counts by its true label, and tells nothing else
+    true = {"labelled": "1", "eligible": gold["e"], "value": gold["v"]}
+    crossed = [cheap["e"], cheap["v"], *(f"({gold[a]}) * ({cheap[b]})" for a, b in both)]
+    made = [(name, text, ("label", *others)) for name, text in true.items()]
+    made += [
+        (f"both {i}", text, ("label", *others, "proxy_label")) for i, text in enumerate(crossed)
+    ]
+    made += [("rows", "1", others)]
+    made += [(f"cheap {x}", cheap[x], (*others, "proxy_label")) for x in ("e", "v")]
+    return [_sum_of(claim, *one) for one in made]
 
 
 # --- Labels that are missing, as where outcomes are seen of the accepted only ---
@@ -723,6 +741,7 @@ def by_missing_labels(trail: Trail | Tallied, claim: Claim) -> UnlabelledProblem
     rows, ones, labelled, labelled_ones = (cells.total for cells in counted)
     no_label = {0: (rows - ones) - (labelled - labelled_ones), 1: ones - labelled_ones}
     low, high = (_at_worst(metric, gold, no_label, lowest=lowest) for lowest in (True, False))
+    gold = _with_unlabelled(gold, sum(map(np.sum, no_label.values())))
     collection = form_groups(claim.across, gold)
     target = method_target(claim.target, gold, None)
     member = np.asarray(collection.sums(np.eye(len(gold))) > 0)
@@ -734,6 +753,15 @@ def by_missing_labels(trail: Trail | Tallied, claim: Claim) -> UnlabelledProblem
         made=worst_labels(known, low, high, member, target, relative=relative),
         without=collection.sums(no_label[0] + no_label[1]),
     )  # fmt: skip
+
+
+def _with_unlabelled(gold: Cells, taken: float) -> Cells:
+    """The cells without the word that rows were left out which bounds allow for."""
+    lost = gold.excluded.get("missing label", 0) - round(float(taken))
+    others = {reason: n for reason, n in gold.excluded.items() if reason != "missing label"}
+    return dataclasses.replace(
+        gold, excluded={**others, **({"missing label": lost} if lost > 0 else {})}
+    )
 
 
 def _counts(claim: Claim) -> list[Claim]:
@@ -833,4 +861,63 @@ def by_logged_chances(trail: Trail | Tallied, claim: Claim) -> Problem:
             f"The observed column {column!r} must hold chances above 0 and at most 1 wherever "
             "there is a label. Correct these rows, or remove them."
         ) from error
-    return dataclasses.replace(problem, granted=LOGGED)
+    chances = _all_chances(trail, claim, problem.cells)
+    cells = dataclasses.replace(problem.cells, weight2=problem.cells.weight2 * chances.heavier)
+    return dataclasses.replace(problem, cells=cells, granted=LOGGED + chances.misfit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Chances:
+    """What the logged chances of all rows say, whether they were observed or not."""
+
+    heavier: FloatArray
+    """How many times what they are squared weights of each cell were to be expected to add up to;
+    at least 1."""
+    misfit: str
+    """That more, or fewer, were observed than the chances allow, in words; empty if they fit."""
+
+
+MISFIT = 4.0
+"""Standard deviations from which the number of observed rows is told not to fit their chances."""
+
+
+def _all_chances(trail: Trail, claim: Claim, cells: Cells) -> _Chances:
+    """Chances of everybody: rows that were hardly ever to be seen are heavy, seen or not.
+
+    Weights of the rows that happened to be observed do not show how heavy the others would have
+    been; one over the chance, summed over all rows, is what squared weights come to on average.
+    """
+    roles, chance = trail.roles, f"column({str(trail.roles.observed)!r})"
+    weight = "1" if roles.weight is None else f"column({roles.weight!r})"
+    plain = dataclasses.replace(
+        trail, roles=dataclasses.replace(roles, weight=None, observed=None, cluster=None)
+    )
+    asked = {
+        "squares": Metric(name="squares", value=f"{weight} * {weight} / {chance}"),
+        "chance": Metric(name="chance", value=f"{chance} + 0 * {weight}"),
+        "seen": Metric(
+            name="seen", value=f"label * 0 + {weight} * {weight} / {chance} / {chance}",
+            binary=("label",),
+        ),
+    }  # fmt: skip
+    claims = [dataclasses.replace(claim, metric=metric) for metric in asked.values()]
+    found = dict(zip(asked, gather(plain, claims), strict=True))
+    place = _places(found["chance"], cells)
+    heavier = over(found["squares"].total[place], found["seen"].total[place])
+    seen, expected = found["seen"].rows.sum(), found["chance"].total.sum()
+    spread = math.sqrt(max(float(expected - found["chance"].square.sum()), 1.0))
+    misfit = ""
+    if abs(seen - expected) > MISFIT * spread:
+        misfit = f"; yet {seen:,.0f} rows were observed where chances add up to {expected:,.0f}"
+    return _Chances(heavier=np.fmax(np.nan_to_num(heavier), 1.0), misfit=misfit)
+
+
+def _places(found: Cells, cells: Cells) -> IntArray:
+    """Where each of some cells is among others that are cut alike."""
+
+    def keys(one: Cells) -> list[tuple[object, ...]]:
+        levels = [axis.levels for axis in one.axes]
+        return [tuple(x[i] for x, i in zip(levels, row, strict=True)) for row in one.index.tolist()]
+
+    at = {key: i for i, key in enumerate(keys(found))}
+    return np.array([at[key] for key in keys(cells)], dtype=np.int64)
