@@ -7,7 +7,7 @@ import sys
 from equipoise.cli.options import DONE, ERROR
 from equipoise.plan import Exit
 
-LATER = ("pydantic", "yaml", "altair", "sklearn", "equipoise.plan", "equipoise.audits.certify")
+LATER = ("yaml", "altair", "sklearn", "equipoise.plan", "equipoise.audits.certify")
 PROGRAM = f"""
 import json, sys
 from equipoise.cli.main import execute
