@@ -44,7 +44,7 @@ MAY_IMPORT["top"] = {*MAY_IMPORT}
 
 # Files directly in the package that are not folders of their own.
 FILES = {
-    "base": {"errors", "_validate", "_codec", "_files", "_version"},
+    "base": {"errors", "_annotations", "_validate", "_codec", "_files", "_version"},
     "top": {"__init__", "__main__", "mlflow", "scorers", "testing", "wandb"},
 }
 

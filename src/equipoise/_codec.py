@@ -103,7 +103,7 @@ def _plain_fields(value: object, again: Callable[[object], object]) -> dict[str,
         field.name: again(getattr(value, field.name))
         for field in dataclasses.fields(cls)
         # An option added later leaves what was written before, and its hash, as they are.
-        if not _at_default(field, getattr(value, field.name))
+        if not at_default(field, getattr(value, field.name))
     }
 
 
@@ -211,7 +211,8 @@ def _has_default(field: "dataclasses.Field[object]") -> bool:
     )
 
 
-def _at_default(field: "dataclasses.Field[object]", value: object) -> bool:
+def at_default(field: "dataclasses.Field[object]", value: object) -> bool:
+    """Whether a value is its field's default, and of the same type."""
     if field.default is not dataclasses.MISSING:
         # True == 1 == 1.0 to Python; in a file they are three different things.
         return type(value) is type(field.default) and bool(value == field.default)

@@ -264,7 +264,7 @@ def test_stored_findings_with_fields_of_the_wrong_type() -> None:
     with pytest.raises(eq.EquipoiseError, match="must be numbers in equal rows"):
         from_dict(data)
     described = json.loads(eq.describe(small(), CLAIM).to_json())
-    described["method"] = {"mapping": 5}
+    described["level"] = {"mapping": 5}
     with pytest.raises(eq.EquipoiseError, match="must list pairs"):
         from_dict(described)
 

@@ -198,7 +198,7 @@ def audit(
     if not (metrics or usual_metrics(roles)):
         raise OptionError("Name the columns: --prediction, and --label if the truth is known.")
     place = {"source": data, **options.given(table=table, encoding=encoding), **roles}
-    trail = open_trail(TrailPlan.model_validate(place), folder=Path())
+    trail = open_trail(TrailPlan.from_plain(place), folder=Path())
     amounts = _predicts_amounts(trail)
     limits = _Limits(
         tolerance=tolerance, ratio=ratio, harm=harm, level=level, fdr=fdr, share=not amounts
@@ -363,7 +363,7 @@ def repair(
         table=table, label=label, prediction=prediction, score=score, weight=weight, count=count,
         cluster=cluster, positive=number_or_word(positive), encoding=encoding,
     )  # fmt: skip
-    place = TrailPlan.model_validate({"source": data, **roles})
+    place = TrailPlan.from_plain({"source": data, **roles})
     trail = open_trail(place, folder=Path())
     target = target_of(trail, reference)
     asked = {"kind": "gap", "metric": metric, "across": options.names(across)}

@@ -116,7 +116,7 @@ def power(
         trail, usual = expected.trail, ["selection_rate"]
     else:
         place = {"source": data, **options.given(table=table, encoding=encoding), **roles}
-        trail = open_trail(TrailPlan.model_validate(place), folder=Path())
+        trail = open_trail(TrailPlan.from_plain(place), folder=Path())
         usual = [*usual_metrics(roles)]
     asked = {
         **_directed(harm, ratio, tolerance), "disparity": disparity, "power": power,

@@ -1,12 +1,10 @@
 """The base of every result: a frozen value that can be read, tabulated, stored and restored."""
 
 import dataclasses
-import enum
 import functools
 import json
 import math
-import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib import import_module
@@ -16,27 +14,23 @@ from typing import (
     Any,
     ClassVar,
     Generic,
-    Literal,
     Protocol,
     TypeGuard,
     TypeVar,
-    Union,
     get_args,
-    get_origin,
     get_type_hints,
 )
 
 import numpy as np
 
+from equipoise._annotations import Fault, Format, Keys, Misfit, Reader, Schema, unknown
 from equipoise._codec import Scalar, from_plain, made_from, to_plain
-from equipoise._validate import did_you_mean, known_name, listing, names_extra, short
+from equipoise._validate import did_you_mean, listing, names_extra, short
 from equipoise.errors import ClaimError, EquipoiseError, OptionError
 from equipoise.findings.words import Verdict, left_out, plural
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
-
-    from equipoise.methods.numerics import FloatArray
 
     Chart = ChartType
 else:  # Altair is imported when something is drawn
@@ -167,15 +161,11 @@ def _cut(text: str) -> str:
 # here, and a file that was edited by hand is refused by the name of the field that is wrong.
 
 T = TypeVar("T")
-Reader = Callable[[object, str], object]
 
-#: What JSON has for a scalar, and what a message calls it.
-_SCALARS: dict[type, tuple[tuple[type, ...], str]] = {
-    float: ((float, int), "a number"),
-    int: ((int,), "a whole number"),
-    bool: ((bool,), "true or false"),
-    str: ((str,), "text"),
-}
+#: How a field is marked that holds what only the audit itself has at hand.
+NOT_STORED = {"stored": False}
+#: How a field is marked that few findings have a use for: it is written if it holds something.
+IF_ANY = {"stored": "if any"}
 
 
 def read_back(cls: type[T], data: object, called: str) -> T:
@@ -186,24 +176,88 @@ def read_back(cls: type[T], data: object, called: str) -> T:
     Traceback (most recent call last):
     equipoise.errors.EquipoiseError: provenance field 'version' must be text; got 1.
     """
-    if not isinstance(data, Mapping):
-        raise EquipoiseError(f"{called} must be a mapping of its fields; got {_said(data)}.")
-    made_of: type = cls
-    readers, needed = _readers(made_of)
-    for name in data:
-        if name not in readers:
-            known_name(f"{called} field", short(str(name)), readers, EquipoiseError)
-    made = {name: readers[name](item, f"{called} field {name!r}") for name, item in data.items()}
-    missing = [name for name in readers if name in needed and name not in made]
-    if missing:
-        word = "field" if len(missing) == 1 else "fields"
-        raise EquipoiseError(f"{called} lacks the {word} {listing(missing)}.")
-    return made_from(cls, **made)
+    try:
+        return STORED.fields(cls, data, ())
+    except Misfit as misfit:
+        first = misfit.faults[0]
+        named = (key for key in first.path if isinstance(key, str))
+        place = "".join(f" field {short(key)!r}" for key in named)
+        raise EquipoiseError(f"{called}{place} {first.words}.") from misfit
 
 
 def is_quoted(value: object) -> TypeGuard[Mapping[str, object]]:
     """Whether a mapping is a claim or a method in plain form, which a finding quotes as it is."""
     return isinstance(value, Mapping) and "kind" in value
+
+
+#: Infinite numbers are written as a mapping, since JSON has none.
+_INFINITE = {"type": "object", "required": ["number"], "properties": {"number": {"type": "string"}}}
+
+
+class Stored(Format):
+    """Findings and what belongs to them, as they stand in evidence."""
+
+    number_schema: ClassVar[Schema] = {"anyOf": [{"type": "number"}, _INFINITE]}
+
+    def number(self, data: object, path: Keys) -> object:
+        """A number, or the mapping that stands for an infinite one."""
+        return super().number(from_plain(data) if isinstance(data, Mapping) else data, path)
+
+    def mapping(self, read: Reader, data: object, path: Keys) -> Mapping[str, object]:
+        """A mapping, or a claim in its place."""
+        if is_quoted(data):
+            return data
+        plain = from_plain(data)
+        if not isinstance(plain, Mapping):
+            raise self.misfit(path, "a mapping", data)
+        # what has no type was turned back into values above
+        return super().mapping(_as_it_is if read == self.anything else read, plain, path)
+
+    def anything(self, data: object, _path: Keys) -> object:
+        """The value that plain data stand for."""
+        return from_plain(data)
+
+    def part(self, cls: type, data: object, path: Keys) -> object:
+        """A part of a finding, which may have been read already."""
+        return data if isinstance(data, cls) else self.fields(cls, data, path)
+
+    def fields(self, cls: type[T], data: object, path: Keys) -> T:
+        """The value of a class whose fields ``data`` holds."""
+        if not isinstance(data, Mapping):
+            raise self.misfit(path, "a mapping of its fields", data)
+        made_of: type = cls
+        readers, needed = _readers(made_of)
+        for name in data:
+            if name not in readers:
+                raise Misfit(unknown((*path, str(name)), readers))
+        made = {name: readers[name](item, (*path, name)) for name, item in data.items()}
+        missing = [name for name in readers if name in needed and name not in made]
+        if missing:
+            word = "field" if len(missing) == 1 else "fields"
+            raise Misfit(Fault(path, f"lacks the {word} {listing(missing)}"))
+        return made_from(cls, **made)
+
+    def part_schema(self, cls: type, parts: dict[str, Schema]) -> Schema:
+        """A reference to the definition of a part."""
+        name = f"part_{cls.__name__}"
+        if name not in parts:
+            parts[name] = {}  # a class may hold others of its kind
+            parts[name] = self.fields_schema(cls, parts)
+        return {"$ref": f"#/$defs/{name}"}
+
+    def fields_schema(self, cls: type, parts: dict[str, Schema]) -> Schema:
+        """An object with the fields of a class; those that have a default may be missing."""
+        hints, missing = get_type_hints(cls), dataclasses.MISSING
+        fields = [f for f in dataclasses.fields(cls) if f.metadata != NOT_STORED]
+        return {
+            "type": "object",
+            "additionalProperties": False,
+            "required": [f.name for f in fields if f.default is missing is f.default_factory],
+            "properties": {f.name: self.schema(hints[f.name], parts) for f in fields},
+        }
+
+
+STORED = Stored()
 
 
 @functools.cache
@@ -212,103 +266,16 @@ def _readers(cls: type) -> tuple[dict[str, Reader], frozenset[str]]:
     hints, missing = get_type_hints(cls), dataclasses.MISSING
     fields = dataclasses.fields(cls)
     needed = [f.name for f in fields if f.default is missing is f.default_factory]
-    return {f.name: _reader(hints[f.name]) for f in fields}, frozenset(needed)
+    return {f.name: STORED.reader(hints[f.name]) for f in fields}, frozenset(needed)
 
 
-def _reader(hint: object) -> Reader:
-    origin, inner = get_origin(hint), get_args(hint)
-    if isinstance(hint, type) and hint in _SCALARS:
-        return functools.partial(_scalar, hint)
-    if origin in (Union, types.UnionType):
-        (only,) = (_reader(part) for part in inner if part is not types.NoneType)
-        return lambda data, place: None if data is None else only(data, place)
-    if origin is Literal:
-        return functools.partial(_one_of, inner)
-    if origin is tuple and inner[-1] is ...:
-        return functools.partial(_list, _reader(inner[0]))
-    if origin is tuple:
-        return functools.partial(_fixed, [_reader(part) for part in inner])
-    if origin is Mapping:
-        return functools.partial(_mapping, _reader(inner[1]))
-    if origin is np.ndarray:
-        return _array
-    if isinstance(hint, type) and issubclass(hint, enum.Enum):
-        return functools.partial(_member, hint)
-    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-        return functools.partial(_part, hint)
-    return _anything
-
-
-def _scalar(kind: type, data: object, place: str) -> object:
-    # Infinite numbers are written as a mapping, since JSON has none.
-    value = from_plain(data) if isinstance(data, Mapping) else data
-    fitting, words = _SCALARS[kind]
-    # To Python a truth value is a whole number; to a reader of the file it is not.
-    if isinstance(value, fitting) and (kind is bool or not isinstance(value, bool)):
-        return value
-    raise EquipoiseError(f"{place} must be {words}; got {_said(data)}.")
-
-
-def _one_of(known: tuple[object, ...], data: object, place: str) -> object:
-    if data in known:
-        return data
-    raise EquipoiseError(f"{place} must be one of {listing(known)}; got {_said(data)}.")
-
-
-def _member(kind: type[enum.Enum], data: object, place: str) -> enum.Enum:
-    return kind(_one_of(tuple(member.value for member in kind), data, place))
-
-
-def _list(read: Reader, data: object, place: str) -> tuple[object, ...]:
-    if not isinstance(data, list | tuple):
-        raise EquipoiseError(f"{place} must be a list; got {_said(data)}.")
-    return tuple(read(item, place) for item in data)
-
-
-def _fixed(readers: list[Reader], data: object, place: str) -> tuple[object, ...]:
-    if not isinstance(data, list | tuple) or len(data) != len(readers):
-        raise EquipoiseError(f"{place} must be a list of {len(readers)}; got {_said(data)}.")
-    return tuple(read(item, place) for read, item in zip(readers, data, strict=True))
-
-
-def _mapping(read: Reader, data: object, place: str) -> Mapping[str, object]:
-    if is_quoted(data):
-        return data
-    plain = from_plain(data)
-    if not isinstance(plain, Mapping):
-        raise EquipoiseError(f"{place} must be a mapping; got {_said(data)}.")
-    if read is _anything:
-        return plain
-    return {key: read(item, f"{place}, {_said(key)},") for key, item in plain.items()}
-
-
-def _array(data: object, place: str) -> "FloatArray":
-    try:
-        return np.array(data, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        said = f"{place} must be numbers in equal rows; got {_said(data)}."
-        raise EquipoiseError(said) from error
-
-
-def _part(cls: type, data: object, place: str) -> object:
-    return data if isinstance(data, cls) else read_back(cls, data, place)
-
-
-def _anything(data: object, _place: str) -> object:
-    return from_plain(data)
-
-
-def _said(data: object) -> str:
-    return short(repr(data))
+def _as_it_is(data: object, _path: Keys) -> object:
+    return data
 
 
 # --- The base of every result: a frozen value that can be read, tabulated, stored and restored
 # ---
 
-#: How a field is marked that holds what only the audit itself has at hand.
-NOT_STORED = {"stored": False}
-#: How a field is marked that few findings have a use for: it is written if it holds something.
-IF_ANY = {"stored": "if any"}
 #: The columns that every table of compared groups begins with.
 COMPARED = ("group", "n", "value", "disparity")
 

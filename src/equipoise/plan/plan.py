@@ -8,19 +8,18 @@ import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, Union, cast
+from typing import Any, Literal, Union, cast
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, create_model
-from pydantic_core import ErrorDetails
 
 from equipoise import audits
-from equipoise._codec import from_plain
+from equipoise._annotations import DRAFT, Fault, Format, Keys, Misfit, Schema, unknown
+from equipoise._codec import at_default, from_plain, made_from
 from equipoise._files import read_text
-from equipoise._validate import did_you_mean, listing
+from equipoise._validate import did_you_mean, listing, short
 from equipoise.audits._common import judge_options
 from equipoise.claims import Claim, Metric, Together, from_plan
 from equipoise.claims.metric import as_metric
@@ -32,8 +31,6 @@ from equipoise.trail.engine import scrub, without_password
 #: Characters; a plan is written by hand.
 LIMIT = 1_000_000
 DEPTH = 60
-
-Keys = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,101 +189,173 @@ _READERS: dict[str, Callable[[object], object]] = {
 }
 
 
-class _Strict(BaseModel):
-    """A part of the plan: fixed, and without fields that nobody reads."""
-
-    # An option that is misspelt and ignored would change what is asked without a word.
-    model_config = ConfigDict(extra="forbid", frozen=True)
+def described(words: str, **limits: int) -> dict[str, object]:
+    """Marks a field of the file: what its schema says of it, in the keywords of JSON Schema."""
+    return {**limits, "description": words}
 
 
-class TrailPlan(_Strict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """A part of the plan, which remembers what was written: a plan is quoted as it was fixed."""
+
+    written: frozenset[str] = field(default=frozenset(), repr=False)
+    """The fields that stood in the file."""
+
+    def quoted(self) -> dict[str, object]:
+        """The fields to quote, in their order: those written, and those not at their default."""
+        return {
+            one.name: getattr(self, one.name)
+            for one in fields(self)
+            # what is not described is no field of the file
+            if one.metadata
+            and (one.name in self.written or not at_default(one, getattr(self, one.name)))
+        }
+
+
+#: Where the rows are, which is no role of a column.
+_PLACE = ("source", "table")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrailPlan(_Part):
     """Where the rows are and what their columns mean, as in `equipoise.read`."""
 
-    source: str = Field(
-        description="Path of a CSV, Parquet or other file, folder or glob, relative to the plan; a "
-        "database such as postgres://user@host/database, where ${NAME} stands for an environment "
-        "variable; or equipoise:compas, equipoise:adult or equipoise:mortgages for bundled counts."
+    source: str = field(
+        metadata=described(
+            "Path of a CSV, Parquet or other file, folder or glob, relative to the plan; a "
+            "database such as postgres://user@host/database, where ${NAME} stands for an "
+            "environment variable; or equipoise:compas, equipoise:adult or equipoise:mortgages "
+            "for bundled counts."
+        )
     )
-    table: str | None = Field(None, description="Name of the table, where source holds several.")
-    label: str | None = Field(None, description="Column with what really happened.")
-    prediction: str | None = Field(None, description="Column with what the model decided.")
-    score: str | None = Field(None, description="Column with the model's number.")
-    low: str | None = Field(None, description="Lower end of the prediction interval.")
-    high: str | None = Field(None, description="Upper end of the prediction interval.")
-    weight: str | None = Field(None, description="Sampling weight.")
-    count: str | None = Field(None, description="How many identical rows a row stands for.")
-    cluster: str | None = Field(
-        None, description="Column whose equal values mark rows that are not independent."
+    table: str | None = field(
+        default=None, metadata=described("Name of the table, where source holds several.")
     )
-    pair: str | None = Field(
-        None, description="Column whose equal values join two rows, such as twins."
+    label: str | None = field(default=None, metadata=described("Column with what really happened."))
+    prediction: str | None = field(
+        default=None, metadata=described("Column with what the model decided.")
     )
-    proxy_label: str | None = Field(
-        None, description="Column with a cheap label of all rows, where label is known of few."
+    score: str | None = field(default=None, metadata=described("Column with the model's number."))
+    low: str | None = field(
+        default=None, metadata=described("Lower end of the prediction interval.")
     )
-    observed: str | None = Field(
-        None, description="Column with the chance with which a row's label was observed."
+    high: str | None = field(
+        default=None, metadata=described("Upper end of the prediction interval.")
     )
-    attributes: tuple[str, ...] | None = Field(None, description="Columns that may form groups.")
-    positive: Any = Field(None, description="The value of label and prediction that counts as 1.")
-    encoding: str | None = Field(None, description="What a CSV file is written in.")
-    missing: tuple[str, ...] | None = Field(
-        None, description="Words of a text file that mean a missing value, in every column."
+    weight: str | None = field(default=None, metadata=described("Sampling weight."))
+    count: str | None = field(
+        default=None, metadata=described("How many identical rows a row stands for.")
     )
-    proxy: dict[str, dict[str, str]] | None = Field(
-        None,
-        description="Attributes known by probabilities: for each value the column with its own.",
+    cluster: str | None = field(
+        default=None,
+        metadata=described("Column whose equal values mark rows that are not independent."),
     )
-    truth: dict[str, str] | None = Field(
-        None, description="For such attributes the column that holds them where they are known."
+    pair: str | None = field(
+        default=None, metadata=described("Column whose equal values join two rows, such as twins.")
+    )
+    proxy_label: str | None = field(
+        default=None,
+        metadata=described("Column with a cheap label of all rows, where label is known of few."),
+    )
+    observed: str | None = field(
+        default=None,
+        metadata=described("Column with the chance with which a row's label was observed."),
+    )
+    attributes: tuple[str, ...] | None = field(
+        default=None, metadata=described("Columns that may form groups.")
+    )
+    positive: object = field(
+        default=None, metadata=described("The value of label and prediction that counts as 1.")
+    )
+    encoding: str | None = field(default=None, metadata=described("What a CSV file is written in."))
+    missing: tuple[str, ...] | None = field(
+        default=None,
+        metadata=described("Words of a text file that mean a missing value, in every column."),
+    )
+    proxy: dict[str, dict[str, str]] | None = field(
+        default=None,
+        metadata=described(
+            "Attributes known by probabilities: for each value the column with its own."
+        ),
+    )
+    truth: dict[str, str] | None = field(
+        default=None,
+        metadata=described("For such attributes the column that holds them where they are known."),
     )
 
+    @classmethod
+    def from_plain(cls, data: Mapping[str, object]) -> "TrailPlan":
+        """The same from plain data, such as the options of a command."""
+        return cast(TrailPlan, _read(cls, Marked(data=data, lines={}, called="the table")))
 
-class ModelPlan(_Strict):
+    def roles(self) -> dict[str, object]:
+        """The options of `equipoise.read` that were written."""
+        return {name: value for name, value in self.quoted().items() if name not in _PLACE}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelPlan(_Part):
     """What is audited and who answers for it, for the report."""
 
-    name: str | None = Field(None, description="Name of the model.")
-    version: str | None = Field(None, description="Its version.")
-    owner: str | None = Field(None, description="Who answers for it.")
-    purpose: str | None = Field(None, description="What it decides, and about whom.")
-
-
-class ModelsPlan(_Strict):
-    """The columns with what two models say of the same rows."""
-
-    before: str = Field(description="Column with what the old model says.")
-    after: str = Field(description="Column with what the new model says.")
-    threshold: float | None = Field(
-        None, description="The score from which on a model says yes, where the columns hold scores."
+    name: str | None = field(default=None, metadata=described("Name of the model."))
+    version: str | None = field(default=None, metadata=described("Its version."))
+    owner: str | None = field(default=None, metadata=described("Who answers for it."))
+    purpose: str | None = field(
+        default=None, metadata=described("What it decides, and about whom.")
     )
 
 
-class AuditPlan(_Strict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelsPlan(_Part):
+    """The columns with what two models say of the same rows."""
+
+    before: str = field(metadata=described("Column with what the old model says."))
+    after: str = field(metadata=described("Column with what the new model says."))
+    threshold: float | None = field(
+        default=None,
+        metadata=described(
+            "The score from which on a model says yes, where the columns hold scores."
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditPlan(_Part):
     """One audit: a verb with its options, written as in Python."""
 
-    audit: str
-    name: str | None = Field(None, description="Name of the finding; made up if not given.")
-    # The fields stay as they were written, since the hash is of them; these are what is asked.
-    _options: dict[str, Any] = PrivateAttr(default_factory=dict)
+    audit: str = field(metadata=described("What is done."))
+    name: str | None = field(
+        default=None, metadata=described("Name of the finding; made up if not given.")
+    )
+    # They stay as they were written, since the hash is of them; `asked` is what they stand for.
+    plain: Mapping[str, object] = field(default_factory=dict)
+    """The options as they were written."""
+    asked: Mapping[str, object] = field(default_factory=dict, repr=False)
+    """The arguments of the verb."""
+
+    def quoted(self) -> dict[str, object]:
+        """The fields to quote, the options after the others."""
+        return {**_Part.quoted(self), **self.plain}
 
     def options(self) -> dict[str, Any]:
         """The arguments of the verb, those that were written, as the values they stand for."""
-        return dict(self._options)
+        return dict(self.asked)
 
-    def read_options(self, marked: Marked, number: int, models: ModelsPlan | None = None) -> None:
+    def with_options(self, marked: Marked, number: int, models: ModelsPlan | None) -> "AuditPlan":
         """Make values of what was written, so that a plan which cannot be asked is no plan."""
-        written = self.model_dump(exclude_unset=True, exclude=set(AuditPlan.model_fields))
-        for name, as_written in written.items():
+        asked: dict[str, object] = {}
+        for name, as_written in self.plain.items():
             plain = as_written if models is None else _with_models(as_written, models)
             try:
-                self._options[name] = _READERS[name](plain) if name in _READERS else plain
+                asked[name] = _READERS[name](plain) if name in _READERS else plain
             except EquipoiseError as error:
                 raise PlanError(f"{marked.at(('audits', number, name))}: {error}") from error
         try:
-            judge_options(audits.verb(self.audit), self._options)
+            judge_options(audits.verb(self.audit), asked)
         except EquipoiseError as error:
-            place: Keys = ("audits", number, *_named_in(str(error), written))
+            place: Keys = ("audits", number, *_named_in(str(error), self.plain))
             raise PlanError(f"{marked.at(place)}: {error}") from error
+        return replace(self, asked=asked)
 
 
 def _with_models(plain: object, models: ModelsPlan) -> object:
@@ -297,7 +366,7 @@ def _with_models(plain: object, models: ModelsPlan) -> object:
         return plain
     made = {key: _with_models(item, models) for key, item in plain.items()}
     if made.get("kind") == "change" and not {"before", "after"} & made.keys():
-        made |= models.model_dump(exclude_none=True)
+        made |= {key: value for key, value in models.quoted().items() if value is not None}
     return made
 
 
@@ -307,57 +376,46 @@ def _named_in(message: str, options: Iterable[str]) -> list[str]:
     return [name for name in options if {name, name.removesuffix("s")} & words][:1]
 
 
-class Plan(_Strict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan(_Part):
     """An audit plan; `Plan.load` reads it from a YAML file."""
 
-    equipoise: Literal[1] = Field(description="Version of the plan format.")
-    title: str = Field("Audit", description="What is audited, in words.")
-    model: ModelPlan | None = Field(None, description="What is audited and who answers for it.")
-    trail: TrailPlan
-    models: ModelsPlan | None = Field(
-        None, description="What an old and a new model say, for claims about the change."
+    equipoise: Literal[1] = field(metadata=described("Version of the plan format."))
+    title: str = field(default="Audit", metadata=described("What is audited, in words."))
+    model: ModelPlan | None = field(
+        default=None, metadata=described("What is audited and who answers for it.")
     )
-    seed: int = Field(ge=0, description="Start of all randomness; the same seed, the same answer.")
-    audits: tuple[AuditPlan, ...] = Field(min_length=1)
+    trail: TrailPlan = field(metadata=described("Where the rows are and what their columns mean."))
+    models: ModelsPlan | None = field(
+        default=None,
+        metadata=described("What an old and a new model say, for claims about the change."),
+    )
+    seed: int = field(
+        metadata=described("Start of all randomness; the same seed, the same answer.", minimum=0)
+    )
+    audits: tuple[AuditPlan, ...] = field(
+        metadata=described("What is asked, in order.", minItems=1)
+    )
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
+    def load(cls, path: str | Path) -> "Plan":
         """Read a plan from a YAML file; an error names the line."""
         return cls.parse(read_text(path, "plan"), called=Path(path).name)
 
     @classmethod
-    def parse(cls, text: str, called: str = "plan") -> Self:
+    def parse(cls, text: str, called: str = "plan") -> "Plan":
         """Read a plan from YAML text."""
-        return cls.from_marked(read_yaml(text, called))
+        return _plan(read_yaml(text, called))
 
     @classmethod
-    def from_plain(cls, data: object, called: str = "the plan") -> Self:
+    def from_plain(cls, data: object, called: str = "the plan") -> "Plan":
         """Read a plan from plain data, such as the one quoted in evidence."""
-        return cls.from_marked(Marked(data=data, lines={}, called=called))
-
-    @classmethod
-    def from_marked(cls, marked: Marked) -> Self:
-        """Read a plan from plain data with line numbers."""
-        if not isinstance(marked.data, Mapping):
-            raise PlanError(
-                f"{marked.called} is no plan: it must be a mapping with equipoise, trail, seed and "
-                "audits. `equipoise plan init DATA` writes a draft."
-            )
-        _check_verbs(marked)
-        try:
-            # JSON's strict reading takes lists for tuples but no text for numbers
-            made = _typed(cls, marked).model_validate_json(json.dumps(marked.data), strict=True)
-        except ValidationError as error:
-            raise PlanError(_complaint(error, marked)) from error
-        for i, audit in enumerate(made.audits):
-            audit.read_options(marked, i, made.models)
-        _check_names(made, marked)
-        return typing.cast(Self, made)
+        return _plan(Marked(data=data, lines={}, called=called))
 
     def to_plain(self) -> dict[str, Any]:
         """What the plan says, as plain data that `from_plain` reads; without a password."""
-        plain = self.model_dump(mode="json", exclude_unset=True)
-        plain["trail"]["source"] = without_password(plain["trail"]["source"])
+        plain: dict[str, Any] = {name: _plain(value) for name, value in self.quoted().items()}
+        plain["trail"]["source"] = without_password(self.trail.source)
         return plain
 
     @property
@@ -372,52 +430,77 @@ class Plan(_Strict):
         return _names(self.audits)
 
 
+def _plain(value: object) -> object:
+    """A part of a plan as a file holds it."""
+    if isinstance(value, _Part):
+        return {name: _plain(item) for name, item in value.quoted().items()}
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
 def plan_schema() -> dict[str, Any]:
     """The JSON schema of plan files, for editors that complete and check as one types.
 
     >>> sorted(plan_schema()["required"])
     ['audits', 'equipoise', 'seed', 'trail']
     """
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **_full(VERBS).model_json_schema(),
+    parts: dict[str, Schema] = {}
+    whole = _FORMAT.fields_schema(_fields_of(Plan), "A plan of audits by equipoise.", parts)
+    return {"$schema": DRAFT, **whole, "$defs": parts}
+
+
+# --- What each part of a plan may hold: its fields, read strictly and told as a schema ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanField:
+    """What a field of the file may hold."""
+
+    hint: object
+    """The annotation it is read by."""
+    needed: bool = False
+    """Whether it must be written."""
+    default: object = None
+    """What holds if it is not."""
+    keywords: Mapping[str, object] = field(default_factory=dict)
+    """What else a schema says of it: a description, and how small it may be."""
+
+
+@cache
+def _fields_of(cls: type[_Part]) -> dict[str, PlanField]:
+    """The fields of a class of this module."""
+    hints = typing.get_type_hints(cls)
+    made = {
+        one.name: PlanField(hint=hints[one.name], default=one.default, keywords=one.metadata)
+        for one in fields(cls)
+        if one.metadata
     }
-
-
-def _typed(cls: type[Plan], marked: Marked) -> type[Plan]:
-    if cls is not Plan:
-        return cls
-    asked = marked.data.get("audits")
-    named = {audit["audit"] for audit in asked} if isinstance(asked, list) else set()
-    return _full(tuple(verb for verb in VERBS if verb in named) or VERBS)
+    return {name: replace(one, needed=one.default is MISSING) for name, one in made.items()}
 
 
 @cache
-def _full(verbs: tuple[str, ...]) -> type[Plan]:
-    """The plan whose audits have the options of the verbs, read off their signatures.
+def _fields_of_audit(verb: str) -> dict[str, PlanField]:
+    """The fields of an audit: its options are read off the signature of the verb.
 
-    Only of those that it names: each brings in mathematics of its own.
+    Only a verb that is asked for brings in its mathematics.
     """
-    kinds: Any = Union[tuple(map(_model, verbs))]  # noqa: UP007 (not known before it runs)
-    if len(verbs) > 1:
-        kinds = Annotated[kinds, Field(discriminator="audit")]
-    listed: Any = tuple[kinds, ...]
-    described = Field(min_length=1, description="What is asked, in order.")
-    return create_model("Plan", __base__=Plan, audits=(listed, described))
-
-
-@cache
-def _model(verb: str) -> type[AuditPlan]:
     function = audits.verb(verb)
     hints = typing.get_type_hints(inspect.unwrap(function))
-    fields: dict[str, Any] = {"audit": (Literal[verb], ...)}
+    made = {
+        "audit": PlanField(hint=Literal[verb], needed=True),
+        "name": _fields_of(AuditPlan)["name"],
+    }
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
             continue  # what columns mean is said once, in the trail of the plan
         if name not in NOT_IN_A_PLAN and (verb, name) not in _UNWRITABLE:
-            default = ... if parameter.default is parameter.empty else parameter.default
-            fields[name] = (_plain_type(hints.get(name, Any)), default)
-    return create_model(verb, __base__=AuditPlan, __doc__=_first_line(function), **fields)
+            needed = parameter.default is parameter.empty
+            hint = _plain_type(hints.get(name, Any))
+            made[name] = PlanField(hint=hint, needed=needed, default=parameter.default)
+    return made
 
 
 def _plain_type(hint: object) -> object:
@@ -435,8 +518,165 @@ def _plain_type(hint: object) -> object:
     return hint if hint in simple or origin in (Literal, tuple, list, dict) else Any
 
 
-def _first_line(function: Callable[..., object]) -> str:
-    return (inspect.getdoc(function) or "").split("\n", 1)[0]
+class _PlanFormat(Format):
+    """Plans, whose parts say everything that is wrong with them."""
+
+    def number(self, data: object, path: Keys) -> object:
+        """A number as a float: 1 and 1.0 ask the same, so they have the same hash."""
+        try:
+            return float(cast(float, super().number(data, path)))
+        except OverflowError as error:
+            raise self.misfit(path, "a number that is not so large", data) from error
+
+    def said(self, data: object) -> str:
+        """What came, without a password: it is hidden first, as half an address is not known."""
+        return short(scrub(repr(data)))
+
+    def part(self, cls: type, data: object, path: Keys) -> object:
+        """A part of the plan; an option that is misspelt must not be ignored."""
+        if not isinstance(data, Mapping):
+            raise self.misfit(path, "a mapping of its fields", data)
+        if cls is not AuditPlan:
+            made = self.fields(_fields_of(cls), data, path)
+            return made_from(cls, **made, written=frozenset(made))
+        made = self.fields(_fields_of_audit(data["audit"]), data, path)
+        own = {name: made.pop(name) for name in _fields_of(AuditPlan) if name in made}
+        return made_from(AuditPlan, **own, plain=made, written=frozenset(own))
+
+    def fields(
+        self, known: Mapping[str, PlanField], data: Mapping[str, object], path: Keys
+    ) -> dict[str, object]:
+        """The fields that were written, in the order of the class or signature."""
+        # first, since a misspelt field explains a missing one better than the other way round
+        faults = [unknown((*path, name), known) for name in data if name not in known]
+        made: dict[str, object] = {}
+        for name, one in known.items():
+            place = (*path, name)
+            try:
+                if name in data:
+                    made[name] = self._limited(one, data[name], place)
+                elif one.needed:
+                    faults.append(Fault(place, "is missing"))
+            except Misfit as misfit:
+                faults.extend(misfit.faults)
+        if faults:
+            raise Misfit(*faults)
+        return made
+
+    def _limited(self, one: PlanField, data: object, path: Keys) -> object:
+        """A field that is neither of another type nor smaller than it may be."""
+        made: Any = self.reader(one.hint)(data, path)
+        if "minimum" in one.keywords and made < one.keywords["minimum"]:
+            raise self.misfit(path, f"a whole number of at least {one.keywords['minimum']}", data)
+        if "minItems" in one.keywords and len(made) < cast(int, one.keywords["minItems"]):
+            raise self.misfit(path, f"a list of at least {one.keywords['minItems']}", data)
+        return made
+
+    def part_schema(self, cls: type, parts: dict[str, Schema]) -> Schema:
+        """References to the definition of a part, or of every audit that there is."""
+        if cls is not AuditPlan:
+            parts[cls.__name__] = self.fields_schema(_fields_of(cls), _first_line(cls), parts)
+            return {"$ref": f"#/$defs/{cls.__name__}"}
+        for verb in VERBS:
+            does = _first_line(audits.verb(verb))
+            parts[verb] = self.fields_schema(_fields_of_audit(verb), does, parts)
+        return {"oneOf": [{"$ref": f"#/$defs/{verb}"} for verb in VERBS]}
+
+    def fields_schema(
+        self, known: Mapping[str, PlanField], words: str, parts: dict[str, Schema]
+    ) -> Schema:
+        """An object with these fields and no others."""
+        return {
+            "type": "object",
+            "description": words,
+            "additionalProperties": False,
+            "required": [name for name, one in known.items() if one.needed],
+            "properties": {name: self._field_schema(one, parts) for name, one in known.items()},
+        }
+
+    def _field_schema(self, one: PlanField, parts: dict[str, Schema]) -> Schema:
+        default = {} if one.needed else {"default": _plain(one.default)}
+        return {**self.schema(one.hint, parts), **default, **one.keywords}
+
+
+_FORMAT = _PlanFormat()
+
+
+def _first_line(described: object) -> str:
+    return (inspect.getdoc(described) or "").split("\n", 1)[0]
+
+
+# --- A plan from plain data, with one clear message if it is none ---
+
+
+def _plan(marked: Marked) -> Plan:
+    """Read a plan from plain data with line numbers."""
+    marked = replace(marked, data=_as_filed(marked))
+    if not isinstance(marked.data, Mapping):
+        raise PlanError(
+            f"{marked.called} is no plan: it must be a mapping with equipoise, trail, seed and "
+            "audits. `equipoise plan init DATA` writes a draft."
+        )
+    _refuse_unwritable(marked.data, (), marked)
+    _check_verbs(marked)
+    made = cast(Plan, _read(Plan, marked))
+    asked = [one.with_options(marked, i, made.models) for i, one in enumerate(made.audits)]
+    plan = replace(made, audits=tuple(asked))
+    _check_names(plan, marked)
+    return plan
+
+
+def _as_filed(marked: Marked) -> object:
+    """A copy of the data as JSON holds them: lists for tuples, text for keys, characters whole.
+
+    YAML leaves a character that was escaped in two halves as two.
+    """
+    try:
+        return json.loads(json.dumps(marked.data))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise PlanError(f"{marked.called} holds what no file can: {error}.") from error
+
+
+def _read(cls: type[_Part], marked: Marked) -> object:
+    """A part of a plan, or one message for all that is wrong with it."""
+    try:
+        return _FORMAT.part(cls, marked.data, ())
+    except Misfit as misfit:
+        first, *others = misfit.faults
+        more = f" (and {len(others)} more)" if others else ""
+        said = f"{marked.at(first.path)}: {_place(first.path)} {first.words}{more}."
+        raise PlanError(said) from misfit
+
+
+def _place(path: Keys) -> str:
+    """The name of a field; which audit it belongs to is said by the line."""
+    inside = path[2:] if path[0] == "audits" and len(path) > 2 else path
+    named = (part for part in inside if isinstance(part, str))
+    # quoted where it is no plain word: it may hold anything, and goes to a terminal
+    return ".".join(short(part if part.isidentifier() else repr(part)) for part in named)
+
+
+def _refuse_unwritable(data: object, path: Keys, marked: Marked) -> None:
+    """Refuse what could not be quoted in evidence and read again."""
+    if len(path) > DEPTH:
+        raise PlanError(f"{marked.at(path)}: nested more than {DEPTH} deep, which no plan needs.")
+    if isinstance(data, Mapping):
+        for key, item in data.items():
+            _refuse_unwritable(key, path, marked)
+            _refuse_unwritable(item, (*path, key), marked)
+    elif isinstance(data, list):
+        for i, item in enumerate(data):
+            _refuse_unwritable(item, (*path, i), marked)
+    elif isinstance(data, str) and not data.isascii() and _is_torn(data):
+        said = _FORMAT.said(data)
+        raise PlanError(f"{marked.at(path)}: {said} holds half a character, which no file can.")
+    elif isinstance(data, float) and not math.isfinite(data):
+        raise PlanError(f"{marked.at(path)}: {_place(path)} must be finite; got {data}.")
+
+
+def _is_torn(text: str) -> bool:
+    """Whether a text holds half of a character, which has no place in UTF-8."""
+    return any("\ud800" <= sign <= "\udfff" for sign in text)
 
 
 def _check_verbs(marked: Marked) -> None:
@@ -452,41 +692,6 @@ def _check_verbs(marked: Marked) -> None:
             raise PlanError(
                 f"{where}: there is no audit {verb!r}.{hint} There is: {listing(VERBS)}."
             )
-
-
-def _complaint(error: ValidationError, marked: Marked) -> str:
-    # a misspelt field explains a missing one better than the other way round
-    found = error.errors(include_url=False)
-    first, *others = sorted(found, key=lambda one: one["type"] != "extra_forbidden")
-    # the tag of the union is no key of the file
-    path = tuple(part for part in first["loc"] if part not in VERBS)
-    place = ".".join(str(part) for part in path if part != "audits" and isinstance(part, str))
-    more = f" (and {len(others)} more)" if others else ""
-    return f"{marked.at(path)}: {_in_words(first, place, marked, path)}{more}."
-
-
-def _in_words(first: ErrorDetails, place: str, marked: Marked, path: Keys) -> str:
-    if first["type"] == "extra_forbidden":
-        fields = _fields_at(path[:-1], marked)
-        hint = did_you_mean(str(path[-1]), fields)
-        return f"there is no field {path[-1]!r}.{hint} There is: {listing(fields, most=30)}"
-    if first["type"] == "missing":
-        return f"{place} is missing"
-    given = scrub(f"{first['input']!r}")[:80]
-    return f"{place}: {first['msg'][0].lower()}{first['msg'][1:]}; got {given}"
-
-
-def _fields_at(path: Keys, marked: Marked) -> list[str]:
-    parts: dict[str | int, type[_Strict]] = {
-        "trail": TrailPlan,
-        "model": ModelPlan,
-        "models": ModelsPlan,
-    }
-    if len(path) == 1 and path[0] in parts:
-        return list(parts[path[0]].model_fields)
-    if len(path) == 2 and path[0] == "audits":
-        return list(_model(marked.data["audits"][path[1]]["audit"]).model_fields)
-    return list(Plan.model_fields)
 
 
 def _check_names(plan: Plan, marked: Marked) -> None:

@@ -215,7 +215,7 @@ def open_trail(
     asked: TrailPlan, *, folder: Path, data: str | None = None, table: str | None = None
 ) -> Trail:
     """The trail of a plan, from where it says or from ``data``."""
-    roles: dict[str, Any] = asked.model_dump(exclude_unset=True, exclude={"source", "table"})
+    roles: dict[str, Any] = asked.roles()
     if _is_bundled(asked, data, table):
         trail = BUNDLED[known_name("Bundled source", asked.source, BUNDLED, PlanError)]()
         # roles that are not given keep what the bundled table says

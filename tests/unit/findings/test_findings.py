@@ -139,7 +139,7 @@ def test_what_is_no_finding(text: str, says: str) -> None:
 def test_lacking_and_unknown_fields() -> None:
     data = finding().to_dict()
     with pytest.raises(
-        eq.EquipoiseError, match=r"field 'levl' does not exist. Did you mean 'level'"
+        eq.EquipoiseError, match=r"field 'levl' does not exist here. Did you mean 'level'"
     ):
         from_dict({**data, "levl": 1})
     del data["level"]
@@ -192,7 +192,7 @@ def test_parts_words_and_counts_are_checked() -> None:
         ({"recipe": [1]}, r"'recipe' must be a mapping; got \[1\]"),
         (
             {"provenance": {**data["provenance"], "excluded": {"no label": "3"}}},
-            "'excluded', 'no label', must be a whole number; got '3'",
+            "'excluded' field 'no label' must be a whole number; got '3'",
         ),
     ):
         with pytest.raises(eq.EquipoiseError, match=says):

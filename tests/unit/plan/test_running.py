@@ -304,8 +304,8 @@ def test_bundled_sources() -> None:
     )
     with pytest.raises(eq.PlanError, match="Bundled source"):
         run(plan)
-    other = plan.trail.model_copy(update={"source": "equipoise:adult"})
-    adult = run(plan.model_copy(update={"trail": other}))
+    other = dataclasses.replace(plan.trail, source="equipoise:adult")
+    adult = run(dataclasses.replace(plan, trail=other))
     assert (
         adult.entries[0].finding.provenance.counted
         == dataclasses.asdict(
@@ -317,7 +317,7 @@ def test_bundled_sources() -> None:
 
 
 def test_roles_given_for_a_bundled_table_are_added_to_its_own() -> None:
-    asked = TrailPlan.model_validate({"source": "equipoise:compas", "score": "decile_score"})
+    asked = TrailPlan(source="equipoise:compas", score="decile_score")
     trail = open_trail(asked, folder=Path())
     own = dict(eq.datasets.compas().roles)
     assert dict(trail.roles) == {**own, "score": "decile_score"}
@@ -325,9 +325,7 @@ def test_roles_given_for_a_bundled_table_are_added_to_its_own() -> None:
 
 
 def test_a_file_given_in_place_of_a_database_needs_no_table(folder: Path) -> None:
-    asked = TrailPlan.model_validate(
-        {"source": "duckdb:///nowhere.duckdb", "table": "decisions", "label": "y"}
-    )
+    asked = TrailPlan(source="duckdb:///nowhere.duckdb", table="decisions", label="y")
     given = folder / "decisions.csv"
     assert open_trail(asked, folder=folder, data=str(given)).source == "decisions.csv"
     with pytest.raises(eq.TrailError, match="no database"):
