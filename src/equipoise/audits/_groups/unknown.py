@@ -22,9 +22,10 @@ from equipoise.audits._groups.problem import (
     make_core,
     method_target,
     set_up,
+    weight_unit,
 )
 from equipoise.cells import Cells, Collection, form_groups, gather
-from equipoise.cells.gather import level_of
+from equipoise.cells.gather import all_cells, level_of, scan_for
 from equipoise.cells.groups import EveryLevel
 from equipoise.cells.query import is_local
 from equipoise.cells.tally import Axis, Tallied, outcome_of, steady_cells
@@ -784,29 +785,42 @@ def _counts(claim: Claim) -> list[Claim]:
 
 def _refuse_overlap(member: BoolArray, target: Target) -> None:
     """Refuse a reference that has rows of other groups: a row has one label, not two."""
-    if not isinstance(target, Reference):
-        return
-    inside = np.asarray(target.cells)[:, None]
-    some, same = (member & inside).any(axis=0), (member == inside).all(axis=0)
-    if bool((some & ~same).any()):
+    if _overlaps(member, target):
         raise ClaimError(
             "unlabelled='worst' needs a reference that shares no row with the other groups. Use "
             "complement(), or groups of one attribute."
         )
 
 
+def _overlaps(member: BoolArray, target: Target) -> bool:
+    if not isinstance(target, Reference):
+        return False
+    inside = np.asarray(target.cells)[:, None]
+    some, same = (member & inside).any(axis=0), (member == inside).all(axis=0)
+    return bool((some & ~same).any())
+
+
 def _at_worst(
     metric: Metric, gold: Cells, no_label: Mapping[int, FloatArray], *, lowest: bool
 ) -> Moments:
     """The cells if every missing label makes the rate lowest, or highest."""
-    rows, total = gold.rows.copy(), gold.total.copy()
+    eligible, ones = _worst_counts(metric, no_label, lowest=lowest)
+    rows, total = gold.rows + eligible, gold.total + ones
+    return plain_moments(rows, total, total, total)
+
+
+def _worst_counts(
+    metric: Metric, no_label: Mapping[int, FloatArray], *, lowest: bool
+) -> tuple[FloatArray, FloatArray]:
+    """How many of the rows without a label count, and their ones, at the worst labels."""
+    rows = total = np.zeros_like(no_label[0])
     for prediction, number in no_label.items():
         options = [outcome_of(metric, label, prediction) for label in (0, 1)]
         # out of the way is better than against it, and for it is best
         best = min if lowest else max
         eligible, value = best(options, key=lambda one: (2 * one[1] - 1) * one[0])
         rows, total = rows + eligible * number, total + eligible * value * number
-    return plain_moments(rows, total, total, total)
+    return rows, total
 
 
 def unlabelled_groups(problem: UnlabelledProblem) -> tuple[UnknownGroup, ...]:
@@ -862,8 +876,134 @@ def by_logged_chances(trail: Trail | Tallied, claim: Claim) -> Problem:
             "there is a label. Correct these rows, or remove them."
         ) from error
     chances = _all_chances(trail, claim, problem.cells)
+    rare = _with_hardly_seen(trail, weighed, claim, chances.misfit)
+    if rare is not None:
+        return rare
     cells = dataclasses.replace(problem.cells, weight2=problem.cells.weight2 * chances.heavier)
     return dataclasses.replace(problem, cells=cells, granted=LOGGED + chances.misfit)
+
+
+RARELY = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+"""Rows are counted by ranges of their chances to be observed."""
+ENOUGH = 5.0
+"""People of small chances, the smallest first, of whom fewer than this were to be expected among
+those observed: the observed ones say nothing about them."""
+HARDLY = (
+    f"; people with chances so small that fewer than {ENOUGH:g} of their cell were to be expected "
+    "among the observed may have any label"
+)
+
+
+def _with_hardly_seen(
+    trail: Trail, weighed: Trail, claim: Claim, misfit: str
+) -> "UnlabelledProblem | None":
+    """The problem in which people who were hardly ever to be seen may have any label.
+
+    The others are weighed by one over their chance. None if there is nobody of the kind, or the
+    question is one for which worst labels are not known.
+    """
+    metric, roles = claim.metric, trail.roles
+    asked = is_local(metric) and "prediction" in metric.binary and not claim.given
+    everyone = isinstance(claim.target, targets.Overall)
+    known = isinstance(claim.target, targets.Complement | targets.Reference | targets.Constant)
+    if not asked or not (known or (everyone and metric.where is None)) or claim.unknown != "group":
+        return None
+    if roles.weight is not None or roles.cluster is not None:
+        return None
+    cut = Binned(str(roles.observed), RARELY)
+    with_chance = (*trail.attributes, str(roles.observed))
+    plain, weighed = (
+        dataclasses.replace(
+            one, attributes=with_chance, roles=dataclasses.replace(one.roles, observed=None)
+        )
+        for one in (trail, weighed)
+    )
+    chance = f"column({roles.observed!r})"
+    counts = [*_counts(claim)[:2], _sum_of(claim, "chance", chance, ("prediction",))]
+    counts[2] = dataclasses.replace(
+        counts[2], metric=dataclasses.replace(counts[2].metric, zero_one=False)
+    )
+    rows, ones, chances = all_cells(scan_for(plain, counts, further=[cut]), counts)
+    hidden = _hardly_seen(rows, chances.total, rows.cut_by(cut))
+    if not rows.total[hidden].sum():
+        return None
+    (gold,) = all_cells(scan_for(weighed, [claim], further=[cut]), [claim])
+    gold = _spread_over(gold, rows, ~hidden)
+    no_label = {
+        0: np.where(hidden, rows.total - ones.total, 0.0), 1: np.where(hidden, ones.total, 0.0)
+    }  # fmt: skip
+    collection = form_groups(claim.across, gold)
+    target = method_target(claim.target, gold, None)
+    member = np.asarray(collection.sums(np.eye(len(gold))) > 0)
+    if _overlaps(member, target):
+        return None
+    relative = isinstance(claim, Ratio)
+    low, high = (
+        _weighed_at_worst(metric, gold, no_label, lowest=lowest) for lowest in (True, False)
+    )
+    middle = make_core(gold, target, collection, relative=relative)
+    return UnlabelledProblem(
+        claim=claim, cells=gold, collection=collection, target=target, influence=None,
+        rows=_no_rows, trust=UNLABELLED, granted=LOGGED + HARDLY + misfit,
+        made=worst_labels(middle, low, high, member, target, relative=relative, weighted=True),
+        without=collection.sums(no_label[0] + no_label[1]),
+    )  # fmt: skip
+
+
+def _hardly_seen(cells: Cells, chance: FloatArray, axis: int) -> BoolArray:
+    """Cells of small chances in which, with all smaller ones, hardly anybody was to be seen."""
+    place = cells.index[:, axis]
+    _, other = np.unique(np.delete(cells.index, axis, axis=1), axis=0, return_inverse=True)
+    other = other.reshape(-1)
+    expected = np.zeros((int(other.max(initial=0)) + 1, len(RARELY) + 2))
+    np.add.at(expected, (other, place), chance)
+    return np.asarray((expected.cumsum(axis=1)[other, place] < ENOUGH) & (place < len(RARELY)))
+
+
+def _spread_over(found: Cells, every: Cells, keep: BoolArray) -> Cells:
+    """The cells among others that are cut alike; nothing in those that are not kept."""
+    place = _places(every, found)
+
+    def spread(x: FloatArray) -> FloatArray:
+        made = np.zeros(len(every))
+        made[place] = x
+        return np.where(keep, made, 0.0)
+
+    return dataclasses.replace(
+        found,
+        axes=every.axes,
+        index=every.index,
+        present=every.present,
+        rows=spread(found.rows),
+        weight=spread(found.weight),
+        total=spread(found.total),
+        square=spread(found.square),
+        weight2=spread(found.weight2),
+        total2=spread(found.total2),
+        square2=spread(found.square2),
+        weight3=spread(found.weight3),
+        total3=spread(found.total3),
+        square3=spread(found.square3),
+        cube3=spread(found.cube3),
+    )
+
+
+def _weighed_at_worst(
+    metric: Metric, gold: Cells, no_label: Mapping[int, FloatArray], *, lowest: bool
+) -> Moments:
+    """Weighed cells if every missing label, of a row that weighs one, is as bad as it can be."""
+    unit = weight_unit(gold)
+    eligible, total = _worst_counts(metric, no_label, lowest=lowest)
+    made = cell_moments(gold)
+    more = {"rows": eligible}
+    for power, names in enumerate(
+        (("weight", "total"), ("weight2", "total2", "square2"),
+         ("weight3", "total3", "square3", "cube3")), 1
+    ):  # fmt: skip
+        more |= {
+            name: (eligible if name.startswith("weight") else total) / unit**power for name in names
+        }
+    return Moments(**{f.name: getattr(made, f.name) + more[f.name] for f in fields(made)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -254,12 +254,20 @@ class Unsure:
 
 
 def worst_labels(
-    known: Core, low: Moments, high: Moments, member: BoolArray, target: Target, *, relative: bool
+    known: Core,
+    low: Moments,
+    high: Moments,
+    member: BoolArray,
+    target: Target,
+    *,
+    relative: bool,
+    weighted: bool = False,
 ) -> PairCore:
     """The core over all labels that rows without one may have.
 
     ``low`` and ``high`` are the cells as they are if every missing label makes rates lowest, or
-    highest; ``member`` says of which cells each group is made, ``(C, G)``.
+    highest; ``member`` says of which cells each group is made, ``(C, G)``. Everyone is a target for
+    metrics that count on every row: then who is in the group does not depend on labels.
     """
     both = Moments(
         **{
@@ -267,8 +275,9 @@ def worst_labels(
             for f in fields(low)
         }
     )
-    # without weights the sums are counts, which one array says
-    both = replace(both, weight=both.rows, weight2=both.rows, weight3=both.rows)
+    if not weighted:
+        # the sums are counts, which one array says
+        both = replace(both, weight=both.rows, weight2=both.rows, weight3=both.rows)
     none = np.zeros_like(member)
     other = ~member
     if isinstance(target, Reference):
@@ -279,10 +288,14 @@ def worst_labels(
         outside = np.concatenate([none, other] if first else [other, none])
         against = target
         if target.estimated:
-            nothing = sums_over(np.zeros_like(own))
-            against = Opposite(scale=target.scale, other=sums_over(outside), both=nothing)
+            shared = own if isinstance(target, Overall) else np.zeros_like(own)
+            against = Opposite(
+                scale=target.scale, other=sums_over(shared | outside), both=sums_over(shared)
+            )
         ends.append(
-            core_of(both, against, sums_over(own), relative=relative, zero_one=True, weighted=False)
+            core_of(
+                both, against, sums_over(own), relative=relative, zero_one=True, weighted=weighted
+            )
         )
     return pair_core(known, *ends)
 
