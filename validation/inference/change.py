@@ -3,7 +3,8 @@
 Differences of two 0/1 metrics are −1, 0 or 1. For groups of 3 to 60 rows every table is written
 out, and the chance of a wrong answer added up over a grid of shares, beside the exact form of
 McNemar's test and its mid-p form. Forty groups at once are simulated, as are changes of rates whose
-rows depend on the model (a positive predictive value before and after).
+rows depend on the model (a positive predictive value before and after). Where hardly a row changes,
+bounds of several groups together are asked to hold.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from records import agreed, main, not_above, standard_error, write
 
 from equipoise._validate import seed_of
-from equipoise.audits._common import stepped_down
+from equipoise.audits._common import critical_scores, stepped_down
 from equipoise.methods.hypotheses import Outside
 from equipoise.methods.inference.core import Core, core_of
 from equipoise.methods.targets import Before, Constant, plain_moments
@@ -173,6 +174,34 @@ def forty(worlds: int) -> list[dict[str, Any]]:
     return [{"study": study, **row} for row in rows]
 
 
+RARE = (((97, 94, 109), 0.02), ((30, 30), 0.045), ((50,) * 10, 0.03), ((200, 200), 0.01))
+"""Groups of which one gets worse, by so much, and no row of the others changes."""
+
+
+def hardly_any(worlds: int) -> list[dict[str, Any]]:
+    """One group gets a little worse, none of the others at all: upper bounds below the truth.
+
+    Often no row changes, so that there is no spread to take anything from.
+    """
+    found = []
+    for sizes, rise in RARE:
+        rng = np.random.default_rng([26, *sizes])
+        rows, none = np.array(sizes, dtype=np.float64), np.zeros(len(sizes))
+        below: dict[int, bool] = {}
+        missed = 0
+        for ups in rng.binomial(sizes[0], rise, worlds).tolist():
+            if ups not in below:
+                core = differences(rows, np.where(np.arange(rows.size) == 0, ups, 0.0), none)
+                score = critical_scores(core, 0.95, "upper", 10_000, seed_of(7), False).value
+                below[ups] = bool(core.bounds(score, (-1.0, 1.0))[1][0] < rise)
+            missed += below[ups]
+        share = {"ours": missed / worlds}
+        fine = not_above(missed, worlds, 0.05)
+        found.append(_row(f"{sizes[0]} rows rise by {rise:g}, {len(sizes)} groups", share, fine))
+    study = f"upper bounds below the truth where others never change, {worlds} worlds, nominal 0.05"
+    return [{"study": study, **row} for row in found]
+
+
 def overlapping(designs: int, worlds: int) -> list[dict[str, Any]]:
     """Changes of rates on overlapping rows: errors of both tails at the true change."""
     rng = np.random.default_rng(12)
@@ -218,10 +247,11 @@ def _rates(rows: Floats, ones: Floats) -> Core:
 
 
 def run(full: bool = False) -> dict[str, Any]:
-    """Run the three studies; ``full`` takes all sizes and a thousand worlds."""
+    """Run the four studies; ``full`` takes all sizes and a thousand worlds."""
     rows = [
         *enumerated(FULL if full else QUICK, 400 if full else 60),
         *forty(1000 if full else 60),
+        *hardly_any(20_000 if full else 4000),
         *overlapping(400 if full else 60, 4000 if full else 1000),
     ]
     result = {

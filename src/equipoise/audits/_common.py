@@ -458,7 +458,10 @@ class Found:
 def critical_scores(
     core: Core, level: float, side: str, draws: int | None, seed: Seed, progress: Progress
 ) -> Critical:
-    """Critical scores of the answered groups, never above those of independent groups."""
+    """Critical scores of the answered groups.
+
+    Never above those of independent groups, nor below that of one group alone.
+    """
     number = core.answered.size
     if number == 0:
         return Critical(value=float("nan"), quantiles=())
@@ -477,12 +480,13 @@ def critical_scores(
     # scores are symmetric, so one side has twice the draws
     one = np.concatenate([highest, -lowest])
     largest = np.maximum(highest, -lowest) if two_sided else one
-    capped = [
-        min(q, independent_score((i + 1) / 1000, number, two_sided))
-        for i, q in enumerate(per_mille(largest))
-    ]
-    value = min(quantile(largest, level), independent_score(level, number, two_sided))
-    return Critical(value=max(value, 0.0), quantiles=tuple(max(q, 0.0) for q in capped))
+
+    def held(score: float, at: float) -> float:
+        least, most = (independent_score(at, n, two_sided) for n in (1, number))
+        return max(min(score, most), least, 0.0)
+
+    table = tuple(held(q, (i + 1) / 1000) for i, q in enumerate(per_mille(largest)))
+    return Critical(value=held(quantile(largest, level), level), quantiles=table)
 
 
 def answerable(

@@ -36,6 +36,7 @@ from equipoise.methods.inference.student import (
 from equipoise.methods.inference.tails import Tails, binomial_at_most
 from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
 from equipoise.methods.targets import (
+    ROUNDING,
     Before,
     Comparison,
     Constant,
@@ -423,6 +424,10 @@ def core_of(
             pivot = OverlapPivot(comparison=found, many=pivot, few=few_once)
             counted_on = (status == Status.IDENTICAL) | (status == Status.FEW_ROWS)
             status = np.where(counted_on, int(Status.OK), status)
+        else:
+            # by their spread alone, rows that are all alike at one time would be certain
+            alike = _alike(found, found.in_group) | _alike(found, found.in_target)
+            status = np.where((status == Status.OK) & alike, int(Status.CONSTANT), status)
     elif not counted:
         status = _unsure(found, status, 0.0 if left_out is not None else least_rows)
     draws: CellDraws = RowDraws(cells) if clusters is None else ClusterDraws(clusters)
@@ -589,21 +594,25 @@ def _reach(pivot: Pivot, spread: Spread) -> FloatArray:
 
 def _unsure(found: Comparison, status: IntArray, least_rows: float) -> IntArray:
     """Groups about whose spread too little is known."""
-    m = found.parts
     size = _worth(found, found.in_group)
     other = np.full(size.shape, np.inf)
     if found.target.estimated:
         other = _worth(found, found.in_target)
     out = status.copy()
     ok = status == Status.OK
-    rates = np.nan_to_num(over((found.in_group * m.total).sum(0), found.group_weight))
-    g = found.in_group
-    square = (g**2 * m.square2).sum(0)
-    about = square - 2 * rates * (g**2 * m.total2).sum(0) + rates**2 * (g**2 * m.weight2).sum(0)
-    out[ok & (about <= 2e-9 * np.maximum(square, 0.0))] = Status.CONSTANT
+    out[ok & _alike(found, found.in_group)] = Status.CONSTANT
     out[ok & (np.minimum(size, other) < least_rows)] = Status.FEW_ROWS
     out[ok & (found.rows <= 1)] = Status.SINGLE
     return out
+
+
+def _alike(found: Comparison, g: FloatArray) -> BoolArray:
+    """Whether the rows of the parts that ``g`` names are all alike, up to rounding."""
+    m = found.parts
+    rates = np.nan_to_num(over((g * m.total).sum(0), (g * m.weight).sum(0)))
+    square = (g**2 * m.square2).sum(0)
+    about = square - 2 * rates * (g**2 * m.total2).sum(0) + rates**2 * (g**2 * m.weight2).sum(0)
+    return np.asarray(about <= ROUNDING * np.maximum(square, 0.0))
 
 
 def _too_few_once(found: Comparison, status: IntArray) -> IntArray:

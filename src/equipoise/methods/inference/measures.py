@@ -813,9 +813,10 @@ def _unsure(
         few |= np.where(matters[1], other, np.inf).min(axis=0) < least
         few |= (b[:, None, None] * forms.size).sum(axis=(0, 1)) < LEAST_ROWS
     few |= own.sum(axis=0) < LEAST_ROWS
-    status[ok & ~(spread.variance > 0)] = Status.CONSTANT
+    # what rounding leaves of rows that are all alike is no spread
+    rounding = 1e-18 * np.nan_to_num(found.value) ** 2
     still = np.tensordot(a, forms.square[0], 1).sum(axis=0)
-    status[ok & ~(still > 1e-18 * np.nan_to_num(found.value) ** 2)] = Status.CONSTANT
+    status[ok & ~(np.minimum(spread.variance, still) > rounding)] = Status.CONSTANT
     status[ok & few] = Status.FEW_ROWS
     if clustered:
         status[ok & ~few & (spread.degrees < LEAST_DEGREES)] = Status.FEW_CLUSTERS
@@ -1022,8 +1023,8 @@ class NoDraws:
         return none, none
 
     def variance(self, found: Comparison, factor: FloatArray, sums: GroupSums) -> FloatArray:
-        """One each."""
-        return np.ones(self._groups)
+        """None, which says that scores are drawn for themselves."""
+        return np.zeros(self._groups)
 
 
 def no_spread(groups: int) -> Spread:

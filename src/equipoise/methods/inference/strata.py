@@ -19,7 +19,7 @@ from enum import StrEnum
 import numpy as np
 from scipy.special import chdtrc, gammainc, gammaincc, gammaln, ndtr
 
-from equipoise.methods.inference.student import RowDraws
+from equipoise.methods.inference.student import RowDraws, moved_squares
 from equipoise.methods.inference.tails import Tails
 from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
 from equipoise.methods.targets import Comparison, Moments, Overall, Reference, Status, Target, over
@@ -221,8 +221,7 @@ class StrataDraws(RowDraws):
         a, b = found.effects(factor)
         w, mean, rest = self._root**2, self.mean, self._rest
         q, t, n = w * mean**2 + rest**2, w * mean, w
-        about = a**2 * q[:, None] - 2 * a * b * t[:, None] + b**2 * n[:, None]
-        return np.asarray(about.sum(axis=0))
+        return moved_squares(a**2 * q[:, None], a * b * t[:, None], b**2 * n[:, None])
 
 
 def adjusted(

@@ -593,7 +593,7 @@ class CellDraws(Protocol):
         ...
 
     def variance(self, found: Comparison, factor: FloatArray, sums: GroupSums) -> FloatArray:
-        """Variance of each group's move."""
+        """Variance of each group's move; 0 where there is none beyond what rounding leaves."""
         ...
 
 
@@ -639,7 +639,13 @@ class RowDraws:
         q, s, n = (
             found.target.parts(x, sums) if found.tilts is None else x[:, None] for x in cells
         )
-        return np.asarray((a**2 * q - 2 * a * b * s + b**2 * n).sum(axis=0))
+        return moved_squares(a**2 * q, a * b * s, b**2 * n)
+
+
+def moved_squares(square: FloatArray, product: FloatArray, rest: FloatArray) -> FloatArray:
+    """Σ square − 2 product + rest of every group; what cancels up to rounding is 0."""
+    about = (square - 2 * product + rest).sum(axis=0)
+    return np.where(about > ROUNDING * (square + rest).sum(axis=0), about, 0.0)
 
 
 class ClusterDraws:
@@ -660,10 +666,11 @@ class ClusterDraws:
 
     def variance(self, found: Comparison, factor: FloatArray, sums: GroupSums) -> FloatArray:
         """Sum of the squared moves that single clusters make."""
-        about = np.zeros(factor.size)
+        about, size = np.zeros((2, factor.size))
         for weight, total in self._clusters.blocks(factor.size):
             about += (found.moves(weight, total, factor, sums) ** 2).sum(axis=0)
-        return about
+            size += (found.moves(np.zeros_like(weight), total, factor, sums) ** 2).sum(axis=0)
+        return np.where(about > ROUNDING * size, about, 0.0)
 
 
 class Law(Protocol):
@@ -676,7 +683,11 @@ class Law(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointLaw:
-    """Where draws of all groups' scores come from."""
+    """Where draws of all groups' scores come from.
+
+    Every score is standard normal. A group whose rows show no spread shows nothing of what it has
+    in common with others either, so its score is drawn for itself.
+    """
 
     cells: CellDraws
     """Moves of the cells."""
@@ -702,10 +713,9 @@ class JointLaw:
             if cells >= SPREAD * groups and 2 * cells <= self.draws:
                 yield from self._few_groups(self.cells)
                 return
-        variance = self.cells.variance(self.found, self.factor, self.sums)
-        error = np.sqrt(np.maximum(variance[self.used], 1e-300))
+        error, loose = self._errors()
         step = max(1, min(CHUNK, (1 << 22) // max(self.factor.size, 1)))
-        loose, done = self.apart[self.used], 0
+        done = 0
         for chunk in range(-(-self.draws // CHUNK)):
             rng = np.random.default_rng(child(self.seed, chunk))
             size = min(CHUNK, self.draws - done)
@@ -718,16 +728,23 @@ class JointLaw:
                 yield np.sqrt(1 - loose) * z + np.sqrt(loose) * own[part]
             done += size
 
+    def _errors(self) -> tuple[FloatArray, FloatArray]:
+        """Standard deviations of the moves, and shares of the scores that are not drawn by them."""
+        variance = self.cells.variance(self.found, self.factor, self.sums)[self.used]
+        moves = variance > 0
+        return np.sqrt(np.where(moves, variance, 1.0)), np.where(moves, self.apart[self.used], 1.0)
+
     def _few_groups(self, cells: RowDraws) -> Iterator[FloatArray]:
         """The same law where a few groups are spread over many cells: by their covariance."""
         covariance = np.zeros((self.used.size, self.used.size))
         for weight, total in cells.units():
             moved = self.found.moves(weight, total, self.factor, self.sums)[:, self.used]
             covariance += moved.T @ moved
+        _, loose = self._errors()
         error = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
         values, vectors = np.linalg.eigh(covariance / np.outer(error, error))
         root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
-        loose, done = self.apart[self.used], 0
+        done = 0
         for chunk in range(-(-self.draws // CHUNK)):
             rng = np.random.default_rng(child(self.seed, chunk))
             size = min(CHUNK, self.draws - done)
