@@ -22,6 +22,7 @@ from equipoise.audits._common import (
     progress_bar,
     stepped_down,
 )
+from equipoise.audits._groups.beside import exchangeable
 from equipoise.audits._groups.likelihood import WRONG, audit_of, likelihood_p_values
 from equipoise.audits._groups.planning import could_show, nearest
 from equipoise.audits._groups.problem import (
@@ -68,8 +69,9 @@ from equipoise.methods.hypotheses import (
     holm,
 )
 from equipoise.methods.inference.core import Core
+from equipoise.methods.inference.paired import FlipPivot
 from equipoise.methods.inference.strata import Adjusted, conditional_tails
-from equipoise.methods.inference.student import independent_score
+from equipoise.methods.inference.student import LEAST_ROWS, independent_score
 from equipoise.methods.inference.tails import Reachable, Tails, dealt_tails
 from equipoise.methods.numerics import BoolArray, FloatArray
 from equipoise.methods.published.bootstrap import algorithm_4
@@ -92,7 +94,10 @@ def flag_groups(problem: Problem, options: FlagOptions, seed: Seed, progress: Pr
     """Flag the groups of a problem."""
     chosen = _method(problem, options)
     null, words = question_of(problem, options)
-    core, score = _answered(problem, options, chosen, null, seed)
+    # few pairs of partners answer one question only
+    signs = isinstance(chosen, Pivotal) and null == Outside(low=0.0, high=0.0)
+    every = exchangeable(problem) if signs and problem.cells.sides is not None else problem.core
+    core, score = _answered(every, options, chosen, null, seed)
     p = _p_values(problem, core, chosen, null, options, seed, progress)
     small = _too_small(problem, chosen, options.min_rows)
     p = np.where(small, np.nan, p)
@@ -108,7 +113,10 @@ def flag_groups(problem: Problem, options: FlagOptions, seed: Seed, progress: Pr
     return Flags(
         **about(problem, seed.number),
         guarantee=_guarantee(options, chosen, problem),
-        assumptions=_assumptions(problem, options, chosen),
+        assumptions=(
+            *_assumptions(problem, options, chosen),
+            *([_SIGNS] if isinstance(core.pivot, FlipPivot) else []),
+        ),
         rows=_rows(problem, null, p, adjusted, options, notes),
         share=problem.share,
         relative=problem.relative,
@@ -124,17 +132,17 @@ def flag_groups(problem: Problem, options: FlagOptions, seed: Seed, progress: Pr
 
 
 def _answered(
-    problem: Problem, options: FlagOptions, chosen: Test, null: Null, seed: Seed
+    every: Core, options: FlagOptions, chosen: Test, null: Null, seed: Seed
 ) -> tuple[Core, float]:
     """The core without groups that are too skewed ever to be flagged, and the score they miss."""
     two_sided = isinstance(null, Outside)
     if options.control == "max-t":
         draws, side = _draws(chosen), "both" if two_sided else "lower"
-        core, _, score = answerable(problem.core, 1 - options.fdr, side, draws, seed, False)
+        core, _, score = answerable(every, 1 - options.fdr, side, draws, seed, False)
         return core, score
     # with all others flagged a group needs no more than the rate itself
     score = independent_score(1 - options.fdr, 1, two_sided)
-    return problem.core.guarded(score), score
+    return every.guarded(score), score
 
 
 def _draws(chosen: Test) -> int | None:
@@ -374,6 +382,13 @@ def _guarantee(options: FlagOptions, method: Test, problem: Problem) -> str:
     if isinstance(method, Likelihood) and method.target == "plug-in":
         return f"{first}; {WRONG}, and this does not hold"
     return first
+
+
+_SIGNS = (
+    f"fewer than {LEAST_ROWS} pairs are judged by all signs that their differences could have: "
+    "exact where partners are exchangeable, so that a flag says that they are not treated alike, and "
+    "nothing about the mean"
+)
 
 
 def _assumptions(problem: Problem, options: FlagOptions, method: Test) -> tuple[str, ...]:

@@ -323,13 +323,9 @@ def exactness(problem: "Problem", *, many: bool) -> str:
             f"binomial and hold for any number{joint}"
         )
     if not core.counted:
-        flips = (
-            "; fewer than 20 pairs by all signs that differences could have (exact if symmetric)"
-        )
         return (
             f"asymptotic, by each {noun}'s own spread corrected for skewness, guarded by not "
-            f"answering {noun}s too skewed for their rows"
-            f"{flips if problem.cells.differences is not None else ''}{joint}"
+            f"answering {noun}s too skewed for their rows{joint}"
         )
     if not problem.cells.zero_one:
         known = ""

@@ -321,6 +321,8 @@ class Status(IntEnum):
     """No stratum has rows of the group and of its target."""
     UNDEFINED = 11
     """The measure has no value here, or none of its target: it lacks rows of some kind."""
+    FEW_PAIRS = 12
+    """Too few pairs of partners to know how their differences vary."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

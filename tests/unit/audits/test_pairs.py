@@ -91,30 +91,50 @@ def test_real_valued_metrics_of_pairs() -> None:
     assert row.reach == pytest.approx(gaps.std(ddof=1) / np.sqrt(60), rel=1e-6)
 
 
-def test_few_pairs_of_numbers_are_judged_by_all_their_signs() -> None:
-    gaps = np.array([0.4, 1.3, -0.2, 0.9, 2.0, 0.7, 0.1])
+def _few(gaps: np.ndarray) -> eq.Trail:
     table = pl.DataFrame(
         {
-            "pair": np.repeat(np.arange(7), 2),
-            "race": ["White", "Black"] * 7,
-            "s": np.stack([np.zeros(7), gaps], axis=1).ravel(),
+            "pair": np.repeat(np.arange(gaps.size), 2),
+            "race": ["White", "Black"] * gaps.size,
+            "s": np.stack([np.zeros(gaps.size), gaps], axis=1).ravel(),
         }
     )
-    trail = eq.read(table, score="s", pair="pair", attributes=["race"])
-    claim = eq.gap(eq.metric("s", "score"), across="race", target=WHITE)
-    for limit in (0.0, 0.25):
-        moved = gaps - limit
-        signs = itertools.product([-1, 1], repeat=7)
-        high = [float(np.dot(s, np.abs(moved))) >= moved.sum() - 1e-12 for s in signs]
-        assert eq.flag(trail, claim, above=limit).rows[0].p == pytest.approx(np.mean(high))
-    row = eq.certify(trail, claim, level=0.9, rng=1).rows[0]
-    assert (row.lower or 0) < gaps.mean() < (row.upper or 0)
-    assert eq.flag(trail, claim, above=(row.lower or 0) - 0.01).rows[0].p <= 0.05
-    alike = table.with_columns(s=pl.when(pl.col("race") == "Black").then(1.5).otherwise(1.0))
-    silent = eq.flag(eq.read(alike, score="s", pair="pair", attributes=["race"]), claim).rows[0]
-    assert (silent.p, silent.note.startswith("too few rows")) == (None, True)
+    return eq.read(table, score="s", pair="pair", attributes=["race"])
+
+
+@pytest.mark.parametrize("low", [None, -3.0])
+def test_few_pairs_of_numbers_are_judged_by_all_their_signs(low: float | None) -> None:
+    gaps = np.array([0.4, 1.3, -0.2, 0.9, 2.0, 0.7, 0.1])
+    metric = eq.metric("s", "score", low=low, high=None if low is None else 3.0)
+    claim = eq.gap(metric, across="race", target=WHITE)
+    signs = itertools.product([-1, 1], repeat=7)
+    high = [float(np.dot(s, np.abs(gaps))) >= gaps.sum() - 1e-12 for s in signs]
+    found = eq.flag(_few(gaps), claim)
+    assert found.rows[0].p == pytest.approx(2 * np.mean(high))
+    assert "not treated alike" in found.assumptions[-1]
+    # differences that are all alike are as telling, and none at all says nothing
+    assert eq.flag(_few(np.full(7, 0.5)), claim).rows[0].p == pytest.approx(2 / 2**7)
+    assert eq.flag(_few(np.zeros(7)), claim).rows[0].p == 1
     with pytest.raises(eq.TrailError, match="pair='gone'"):
-        eq.read(table, score="s", pair="gone")
+        eq.read(pl.DataFrame({"s": [1.0, 2.0]}), score="s", pair="gone")
+
+
+def test_few_pairs_of_numbers_say_nothing_about_the_size_of_a_mean() -> None:
+    # partners differ by +0.05, but for one in ten that loses 0.45: a mean of 0, and no symmetry
+    gaps = np.array([0.05] * 18 + [-0.45])
+    claim = eq.gap(eq.metric("s", "score", low=-1, high=1), across="race", target=WHITE)
+    trail = _few(gaps)
+    row = eq.certify(trail, claim, tolerance=0.1, rng=1).rows[0]
+    assert (row.lower, row.upper, str(row.verdict)) == (None, None, "undetermined")
+    assert "which takes 20" in row.note
+    for limit in ({"above": 0.0}, {"below": 0.0}, {"outside": (-0.01, 0.01)}):
+        for control in ("holm", "max-t"):
+            silent = eq.flag(trail, claim, control=control, rng=1, **limit).rows[0]
+            assert (silent.p, silent.flagged) == (None, False)
+    assert eq.flag(trail, claim).rows[0].p is not None
+    # as soon as there are twenty, their spread and skewness decide
+    enough = eq.certify(_few(np.linspace(-1, 1, 20)), claim, rng=1).rows[0]
+    assert enough.lower is not None
 
 
 def test_rows_without_a_partner_are_counted_and_reported() -> None:

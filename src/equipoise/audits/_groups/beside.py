@@ -47,24 +47,24 @@ def without_partners(problem: Problem, core: Core) -> Core:
     inside = inside_of(target.where, cells.axes, cells.index)
     outside = problem.collection.sums(np.where(inside, 0.0, cells.present))
     same = (outside == 0) & (problem.collection.sums(cells.present) > 0)
-    core = replace(core, status=np.where(same, int(Status.IDENTICAL), core.status))
-    return (
-        core if cells.differences is None or cells.clusters is not None else _flipped(problem, core)
-    )
+    status = np.where(core.status == Status.FEW_ROWS, int(Status.FEW_PAIRS), core.status)
+    return replace(core, status=np.where(same, int(Status.IDENTICAL), status))
 
 
-def _flipped(problem: Problem, core: Core) -> Core:
-    """The core in which groups of few pairs are judged by all signs of their differences."""
-    rows, pairs = core.comparison.rows, problem.cells.differences
-    few = (core.status == Status.FEW_ROWS) & (rows > 1) & (rows < LEAST_ROWS)
-    if pairs is None or not bool(few.any()):
+def exchangeable(problem: Problem) -> Core:
+    """The core with groups of few pairs, for the one question that all their signs answer.
+
+    That is whether partners are treated alike. Signs say nothing about how large a mean difference
+    is: skewed differences of mean 0 are no more symmetric about 0 than about anything else.
+    """
+    core, pairs = problem.core, problem.cells.differences
+    rows = core.comparison.rows
+    few = (core.status == Status.FEW_PAIRS) & (rows > 1) & (rows < LEAST_ROWS)
+    if pairs is None or problem.cells.clusters is not None or not bool(few.any()):
         return core
     cell, value = pairs
     member = problem.collection.sums(np.eye(len(problem.cells))) > 0
     values = {int(g): value[member[cell, g]] for g in np.flatnonzero(few)}
-    # differences that are all alike show no spread, and stay unanswered
-    values = {g: each for g, each in values.items() if float(np.ptp(each)) > 0}
-    few = np.isin(np.arange(few.size), list(values))
     many = core.pivot
     pivot = FlipPivot(
         estimate=many.estimate, error=many.error, many=many.tails, few=few, values=values

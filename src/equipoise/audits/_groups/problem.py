@@ -50,6 +50,7 @@ from equipoise.methods.inference.core import Core, core_of, highest_core
 from equipoise.methods.inference.orthogonal import Residual, factor_core
 from equipoise.methods.inference.strata import Adjusted, Weights
 from equipoise.methods.inference.student import (
+    LEAST_ROWS,
     ClusterSums,
     rows_needed,
 )
@@ -665,6 +666,10 @@ _NOTES = {
     Status.FEW_CLUSTERS: "too few clusters, or a few that outweigh all others",
     Status.NO_OVERLAP: "nobody else shares the factors that are given with anybody of the group",
     Status.FEW_ROWS: "too few rows, here or in the target, to know how the metric varies",
+    Status.FEW_PAIRS: (
+        f"too few pairs to bound a mean difference, which takes {LEAST_ROWS}; flag without a limit "
+        "tests whether partners are treated alike"
+    ),
     Status.UNDEFINED: "it lacks rows of some kind, or the target does, so that it has no value",
 }
 

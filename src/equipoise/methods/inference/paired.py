@@ -147,20 +147,19 @@ def _least(n: FloatArray, changed: IntArray, mean: FloatArray, seen: FloatArray)
 # --- Few differences that are no counts: all signs they could have had ---
 
 
-def flip_tails(value: FloatArray, at: float) -> tuple[float, float]:
-    """Shares of the signs that differences about ``at`` could have, with a sum as high, and as low.
+def flip_tails(value: FloatArray) -> tuple[float, float]:
+    """Shares of the signs that differences could have, with a sum as high, and as low.
 
-    If partners are alike but for ``at``, each difference is as likely to have either sign. Four
-    pairs that all rose have one chance in sixteen:
+    If partners are treated alike, each difference is as likely to have either sign. Four pairs that
+    all rose have one chance in sixteen:
 
-    >>> flip_tails(np.array([0.5, 1.0, 2.5, 0.1]), 0.0)
+    >>> flip_tails(np.array([0.5, 1.0, 2.5, 0.1]))
     (0.0625, 1.0)
     """
-    moved = value - at
     # the sums of both halves, one sorted, so that pairs of them are counted and not written out
-    first, second = (_signed_sums(np.abs(half)) for half in np.array_split(moved, 2))
-    ordered, seen = np.sort(second), float(moved.sum())
-    hair = 1e-11 * (float(np.abs(moved).sum()) + abs(at))
+    first, second = (_signed_sums(np.abs(half)) for half in np.array_split(value, 2))
+    ordered, seen = np.sort(second), float(value.sum())
+    hair = 1e-11 * float(np.abs(value).sum())
     below = np.searchsorted(ordered, seen - hair - first, side="left")
     upto = np.searchsorted(ordered, seen + hair - first, side="right")
     every = first.size * second.size
@@ -176,7 +175,10 @@ def _signed_sums(size: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlipPivot:
-    """p-values of mean differences between partners, exact for the groups with few pairs."""
+    """p-values of differences between partners; of few pairs, whether they are treated alike.
+
+    Where pairs are few, the tails are those of no difference at all, and no other has any.
+    """
 
     estimate: FloatArray
     """The mean differences."""
@@ -193,5 +195,9 @@ class FlipPivot:
         """Chances, if the disparity were this, of an estimate as high, and as low, as was seen."""
         up, down = (x.copy() for x in self.many(disparity, chosen))
         for i in np.flatnonzero(self.few[chosen]).tolist():
-            up[i], down[i] = flip_tails(self.values[int(chosen[i])], float(disparity[i]))
+            if disparity[i] == 0:
+                up[i], down[i] = flip_tails(self.values[int(chosen[i])])
+            else:
+                # nothing is excluded: signs are about exchangeable partners only
+                up[i], down[i] = 1.0, 1.0
         return up, down
