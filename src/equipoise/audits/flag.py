@@ -386,8 +386,8 @@ def _guarantee(options: FlagOptions, method: Test, problem: Problem) -> str:
 
 _SIGNS = (
     f"fewer than {LEAST_ROWS} pairs are judged by all signs that their differences could have: "
-    "exact where partners are exchangeable, so that a flag says that they are not treated alike, and "
-    "nothing about the mean"
+    "exact where partners are exchangeable, so that a flag says that they are not treated alike, "
+    "and nothing about the mean"
 )
 
 
