@@ -541,13 +541,13 @@ def silent_sentences(notes: Iterable[tuple[str, str]], noun: str) -> list[str]:
             reasons.setdefault(reason, []).append(group)
     return [
         f"Nothing is said about {plural(len(names), noun)} ({reason}): "
-        f"{'; '.join(names[:3])}{_more(len(names) - 3, '; ')}."
+        f"{'; '.join(names[:3])}{_more(len(names) - 3)}."
         for reason, names in reasons.items()
     ]
 
 
-def _more(number: int, before: str = " ") -> str:
-    return f"{before}and {number} more" if number > 0 else ""
+def _more(number: int) -> str:
+    return f"; and {number} more" if number > 0 else ""
 
 
 # --- What `certify` says of all ranges of a number at once, without listing them ---
