@@ -114,9 +114,8 @@ def inspect_rows(file: str) -> tuple[list[Row], tuple[str, ...]]:
     about = about if isinstance(about, dict) else {}
     rows, failed = [], 0
     for sample in samples:
-        broke = isinstance(sample, dict) and bool(sample.get("error"))
-        rows.append(_inspect_row({**sample, "scores": None} if broke else sample, about, called))
-        failed += broke
+        rows.append(_inspect_row(sample, about, called))
+        failed += _failed(sample)
     if not rows:
         raise TrailError(f"{called} holds no sample. Was the evaluation run to its end?")
     _check_once(rows, "epoch", called)
@@ -216,7 +215,7 @@ def _inspect_row(sample: object, about: Mapping[str, object], called: str) -> Ro
         "task": about.get("task"),
         "model": about.get("model"),
     }
-    scores = sample.get("scores")
+    scores = None if _failed(sample) else sample.get("scores")
     graded: dict[str, object] = {}
     for name, score in (scores if isinstance(scores, dict) else {}).items():
         value = score.get("value") if isinstance(score, dict) else score
@@ -226,6 +225,10 @@ def _inspect_row(sample: object, about: Mapping[str, object], called: str) -> Ro
             graded[name] = _score(value)
     metadata = sample.get("metadata")
     return _filled(row, graded, metadata if isinstance(metadata, dict) else {}, "metadata")
+
+
+def _failed(sample: object) -> bool:
+    return isinstance(sample, dict) and bool(sample.get("error"))
 
 
 def _score(value: object) -> object:
