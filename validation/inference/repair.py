@@ -312,6 +312,9 @@ BY_VERB: dict[str, Design] = {
     "every recalibration at the edge (the verb)": (
         lambda rng: far_apart(rng, (600, 600), 0.1, None),
         RESIDUAL, {"tolerance": -0.1, **LOWER}, _always),
+    "2 rows of a group that no rule helps, often all learnt from (the verb)": (
+        lambda rng: normal_scores(rng, (600, 600, 2), (0.0, 0.0, -6.0), None),
+        SELECTION, {"tolerance": 0.08}, _by_group((600, 600, 2), (0.0, 0.0, -6.0), 0.08, None)),
 }  # fmt: skip
 
 

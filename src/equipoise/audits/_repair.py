@@ -100,11 +100,11 @@ class RepairTable:
         return len(self.knows)
 
     @property
-    def rows(self) -> int:
-        """Rows, those that stand for several counted as often."""
+    def scored(self) -> int:
+        """Rows with a score, those that stand for several counted as often."""
         if self.roles.count is None:
-            return len(self)
-        return int(np.nansum(numbers(self.columns[self.roles.count])))
+            return int(self.knows.sum())
+        return int(np.nansum(numbers(self.columns[self.roles.count])[self.knows]))
 
     @property
     def score(self) -> FloatArray:
@@ -174,6 +174,19 @@ class RepairTable:
         """Some of the rows."""
         kept = {name: column[rows] for name, column in self.columns.items()}
         return dataclasses.replace(self, columns=kept, knows=self.knows[rows])
+
+    def beside(self, others: "RepairTable") -> "RepairTable":
+        """The same, and rows of another part that have their groups but no decision.
+
+        So all groups of the table are formed, and those without a row here are told.
+        """
+        blank = np.full(len(others), np.nan)
+        made = {
+            name: np.concatenate([column, others.columns.get(name, blank)])
+            for name, column in self.columns.items()
+        }
+        knows = np.concatenate([self.knows, np.zeros(len(others), dtype=bool)])
+        return dataclasses.replace(self, columns=made, knows=knows)
 
     def with_column(self, name: str, values: AnyArray) -> "RepairTable":
         """The same with one more column, by the name that is kept for it."""
@@ -305,6 +318,13 @@ def chosen_thresholds(
     plain = np.tile(np.arange(len(grid))[:, None], (1, sums.cells))
     choices = plain if ask.how == "threshold" else np.concatenate([plain, sums.by_group(ask)])
     choices, best = _useful(choices, sums, rows, len(grid))
+    if not len(choices):
+        raise TrailError(
+            f"No threshold on the score {score!r} decides anything: each of {len(grid)} tells "
+            "nearly everybody the same, which makes all groups alike and is no repair. The score "
+            "needs values on both sides of a threshold that says yes, and no, to at least "
+            "a quarter as many as so far."
+        )
     disparity, error, losses = sums.judged(choices, ask.claim)
     picked = cheapest(
         losses,
@@ -338,7 +358,7 @@ def _useful(choices: IntArray, sums: "_Sums", rows: RowTable, plain: int) -> tup
         known = ~np.isnan(now)
         usual = float(np.average(now[known], weights=heavy[known])) if known.any() else usual
     useful = (share >= usual * LEAST) & (1 - share >= (1 - usual) * LEAST)
-    return (choices[useful] if useful.any() else choices), best
+    return choices[useful], best
 
 
 def _reaches(ask: Ask, groups: int, *, clustered: bool) -> list[float]:
@@ -644,7 +664,13 @@ def recalibrations(part: RepairTable, ask: Ask) -> Learnt:
     if not len(x) or not w.sum() > 0:
         raise TrailError("No row of the first part has a score and a label.")
     rules = [_line(score, knots) for knots in rising_lines(x, y, w)]
-    rules = list(dict.fromkeys(rules))
+    # a line that gives everybody the same score makes all groups alike, and is no repair
+    rules = [rule for rule in dict.fromkeys(rules) if rule.knots[-1][1] > rule.knots[0][1]]
+    if not rules:
+        raise TrailError(
+            f"The score {score!r} is the same for everybody in the first part; there is nothing "
+            "to recalibrate."
+        )
     losses, overruns = [], []
     lines_of = {f"{known.names['repaired']}{i}": known.said(rule) for i, rule in enumerate(rules)}
     every = dataclasses.replace(known, columns={**known.columns, **lines_of})

@@ -319,8 +319,8 @@ def exactness(problem: "Problem", *, many: bool) -> str:
     if isinstance(problem.target, Before) and problem.cells.zero_one:
         return (
             "asymptotic in the rows that count before or after but not at both times, corrected "
-            "for skewness; where they are worth fewer than 10, or skewed, bounds are those of a "
-            f"binomial and hold for any number{joint}"
+            "for skewness; where they are worth fewer than 10, or skewed, bounds are those of "
+            f"binomials and hold for any number{joint}"
         )
     if not core.counted:
         return (

@@ -22,6 +22,7 @@ from equipoise.audits._groups.problem import CertifyOptions
 from equipoise.audits._repair import Ask, Learnt, RepairTable, priced, recalibrations, thresholds
 from equipoise.audits.certify import certify
 from equipoise.audits.describe import describe
+from equipoise.cells import gather
 from equipoise.cells.query import (
     numbers,
 )
@@ -185,7 +186,7 @@ def learnt_and_certified(
     for place, rule in enumerate(learnt.rules):
         judged.append(
             certify(
-                second.with_rule(rule).trail(ask.how),
+                second.with_rule(rule).beside(first).trail(ask.how),
                 ask.claim,
                 tolerance=ask.tolerance,
                 side=ask.side,
@@ -282,8 +283,9 @@ def _best(learnt: Learnt, judged: list[Bounds]) -> int:
 
 
 def _finding(trail: Trail, ask: Ask, seed: Seed, found: Certified) -> Repair:
-    certificate, rule, learnt = found.certificate, found.rule, found.learnt
+    rule, learnt = found.rule, found.learnt
     applied, tries = found.second.with_rule(rule), len(found.judged)
+    certificate = _kept_back(found.certificate, applied, ask)
     return Repair(
         claim=ask.claim.quoted(),
         question=f"{ask.claim.words}, repaired by a {_KINDS[rule.how]}",
@@ -307,8 +309,8 @@ def _finding(trail: Trail, ask: Ask, seed: Seed, found: Certified) -> Repair:
         side=ask.side,
         tolerance=ask.tolerance,
         verdict=certificate.verdict or Verdict.UNDETERMINED,
-        learnt_on=found.first.rows,
-        certified_on=found.second.rows,
+        learnt_on=found.first.scored,
+        certified_on=certificate.provenance.counted,
         unit=_unit(trail),
         candidates=learnt.candidates,
         tries=tries,
@@ -335,6 +337,30 @@ _KINDS = {
     "by_group": "threshold for each group",
     "recalibration": "recalibration for everyone",
 }
+
+
+def _kept_back(certificate: Bounds, applied: RepairTable, ask: Ask) -> Bounds:
+    """The certificate as one of the second part: others only gave their groups to it."""
+    cells = gather(applied.trail(ask.how), [ask.claim])[0]
+    # the rule decides wherever there is a score, so what is missing is that
+    gone = {
+        "missing score" if why == "missing prediction" else why: number
+        for why, number in cells.excluded.items()
+    }
+    seen = dataclasses.replace(
+        certificate.provenance,
+        scanned=cells.scanned,
+        counted=cells.counted,
+        excluded=gone,
+        ineligible=cells.ineligible,
+    )
+    rows = tuple(
+        dataclasses.replace(row, note=_NOBODY) if row.n == 0 else row for row in certificate.rows
+    )
+    return dataclasses.replace(certificate, provenance=seen, rows=rows)
+
+
+_NOBODY = "no row of it that counts was kept back from learning"
 
 
 def _yes(applied: RepairTable, column: str) -> float | None:

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -505,25 +505,50 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             said.append(
                 f"Furthest below: {self._one(below)}, at most {self._say(below.upper or 0.0)}."
             )
-        return said or [f"No {self.noun} is told apart from {self.against}."]
+        over = [row for row in self.rows if row.verdict is Verdict.EXCEEDED]
+        if self.side != "both" and over:
+            # shown by a bound on the other side, which is not among those asked for
+            worst = max(over, key=lambda row: distance(row.disparity, self.relative))
+            said.append(f"Shown to exceed the limit: {self._one(worst)}{_more(len(over) - 1)}.")
+        return said or [self._nobody()]
+
+    def _nobody(self) -> str:
+        if self.side == "both":
+            return f"No {self.noun} is told apart from {self.against}."
+        way = "below" if self.side == "upper" else "above"
+        return (
+            f"No {self.noun} is shown to lie {way} {self.against}; only {self.side} bounds were "
+            "asked for."
+        )
 
     def _one(self, row: BoundedGroup) -> str:
         return f"{row.group} (n = {row.n:,}), estimated {self._say(row.disparity or 0.0)}"
 
     def _vacuous_sentence(self) -> list[str]:
-        silent = [row for row in self.rows if row.note]
-        if not silent:
-            return []
-        reasons: dict[str, list[str]] = {}
-        for row in silent:
+        return silent_sentences(((row.group, row.note) for row in self.rows), self.noun)
+
+
+def silent_sentences(notes: Iterable[tuple[str, str]], noun: str) -> list[str]:
+    """Sentences on the groups that have a note instead of an answer, by reason.
+
+    >>> silent_sentences([("a", "one row only"), ("b", ""), ("c", "one row only")], "group")
+    ['Nothing is said about 2 groups (one row only): a; c.']
+    """
+    reasons: dict[str, list[str]] = {}
+    for group, note in notes:
+        if note:
             # Each of these notes has the group's own size; they are told together.
-            reason = _TOO_SMALL if row.note.endswith(_TOO_SMALL) else row.note
-            reasons.setdefault(reason, []).append(row.group)
-        return [
-            f"Nothing is said about {plural(len(names), self.noun)} ({reason}): "
-            f"{'; '.join(names[:3])}{f'; and {len(names) - 3} more' if len(names) > 3 else ''}."
-            for reason, names in reasons.items()
-        ]
+            reason = _TOO_SMALL if note.endswith(_TOO_SMALL) else note
+            reasons.setdefault(reason, []).append(group)
+    return [
+        f"Nothing is said about {plural(len(names), noun)} ({reason}): "
+        f"{'; '.join(names[:3])}{_more(len(names) - 3)}."
+        for reason, names in reasons.items()
+    ]
+
+
+def _more(number: int) -> str:
+    return f"; and {number} more" if number > 0 else ""
 
 
 # --- What `certify` says of all ranges of a number at once, without listing them ---

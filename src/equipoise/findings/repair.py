@@ -14,7 +14,7 @@ from equipoise._codec import canonical, to_plain
 from equipoise._files import read_text, write_atomically
 from equipoise._validate import listing, names_extra, short
 from equipoise.errors import EquipoiseError, OptionError
-from equipoise.findings.bounds import Bounds
+from equipoise.findings.bounds import Bounds, silent_sentences
 from equipoise.findings.charts.groups import Line, forest_pair
 from equipoise.findings.charts.others import frontier
 from equipoise.findings.finding import (
@@ -341,9 +341,9 @@ class Repair(ComparedFinding[RepairedGroup], ByGroup[RepairedGroup]):
     verdict: Verdict
     """What the rows that were kept back show of the repaired decisions."""
     learnt_on: int
-    """Rows from which the rule was learnt."""
+    """Rows with a score from which the rule was learnt."""
     certified_on: int
-    """Rows that were kept back, on which it is certified."""
+    """Rows that were kept back and count, on which it is certified."""
     unit: str
     """What was dealt to the two parts at random: rows or clusters."""
     candidates: int
@@ -382,6 +382,7 @@ class Repair(ComparedFinding[RepairedGroup], ByGroup[RepairedGroup]):
             + (f", dealt out by {self.unit}" if self.unit != "rows" else "")
             + f"; {self._multiplicity()}.",
             *self._short(),
+            *silent_sentences(((row.group, row.note) for row in self.rows), self.noun),
             *([WARNING] if self.rule is not None and self.rule.how == "by_group" else []),
             self.provenance.left_out(),
         )

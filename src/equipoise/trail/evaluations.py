@@ -9,7 +9,10 @@ import json
 import math
 import re
 import zipfile
+import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from equipoise._validate import listing
@@ -54,10 +57,13 @@ def harness_rows(files: Iterable[str]) -> list[Row]:
     for file in files:
         called = Path(file).name
         task = re.sub(r"^samples_|(_\d{4}-\d\d-\d\dT.*)?\.jsonl$", "", called)
+        own: list[Row] = []
         with open(file, encoding="utf-8") as stream:
             for number, line in enumerate(stream, start=1):
                 if line.strip():
-                    rows.append(_harness_row(line, number, called, task))
+                    own.append(_harness_row(line, number, called, task))
+        _check_once([row for row in own if "filter" in row], "filter", called)
+        rows += own
     return rows
 
 
@@ -79,8 +85,23 @@ def _harness_row(line: str, number: int, called: str, task: str) -> Row:
     return _filled(row, {name: _score(value) for name, value in scores.items()}, doc, "doc")
 
 
+def _check_once(rows: Sequence[Row], which: str, called: str) -> None:
+    """Refuse a log in which an answer is written twice: it would count twice."""
+    seen = Counter((row["item"], row[which]) for row in rows)
+    again = [key for key, times in seen.items() if times > 1]
+    if again:
+        (item, of), more = again[0], sum(seen[key] - 1 for key in again)
+        raise TrailError(
+            f"{called} holds item {item!r}, {which} {of!r}, more than once; in all {more:,} rows "
+            "repeat another one. Keep one of each: copies are no further answers."
+        )
+
+
 def inspect_rows(file: str) -> tuple[list[Row], tuple[str, ...]]:
-    """The samples of a log of Inspect, and what its readers should know."""
+    """The samples of a log of Inspect, and what a finding must tell of it.
+
+    A sample that ended with an error has no score here, whatever was written, and so is left out.
+    """
     called = Path(file).name
     header, samples = _inspect_parts(file, called)
     version = header.get("version")
@@ -91,20 +112,27 @@ def inspect_rows(file: str) -> tuple[list[Row], tuple[str, ...]]:
         )
     about = header.get("eval")
     about = about if isinstance(about, dict) else {}
-    rows = [_inspect_row(sample, about, called) for sample in samples]
+    rows, failed = [], 0
+    for sample in samples:
+        rows.append(_inspect_row(sample, about, called))
+        failed += _failed(sample)
     if not rows:
         raise TrailError(f"{called} holds no sample. Was the evaluation run to its end?")
+    _check_once(rows, "epoch", called)
     _add_passes(rows)
     status = header.get("status")
-    notes = () if status == "success" else (f"The evaluation ended with the status {status!r}.",)
-    return rows, notes
+    told = [] if status == "success" else [f"the evaluation ended with the status {status!r}"]
+    if failed:
+        told.append(f"{failed:,} of {len(rows):,} samples ended with an error and have no score")
+    return rows, tuple(told)
 
 
 def _add_passes(rows: Sequence[Row]) -> None:
     """Beside each score of 0 and 1: the chance that one of k answers to the item is right.
 
     Of n answers of which c are right, 1 − C(n − c, k) / C(n, k) estimates it without bias. It is a
-    value of the item, and stands in each of its rows.
+    value of the item, and stands in the first of its rows only: a mean over all rows would count
+    items by how often they were asked.
     """
     items: dict[object, list[Row]] = {}
     for row in rows:
@@ -118,18 +146,18 @@ def _add_passes(rows: Sequence[Row]) -> None:
             for own in items.values():
                 wrong = sum(row[name] == 0.0 for row in own)
                 passed = 1 - math.comb(wrong, k) / math.comb(len(own), k)
-                for row in own:
-                    row.setdefault(f"{name}.pass@{k}", passed)
+                for place, row in enumerate(own):
+                    row.setdefault(f"{name}.pass@{k}", passed if place == 0 else None)
 
 
 def _inspect_parts(file: str, called: str) -> tuple[Mapping[str, object], Iterator[object]]:
     if not zipfile.is_zipfile(file):
-        whole = _json(Path(file).read_bytes(), called)
+        whole = _plain(file, called)
         if not isinstance(whole, dict) or "eval" not in whole:
             raise TrailError(f"{called} is no log of Inspect: it has no part 'eval'.")
         samples = whole.get("samples")
         return whole, iter(samples if isinstance(samples, list) else ())
-    with zipfile.ZipFile(file) as archive:
+    with _whole(called), zipfile.ZipFile(file) as archive:
         if "header.json" not in archive.namelist():
             raise TrailError(
                 f"{called} is no finished log of Inspect: it holds no header.json. Was the "
@@ -143,8 +171,29 @@ def _inspect_parts(file: str, called: str) -> tuple[Mapping[str, object], Iterat
     return header, _samples(file, called)
 
 
+def _plain(file: str, called: str) -> object:
+    """A log in one JSON file, unless it is what is left of an archive."""
+    with open(file, "rb") as stream:
+        text = stream.read(4)
+        if text == b"PK\x03\x04":
+            raise TrailError(_BROKEN.format(called))
+        return _json(text + stream.read(), called)
+
+
+_BROKEN = "{} is a broken archive: its end is missing, or it is damaged. Copy it again."
+
+
+@contextmanager
+def _whole(called: str) -> Iterator[None]:
+    """Say of a damaged archive that it is one."""
+    try:
+        yield
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise TrailError(_BROKEN.format(called)) from error
+
+
 def _samples(file: str, called: str) -> Iterator[object]:
-    with zipfile.ZipFile(file) as archive:
+    with _whole(called), zipfile.ZipFile(file) as archive:
         for name in sorted(archive.namelist()):
             if re.fullmatch(r"samples/[^/]+\.json", name):
                 yield _json(archive.read(name), f"{name} in {called}")
@@ -166,7 +215,7 @@ def _inspect_row(sample: object, about: Mapping[str, object], called: str) -> Ro
         "task": about.get("task"),
         "model": about.get("model"),
     }
-    scores = sample.get("scores")
+    scores = None if _failed(sample) else sample.get("scores")
     graded: dict[str, object] = {}
     for name, score in (scores if isinstance(scores, dict) else {}).items():
         value = score.get("value") if isinstance(score, dict) else score
@@ -176,6 +225,10 @@ def _inspect_row(sample: object, about: Mapping[str, object], called: str) -> Ro
             graded[name] = _score(value)
     metadata = sample.get("metadata")
     return _filled(row, graded, metadata if isinstance(metadata, dict) else {}, "metadata")
+
+
+def _failed(sample: object) -> bool:
+    return isinstance(sample, dict) and bool(sample.get("error"))
 
 
 def _score(value: object) -> object:

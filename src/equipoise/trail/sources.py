@@ -9,7 +9,7 @@ import shutil
 import sqlite3
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -587,7 +587,7 @@ def _open_evaluation(files: list[str], reading: Reading) -> Opened:
     from equipoise.trail.evaluations import harness_rows, inspect_rows, repeated
 
     with engine_errors(Path(files[0]).name), tempfile.TemporaryDirectory() as folder:
-        rows, notes = (
+        rows, told = (
             inspect_rows(files[0]) if suffix_of(files[0]) == ".eval" else (harness_rows(files), ())
         )
         made = Path(folder) / "samples.jsonl"
@@ -596,9 +596,19 @@ def _open_evaluation(files: list[str], reading: Reading) -> Opened:
         frame, more = open_json([str(made)], reading, temporary=True)
     many = repeated(rows)
     said = ("Answers to one item are not independent: items are clusters.",) if many else ()
+    once = ("pass@k stands in the first row of each item.",) if _passes(rows) else ()
+    notes = tuple(f"{one[0].upper()}{one[1:]}." for one in told)
+    # what is wrong with the log is part of what findings say they are made of
     return Opened(
-        frame=frame, words="", notes=(*notes, *said, *more), cluster="item" if many else None
+        frame=frame,
+        words=f"{Path(files[0]).name} ({'; '.join(told)})" if told else "",
+        notes=(*notes, *said, *once, *more),
+        cluster="item" if many else None,
     )
+
+
+def _passes(rows: Sequence[Mapping[str, object]]) -> bool:
+    return any(".pass@" in name for name in rows[0])
 
 
 def _open_zip(file: str, table: str | None, reading: Reading) -> Opened:

@@ -264,3 +264,37 @@ audits:
         assert words in page
     with pytest.raises(eq.PlanError, match="before"):
         Plan.parse(text.replace("models: {before: old, after: new}\n", ""))
+
+
+def test_one_sided_limits_that_are_exceeded_are_said_to_be() -> None:
+    trail = eq.read(_table(), label="y", attributes=["g"])
+    claim = eq.gap(eq.change("error_rate", before="old", after="new"), across="g")
+    found = eq.certify(trail, claim, side="upper", tolerance=0.01, rng=7)
+    assert str(found.ask("c").verdict) == "exceeded"
+    said = found.sentences()
+    assert any(s.startswith("Shown to exceed the limit: c (n =") for s in said)
+    assert not any("told apart" in s for s in said)
+    # without a limit one side is all that is known
+    (only,) = [s for s in eq.certify(trail, claim, side="upper", rng=7).sentences() if "lie" in s]
+    assert only == "No group is shown to lie below 0; only upper bounds were asked for."
+    (only,) = [
+        s
+        for s in eq.certify(trail, claim, side="lower", tolerance=-0.9, rng=7).sentences()
+        if s.startswith("Furthest above: c")
+    ]
+
+
+def test_tables_without_a_changed_row_keep_their_word() -> None:
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 2, 300)
+    table = pl.DataFrame({"y": label, "old": label, "g": np.repeat(["a", "b", "c"], [97, 94, 109])})
+    trail = eq.read(table.with_columns(new="old"), label="y", attributes=["g"])
+    for metric in ("error_rate", "false_positive_rate", "positive_predictive_value"):
+        claim = eq.gap(eq.change(metric, before="old", after="new"), across="g")
+        for row in eq.certify(trail, claim, side="upper", rng=7).rows:
+            # one group alone, by hand: none of n rows changed
+            assert row.upper is not None
+            assert row.upper > 1 - 0.05 ** (1 / row.n)
+        # flags, certificates and a test of all groups at once show nothing either
+        assert not eq.flag(trail, claim, control="max-t", rng=7).flagged
+        assert eq.joint_test(trail, claim, rng=7).p == pytest.approx(1, abs=0.01)

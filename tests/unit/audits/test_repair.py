@@ -277,7 +277,12 @@ def test_words_of_labels_and_predictions() -> None:
     assert words.price.before is not None
     lost = table().with_columns(s=pl.when(pl.col("home") < 20).then(None).otherwise(pl.col("s")))
     gone = eq.repair(trail(lost), CLAIM, tolerance=0.2, rng=1)
-    assert list(gone.provenance.excluded) == ["missing prediction"]
+    assert list(gone.provenance.excluded) == ["missing score"]
+    assert list(gone.certificate.provenance.excluded) == ["missing score"]
+    # the numbers told are those of rows that have a score
+    assert gone.certified_on == sum(row.n for row in gone.rows)
+    scored = int(lost["s"].is_not_null().sum())
+    assert gone.learnt_on + gone.certified_on == scored
 
 
 @pytest.mark.parametrize(
@@ -373,3 +378,46 @@ def test_the_command_writes_a_rule_only_with_a_certificate(tmp_path: Path) -> No
     out.unlink()
     assert execute([*words, "--tolerance", "0.001"]) in (1, 2)
     assert not out.exists()
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_a_group_that_was_dealt_to_learning_is_told_and_nothing_is_certified(
+    clustered: bool,
+) -> None:
+    small = 200 if clustered else 2
+    frame = pl.concat(
+        [
+            table(),
+            table(200)
+            .head(small)
+            .with_columns(g=pl.lit("rural"), s=pl.lit(0.01), home=pl.lit(999, pl.Int64)),
+        ]
+    )
+    roles = {"cluster": "home"} if clustered else {}
+    absent = 0
+    for seed in range(6):
+        found = eq.repair(trail(frame, **roles), CLAIM, tolerance=0.3, rng=seed)
+        (rural,) = [row for row in found.rows if row.group == "rural"]
+        assert len(found.certificate.rows) == 4
+        assert found.provenance.scanned + found.learnt_on == len(frame)
+        if rural.n == 0:
+            absent += 1
+            assert (str(rural.verdict), str(found.verdict)) == ("undetermined", "undetermined")
+            assert found.certificate.verdict == found.verdict
+            assert any("kept back" in said and "rural" in said for said in found.sentences())
+    assert absent
+
+
+def test_to_tell_everybody_the_same_is_no_repair() -> None:
+    flat = table().with_columns(s=pl.lit(0.5))
+    with pytest.raises(eq.TrailError, match="decides anything"):
+        eq.repair(trail(flat), CLAIM, tolerance=0.05, rng=7)
+    mean = eq.gap(eq.metric("chance", "score", low=0, high=1), across="g")
+    with pytest.raises(eq.TrailError, match="same for everybody"):
+        eq.repair(trail(flat), mean, tolerance=0.05, rng=7)
+    # labels that have nothing to do with the score make a flat line, which is not among the rules
+    rng = np.random.default_rng(2)
+    noise = table().with_columns(y=pl.Series(rng.integers(0, 2, 1200)), s=1 - pl.col("s"))
+    found = eq.repair(trail(noise, prediction=None), mean, tolerance=0.5, rng=7)
+    assert found.rule is not None
+    assert found.rule.knots[-1][1] > found.rule.knots[0][1]

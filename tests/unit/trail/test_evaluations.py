@@ -38,6 +38,10 @@ def sample(item: int, epoch: int, grade: Any, **metadata: Any) -> dict[str, Any]
     }
 
 
+def _grade() -> eq.Claim:
+    return eq.gap(eq.metric("grade", "score"), across="name")
+
+
 def test_answers_of_inspect_are_rows_and_items_clusters(tmp_path: Path) -> None:
     samples = [
         sample(i, e, "CIPN"[(i + e) % 4], name=GROUPS[i % 2], prompt="long " * 100)
@@ -58,7 +62,11 @@ def test_answers_of_inspect_are_rows_and_items_clusters(tmp_path: Path) -> None:
     once = inspect_log(tmp_path / "once.eval", [s for s in samples if s["epoch"] == 1])
     assert eq.read(once).roles.cluster is None
     cut = inspect_log(tmp_path / "cut.eval", samples[:3], status="error")
-    assert "status 'error'" in eq.read(cut).notes[0]
+    unfinished = eq.read(cut, score="correct")
+    assert "status 'error'" in unfinished.notes[0]
+    # what is wrong with a log stands in the findings made of it
+    one = eq.describe(unfinished, _grade())
+    assert one.provenance.source == "cut.eval (the evaluation ended with the status 'error')"
 
 
 def test_pass_at_k_is_that_of_all_choices_of_k_answers(tmp_path: Path) -> None:
@@ -110,6 +118,66 @@ def test_samples_of_the_harness(tmp_path: Path) -> None:
     other = tmp_path / "samples_of_mine.jsonl"
     other.write_text('{"a": 1, "b": "x"}\n{"a": 0, "b": "y"}\n')
     assert eq.read(other, prediction="a").roles.cluster is None
+
+
+def test_pass_at_k_counts_items_and_not_how_often_they_were_asked(tmp_path: Path) -> None:
+    # half of the items are always right and asked twice, the others never, and ten times
+    samples = [
+        sample(i, e, "C" if i < 20 else "I", name=GROUPS[i % 2])
+        for i in range(40)
+        for e in range(1, (2 if i < 20 else 10) + 1)
+    ]
+    trail = eq.read(inspect_log(tmp_path / "run.eval", samples))
+    assert trail.roles.cluster == "item"
+    passes = eq.metric("passes", "column('correct.pass@2')", low=0, high=1)
+    for found in (
+        eq.describe(trail, eq.gap(passes, across="name")),
+        eq.certify(trail, eq.gap(passes, across="name"), rng=1),
+    ):
+        assert [(row.n, row.value) for row in found.rows] == [(20, 0.5), (20, 0.5)]
+
+
+def test_answers_written_twice_are_refused(tmp_path: Path) -> None:
+    samples = [sample(i, e, "C", name="Wei") for i in range(3) for e in (1, 2)]
+    path = tmp_path / "run.eval"
+    with zipfile.ZipFile(inspect_log(path, samples), "a") as archive:
+        archive.writestr("samples/again.json", json.dumps(samples[2]))
+    with pytest.raises(eq.TrailError, match=r"'q1', epoch 1, more than once; in all 1 rows"):
+        eq.read(path)
+    line = json.dumps({"doc_id": 1, "doc": {}, "acc": 1, "filter": "none"}) + "\n"
+    log = tmp_path / "samples_a.jsonl"
+    log.write_text(line * 2)
+    with pytest.raises(eq.TrailError, match="'none', more than once"):
+        eq.read(log)
+
+
+def test_samples_that_ended_with_an_error_are_left_out_and_told(tmp_path: Path) -> None:
+    samples = [sample(i, 1, "CI"[i % 2], name=GROUPS[i % 2]) for i in range(10)]
+    samples[3]["error"] = {"message": "no answer"}
+    samples[4] |= {"error": {"message": "no answer"}, "scores": {}}
+    samples[5]["error"] = None
+    path = inspect_log(tmp_path / "run.eval", samples)
+    trail = eq.read(path, score="correct")
+    assert trail.notes[0] == "2 of 10 samples ended with an error and have no score."
+    found = eq.describe(trail, _grade())
+    assert found.provenance.excluded == {"missing score": 2}
+    assert found.provenance.source.endswith(
+        "(2 of 10 samples ended with an error and have no score)"
+    )
+
+
+def test_what_is_left_of_an_archive_is_said_to_be_broken(tmp_path: Path) -> None:
+    path = inspect_log(tmp_path / "run.eval", [sample(i, 1, "C") for i in range(9)])
+    whole = path.read_bytes()
+    torn = tmp_path / "torn.eval"
+    torn.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(eq.TrailError, match="broken archive"):
+        eq.read(torn)
+    # a sample whose bytes were changed
+    place = whole.index(b'"target"')
+    torn.write_bytes(whole[:place] + b"#target#" + whole[place + 8 :])
+    with pytest.raises(eq.TrailError, match="broken archive"):
+        eq.read(torn)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from equipoise.methods.inference.student import (
     student_tails,
     too_skewed,
 )
-from equipoise.methods.inference.tails import Tails, binomial_at_most
+from equipoise.methods.inference.tails import Tails, apart_at_most, binomial_at_most
 from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
 from equipoise.methods.targets import (
     ROUNDING,
@@ -232,6 +232,8 @@ LEAST_ONCE = 10.0
 """Rows that a change of a rate must be worth to be judged by their spread."""
 LEAST_REACH = 3.5
 """The score that their skewness must let them reach."""
+BY_ONCE = 0.75
+"""Share of the error of bounds by rows that count once; both rates by themselves have the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,6 +244,7 @@ class OverlapPivot:
     once. Where those are worth few rows, or are skewed, what is sure is used: a rise of d takes,
     among all rows that count, a share of at least d that count after only and are ones or before
     only and are zeros; so few of them have a chance of at most that of a binomial. A fall likewise.
+    Both rates are binomial as well, whatever rows they share, and the two ways share the error.
     """
 
     comparison: Comparison
@@ -265,19 +268,30 @@ class OverlapPivot:
 
     def tails(self, disparity: FloatArray, chosen: IntArray) -> Tails:
         """Chances, if the change were this, of one as high, and as low, as was seen."""
-        up, down = self.many.tails(disparity, chosen)
+        up, down = (x.copy() for x in self.many.tails(disparity, chosen))
+        few = self.few[chosen]
+        if bool(few.any()):
+            up[few], down[few] = self._sure(disparity[few], chosen[few])
+        return up, down
+
+    def _sure(self, disparity: FloatArray, chosen: IntArray) -> Tails:
+        """The same for any number of rows: by rows that count once, and by both rates."""
         rows, ones = (
             x[:, chosen] for x in (self.comparison.parts.rows, self.comparison.parts.total)
         )
         rising = ones[0] + rows[2] - ones[2]
         moved = np.where(disparity > 0, rising, rows[0] + rows[2] - rising)
         size = np.clip(np.abs(disparity), 0.0, 1.0)
-        sure = binomial_at_most(moved, rows.sum(axis=0), size)
-        few = self.few[chosen]
-        return (
-            np.where(few, np.where(disparity < 0, sure, 1.0), up),
-            np.where(few, np.where(disparity > 0, sure, 1.0), down),
-        )
+        once = binomial_at_most(moved, rows.sum(axis=0), size) / BY_ONCE
+        after, before = (slice(0, 2), slice(1, 3))
+        n1, n0 = rows[after].sum(axis=0), rows[before].sum(axis=0)
+        k1, k0 = ones[after].sum(axis=0), ones[before].sum(axis=0)
+        # a rise of ones is a fall of zeros
+        high = apart_at_most(n1 - k1, n1, n0 - k0, n0, -disparity) / (1 - BY_ONCE)
+        low = apart_at_most(k1, n1, k0, n0, disparity) / (1 - BY_ONCE)
+        up = np.minimum(np.where(disparity < 0, once, 1.0), high)
+        down = np.minimum(np.where(disparity > 0, once, 1.0), low)
+        return np.minimum(up, 1.0), np.minimum(down, 1.0)
 
 
 def _worth_once(found: Comparison) -> FloatArray:

@@ -85,6 +85,41 @@ def binomial_at_most(k: FloatArray, n: FloatArray, rate: FloatArray) -> FloatArr
     return np.where(inside, value, (k >= n).astype(np.float64))
 
 
+def apart_at_most(
+    k1: FloatArray, n1: FloatArray, k0: FloatArray, n0: FloatArray, gap: FloatArray
+) -> FloatArray:
+    """A p-value of rates that are ``gap`` apart, first less second, against a smaller difference.
+
+    The largest, over all such rates, of twice the smaller of two binomial tails: first counts as
+    low as seen, second ones as high. It holds whatever the two have in common (Bonferroni).
+
+    >>> one = np.ones(1)
+    >>> float(apart_at_most(10 * one, 20 * one, 10 * one, 20 * one, 0 * one)[0])
+    1.0
+    >>> bool(apart_at_most(0 * one, 20 * one, 20 * one, 20 * one, 0 * one)[0] < 1e-5)
+    True
+    """
+    low, high = np.maximum(-gap, 0.0), np.minimum(1 - gap, 1.0)
+
+    def first(rate: FloatArray) -> FloatArray:
+        return binomial_at_most(k1, n1, np.clip(rate + gap, 0.0, 1.0))
+
+    def second(rate: FloatArray) -> FloatArray:
+        return binomial_at_most(n0 - k0, n0, np.clip(1 - rate, 0.0, 1.0))
+
+    # the first falls with the second rate and the second rises: their smaller is largest where
+    # they meet
+    for _ in range(MEETING):
+        middle = (low + high) / 2
+        still = first(middle) > second(middle)
+        low, high = np.where(still, middle, low), np.where(still, high, middle)
+    return np.asarray(np.minimum(2 * np.minimum(first(low), second(high)), 1.0))
+
+
+MEETING = 30
+"""Halvings until two tails meet."""
+
+
 def binomial_at_least(k: FloatArray, n: FloatArray, rate: FloatArray) -> FloatArray:
     """P(K ≥ k) likewise."""
     return binomial_at_most(n - k, n, 1 - rate)

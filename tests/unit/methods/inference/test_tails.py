@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binom
 
-from equipoise.methods.inference.tails import binomial_at_least, binomial_at_most, linear_tails
+from equipoise.methods.inference.tails import (
+    apart_at_most,
+    binomial_at_least,
+    binomial_at_most,
+    linear_tails,
+)
 from equipoise.methods.numerics import FloatArray
 from tests.unit.methods.inference.naive import chances, written_out
 
@@ -157,3 +162,19 @@ def test_tails_fall_with_what_was_seen(n: float) -> None:
     up, down = linear_tails(n * one, 0.4 * one, one, seen, np.zeros(seen.size))
     assert bool((np.diff(up) <= 1e-9).all())
     assert bool((np.diff(down) >= -1e-9).all())
+
+
+def test_rates_apart_are_those_of_a_search_over_all_rates() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(40):
+        n1, n0 = rng.integers(1, 30, 2)
+        k1, k0 = rng.integers(0, n1 + 1), rng.integers(0, n0 + 1)
+        gap = float(rng.uniform(-0.9, 0.9))
+        rate = np.linspace(max(-gap, 0.0), min(1 - gap, 1.0), 20_001)
+        first, second = binom.cdf(k1, n1, rate + gap), binom.sf(k0 - 1, n0, rate)
+        naive = min(2 * float(np.minimum(first, second).max()), 1.0)
+        one = np.ones(1)
+        found = float(apart_at_most(k1 * one, n1 * one, k0 * one, n0 * one, gap * one)[0])
+        # never below what it must be
+        assert found >= naive - 1e-9
+        assert found == pytest.approx(naive, abs=2e-3)
