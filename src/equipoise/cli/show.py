@@ -149,7 +149,7 @@ def printable(text: str) -> str:
 def show_evidence(evidence: Evidence, told: "Sequence[Kept] | None" = None) -> None:
     """The verdict, then every finding in short; only what is ``told``, if that is given."""
     out = console()
-    sign, style = _SIGNS[evidence.verdict]
+    sign, style = _SIGNS[evidence.conclusion]
     out.print(Text(printable(evidence.title), style="bold"))
     out.print(Text(sign, style=f"bold {style}"))
     found = [entry.finding for entry in evidence.entries]

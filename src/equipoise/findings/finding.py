@@ -422,13 +422,21 @@ class Finding:
 
     @property
     def conclusion(self) -> Verdict | None:
-        """What is shown about fairness; None if the audit sets no limit or found nothing.
+        """What is shown about the limit; None if the audit sets none.
 
-        It is the verdict, where there is one. An audit that can only find violations has no
-        conclusion when it finds none.
+        Gates, tests, badges and exports all read it here. It is the verdict, where there is one.
+        An audit that can only find violations is undetermined when it finds none.
         """
         found: Verdict | None = getattr(self, "verdict", None)
         return found
+
+    @property
+    def silent(self) -> bool:
+        """Whether the audit can only find violations, and found none.
+
+        It is undetermined then, but takes nothing away from audits that could have shown more.
+        """
+        return False
 
     def sentences(self) -> tuple[str, ...]:
         """The finding in plain words, most important first."""

@@ -113,9 +113,14 @@ class Flags(ComparedFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
         return tuple(row for row in self.rows if row.note)
 
     @property
-    def conclusion(self) -> Verdict | None:
+    def conclusion(self) -> Verdict:
         """A flag shows a violation; no flag shows nothing."""
-        return Verdict.EXCEEDED if self.flagged else None
+        return Verdict.UNDETERMINED if self.silent else Verdict.EXCEEDED
+
+    @property
+    def silent(self) -> bool:
+        """Whether no group is flagged."""
+        return not any(row.flagged for row in self.rows)
 
     def sentences(self) -> tuple[str, ...]:
         """How many are flagged, which, under what guarantee, and who could not have been."""

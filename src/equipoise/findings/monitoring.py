@@ -139,14 +139,17 @@ class Monitoring(ComparedFinding[MonitoredGroup], ByGroup[MonitoredGroup]):
         return tuple(sorted(chosen, key=lambda row: (-(row.evidence or 0.0), row.group)))
 
     @property
-    def conclusion(self) -> Verdict | None:
+    def conclusion(self) -> Verdict:
         """An alarm shows a violation; quiet shows nothing; kept is shown if all groups are."""
         if self.alarms:
             return Verdict.EXCEEDED
-        if self.tolerance is None:
-            return None
         kept = all(row.state is State.KEPT for row in self.rows) and bool(self.rows)
         return Verdict.KEPT if kept else Verdict.UNDETERMINED
+
+    @property
+    def silent(self) -> bool:
+        """Whether there is no alarm, and no tolerance that could be shown to be kept."""
+        return self.tolerance is None and not self.alarms
 
     def sentences(self) -> tuple[str, ...]:
         """Which groups are in alarm and since when, what that means, and who is not known."""

@@ -34,8 +34,8 @@ def render(
     told = [one.finding for one in kept if one.told]
     page = _template()(
         title=tidy(evidence.title),
-        verdict=CONCLUSIONS[evidence.verdict],
-        tone=_TONES[evidence.verdict],
+        verdict=CONCLUSIONS[evidence.conclusion],
+        tone=_TONES[evidence.conclusion],
         sentences=[tidy(sentence) for sentence in evidence.sentences()],
         headlines=[tidy(said) for said in headlines(told)][:MOST_HEADLINES],
         warnings=[tidy(said) for said in warnings_of(told)],
@@ -165,7 +165,12 @@ GLOSSARY = (
     ("n", "Rows of the group on which the metric counts."),
 )
 
-_TONES = {Verdict.EXCEEDED: "alert", Verdict.KEPT: "calm", Verdict.UNDETERMINED: "unsure"}
+_TONES = {
+    Verdict.EXCEEDED: "alert",
+    Verdict.KEPT: "calm",
+    Verdict.UNDETERMINED: "unsure",
+    None: "unsure",
+}
 
 
 def _facts(
