@@ -358,6 +358,7 @@ def init(
     score: options.Score = None,
     weight: options.Weight = None,
     count: options.Count = None,
+    positive: options.Positive = None,
     encoding: options.Encoding = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a plan that exists.")] = False,
 ) -> None:
@@ -376,6 +377,7 @@ def init(
         score=score,
         weight=weight,
         count=count,
+        positive=options.positive_of(positive),
         encoding=encoding,
     )
     write_atomically(out, text)
@@ -386,9 +388,11 @@ def init(
 def check(plans: options.Plans) -> None:
     """Check that plans are well written, without touching the data."""
     from equipoise.plan import Plan
+    from equipoise.plan.run import check_limits
 
     for plan in plans:
         read = Plan.load(plan)
+        check_limits(read)
         number = "1 audit" if len(read.audits) == 1 else f"{len(read.audits)} audits"
         say(f"{plan.name} is a plan of {number}: {', '.join(read.names())}.")
         say(f"hash {read.hash}")

@@ -68,6 +68,19 @@ _ROLE = re.compile(
     r"(?: to\s+equipoise\.read)?"
 )
 
+#: What is said in other words altogether: in Python, with options, and in a plan.
+_PHRASES = (
+    (
+        "positive={'label': …, 'prediction': …}",
+        "--positive label=WORD --positive prediction=WORD",
+        "`positive: {label: …, prediction: …}` under `trail:` in the plan",
+    ),
+    (
+        "Pass attributes=[…] to equipoise.read to add it",
+        "Name one of them in --across, or write a plan: its `trail:` may list other `attributes:`",
+        "Write `attributes: […]` under `trail:` in the plan to add it",
+    ),
+)
 #: What packs call their further options in Python.
 _FURTHER = re.compile(r"\b([a-z_]+)=(?=…)")
 
@@ -81,6 +94,8 @@ def in_words_of(arguments: Sequence[str], message: str) -> str:
     'Write `label: …` under `trail:` in the plan.'
     """
     options = any(tuple(arguments[: len(words)]) == words for words in _WITH_OPTIONS)
+    for python, command, plan in _PHRASES:
+        message = message.replace(python, command if options else plan)
 
     def said(found: re.Match[str]) -> str:
         role, value, verb = found["role"], found["value"], found["pass"] or ""

@@ -69,7 +69,8 @@ class BoundedGroup(ComparedGroup):
     lower: float | None
     """Lower bound on the disparity; None if there is none."""
     upper: float | None
-    """Upper bound on the disparity; None if there is none."""
+    """Upper bound on the disparity; None if there is none. Bounds of one side have the other end
+    where it shows that the limit is exceeded."""
     verdict: Verdict | None = None
     """What is shown about the tolerance, if one was given."""
     note: str = ""
@@ -232,6 +233,11 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
         # All bounds hold at once, so verdicts may be put together without losing confidence.
         return None if self.tolerance is None else together(row.verdict for row in self.rows)
 
+    @property
+    def tells_apart(self) -> bool:
+        """Whether any group is shown to differ from its target at all."""
+        return any(row is not None for row in furthest(self.rows, float(self.relative)))
+
     def sentences(self) -> tuple[str, ...]:
         """The guarantee, the verdict, the largest and smallest disparities, and what is missing."""
         return (
@@ -296,7 +302,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             limits=[] if self.tolerance is None else self._plot_rules(),
             relative=self.relative,
             said=self._say,
-            words=("exceeds the limit", "told apart", f"not told apart from {self.against}"),
+            words=("exceeds the limit", "told apart", f"not {self._untold}"),
             intervals=f"{level_text(self.level)} bounds",
             ignorance="what the unknown alone leave open" if open_ else "",
         )
@@ -472,6 +478,9 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             low = against if self.side == "upper" else lower
             high = against if self.side == "lower" else upper
             verdict = judged(low, high, allowed) if answered else Verdict.UNDETERMINED
+            if self.side != "both" and verdict is Verdict.EXCEEDED:
+                # without the bound that shows it a verdict would hang in the air
+                lower, upper = (clamp(end, self.limits) for end in (low, high))
         if answered and not says_something(lower, upper, self.limits):
             note = row.note or f"n = {row.n:,} is {_TOO_SMALL}"
         if (lower, upper, verdict, note) == (row.lower, row.upper, row.verdict, row.note):
@@ -504,7 +513,15 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             said.append(
                 f"Furthest below: {self._one(below)}, at most {self._say(below.upper or 0.0)}."
             )
-        return said or [f"No {self.noun} is told apart from {self.against}."]
+        return said or [f"No {self.noun} is {self._untold}."]
+
+    @property
+    def _untold(self) -> str:
+        """What is not shown of a group that no bound tells apart; one-sided bounds look one way."""
+        if self.side == "both":
+            return f"told apart from {self.against}"
+        way = "above" if self.side == "lower" else "below"
+        return f"shown to lie {way} {self.against}"
 
     def _one(self, row: BoundedGroup) -> str:
         return f"{row.group} (n = {row.n:,}), estimated {self._say(row.disparity or 0.0)}"

@@ -148,7 +148,7 @@ class Evidence:
         conclusions = [entry.finding.conclusion for entry in self.entries]
         planned = sum(entry.asked == "confirmatory" for entry in self.entries)
         return (
-            _VERDICTS[self.conclusion],
+            self._said(),
             f"{plural(len(conclusions), 'finding')}: "
             f"{_do(conclusions.count(Verdict.EXCEEDED), 'show')} a violation, "
             f"{_do(conclusions.count(Verdict.KEPT), 'show')} that the limit is kept, "
@@ -158,6 +158,14 @@ class Evidence:
             if planned
             else "None of them was fixed in a plan beforehand: read them as exploratory.",
         )
+
+    def _said(self) -> str:
+        """The verdict in one sentence."""
+        if self.conclusion is not None:
+            return _VERDICTS[self.conclusion]
+        shown = any(getattr(entry.finding, "tells_apart", False) for entry in self.entries)
+        first = "Differences are shown; no" if shown else "No"
+        return f"{first} limit was named, so none is kept or exceeded."
 
     def to_dict(self) -> dict[str, object]:
         """Plain data, which `Evidence.from_dict` reads back."""
@@ -256,7 +264,6 @@ _VERDICTS = {
     Verdict.KEPT: "Within the limits: every audit that set one shows that it is kept.",
     Verdict.UNDETERMINED: "Undetermined: no violation is shown, and the data do not show that "
     "there is none.",
-    None: "No limit was named, so none is kept or exceeded.",
 }
 
 #: The fields of the file, and what each may hold.

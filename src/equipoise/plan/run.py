@@ -234,6 +234,39 @@ def _place(source: str, folder: Path) -> str:
     return source if "://" in source or source.startswith("${") else str(folder / source)
 
 
+# --- What can be judged of a plan without its rows ---
+
+
+def check_limits(plan: Plan) -> None:
+    """Refuse limits that the audits of a plan would refuse, before any row is there."""
+    for name, audit in zip(plan.names(), plan.audits, strict=True):
+        try:
+            _check_limits(audit)
+        except EquipoiseError as error:
+            raise type(error)(f"{name}: {error}") from error
+
+
+def _check_limits(audit: AuditPlan) -> None:
+    # imported here: a plan that is only read needs no mathematics
+    from equipoise.audits._groups.problem import CertifyOptions, FlagOptions
+    from equipoise.audits.flag import limits_in
+
+    asked = audit.options()
+    for claim in _claims(audit):
+        if audit.audit == "certify":
+            level, side = asked.get("level", 0.95), asked.get("side", "both")
+            tolerance = asked.get("tolerance")
+            CertifyOptions(level=level, side=side, tolerance=tolerance, method=None).check_claim(
+                claim
+            )
+        if audit.audit == "flag":
+            given = {name: asked.get(name) for name in ("above", "below", "outside")}
+            options = FlagOptions(
+                **given, fdr=0.1, control="bh", method=None, min_rows=None, resamples=None
+            )
+            limits_in(claim, options)
+
+
 # --- The gate: what evidence means for a release, as an exit code ---
 
 
