@@ -224,7 +224,10 @@ def _not_verified(found: "Verification") -> str:
     """What differs, in one line."""
     number, places = len(found.differences), [one.where for one in found.differences]
     values = "1 value differs" if number == 1 else f"{number:,} values differ"
-    said = f"Not verified: {values} of {found.compared:,} compared"
+    said = f"Not verified: {values}"
+    if not found.compared:
+        return f"{said}; no finding could be compared:"
+    said += f" of {found.compared:,} compared"
     if any(place.endswith("provenance / fingerprint") for place in places):
         return f"{said}. The rows are not those that were audited:"
     return f"{said}. The rows are the same; the evidence or the plan was changed:"

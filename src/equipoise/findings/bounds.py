@@ -36,6 +36,7 @@ from equipoise.findings.finding import (
 )
 from equipoise.findings.words import (
     CHEAP_ONLY,
+    SELF_TARGET,
     Ends,
     Side,
     Verdict,
@@ -59,7 +60,6 @@ from equipoise.findings.words import (
 # --- What `certify` says: bounds on every group's disparity that hold at once ---
 
 _TOO_SMALL = "too small to exclude anything"
-SELF_TARGET = "the group is its own target"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,7 +241,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
     def sentences(self) -> tuple[str, ...]:
         """The guarantee, the verdict, the largest and smallest disparities, and what is missing."""
         return (
-            f"{self.guarantee}.",
+            self._guaranteed(),
             *self._verdict_sentence(),
             *self._extreme_sentences(),
             *self._adjusted_sentences(),
@@ -251,6 +251,12 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             *label_sentences(self.labels, self.provenance.excluded.get(CHEAP_ONLY, 0)),
             self.provenance.left_out(),
         )
+
+    def _guaranteed(self) -> str:
+        # of no bound at all everything would be true
+        if all(row.lower is None and row.upper is None for row in self.rows):
+            return f"There is no bound for any of {plural(len(self), self.noun)}."
+        return f"{self.guarantee}."
 
     def _adjusted_sentences(self) -> list[str]:
         return adjusted_sentences(
@@ -345,7 +351,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
                 f"(n = {row.n:,})"
             )
         far = apart(row.disparity or 0.0, self.relative, self.share)
-        value = amount(row.value, self.share)
+        value = self.value_text(row.value)
         given = f" given {self.given}" if self.given else ""
         return f"{row.group}: {self.metric} {value}, {far} {self.against}{given} (n = {row.n:,})"
 

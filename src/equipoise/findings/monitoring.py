@@ -11,7 +11,6 @@ from equipoise.findings.charts.others import evidence_chart
 from equipoise.findings.finding import COMPARED, ByGroup, Chart, ComparedFinding, ComparedGroup
 from equipoise.findings.words import (
     Verdict,
-    amount,
     be,
     disparity_text,
     ends_text,
@@ -200,7 +199,7 @@ class Monitoring(ComparedFinding[MonitoredGroup], ByGroup[MonitoredGroup]):
         if self.reading != "planned" and row.evidence is not None:
             strength = f", evidence {evidence_text(row.evidence)}"
         return (
-            f"{row.group}: {since}{strength}; {amount(row.value, self.share)} over all batches, "
+            f"{row.group}: {since}{strength}; {self.value_text(row.value)} over all batches, "
             f"{ends} (n = {row.n:,})."
         )
 

@@ -1,6 +1,7 @@
 """The first hour: from a table of one's own to a page, a plan and a verified file."""
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -243,6 +244,30 @@ def test_a_tolerance_that_looks_like_a_ratio_is_remarked_upon(run: Run) -> None:
     _, _, error = run(*AUDIT, "--across", "afam", "--tolerance", "0.8")
     assert "--ratio" in error
     assert run(*AUDIT, "--across", "afam", "--tolerance", "0.8", "--ratio")[2] == ""
+
+
+def test_too_many_groups_are_refused_before_they_are_formed(run: Run) -> None:
+    many = {
+        f"a{i}": [(j * (2 * i + 3) + j // (i + 2)) % 5 for j in range(20_000)] for i in range(12)
+    }
+    pl.DataFrame({**many, "d": [0, 1] * 10_000}).write_csv("d.csv")
+    started = time.process_time()
+    code, _, error = run("audit", "d.csv", "--prediction", "d", "--across", ",".join(many))
+    assert code == 3
+    assert "more than the limit of 250,000" in error
+    assert "--depth" in error
+    assert "max_groups" not in error
+    # forming them one combination after the other took a minute
+    assert time.process_time() - started < 20
+
+
+def test_levels_that_differ_in_capitals_or_blanks_are_remarked_upon(run: Run) -> None:
+    rows = {"sex": ["Female", "female ", "MALE", "male"] * 50, "d": [0, 1, 1, 0, 1] * 40}
+    pl.DataFrame(rows).write_csv("d.csv")
+    code, out, _ = run("audit", "d.csv", "--prediction", "d", "--across", "sex")
+    assert code == 0
+    assert "'Female', 'female '; 'MALE', 'male'" in out
+    assert run("verify", "out/evidence.json")[0] == 0
 
 
 def test_verify_finds_the_data_beside_the_evidence(
