@@ -74,16 +74,14 @@ class PlanAudit(pytest.Item):
         from equipoise.findings import Verdict
 
         assert isinstance(self.parent, PlanFile)
-        found = self.parent.evidence().entry(self.name).finding
+        evidence = self.parent.evidence()
+        found = evidence.entry(self.name).finding
         said = "\n".join([found.headline(), *found.sentences()[:4]]).strip()
-        if found.conclusion is Verdict.EXCEEDED:
+        meaning = self.config.getoption("--equipoise-undetermined")
+        if evidence.stops(found.conclusion, undetermined_fails=meaning == "fail"):
             raise ViolationError(said)
-        if found.conclusion is Verdict.UNDETERMINED:
-            meaning = self.config.getoption("--equipoise-undetermined")
-            if meaning == "fail":
-                raise ViolationError(said)
-            if meaning == "skip":
-                pytest.skip(f"undetermined: {said}")
+        if found.conclusion is Verdict.UNDETERMINED and meaning != "pass":
+            pytest.skip(f"undetermined: {said}")
 
     def repr_failure(
         self, excinfo: pytest.ExceptionInfo[BaseException], style: TracebackStyle | None = None

@@ -57,13 +57,49 @@ def rows_text(number: int) -> str:
     return f"{number:,} row{'' if number == 1 else 's'}"
 
 
+#: What other packages call things.
+_ELSEWHERE = {
+    "fpr": "false_positive_rate",
+    "fnr": "false_negative_rate",
+    "tpr": "true_positive_rate",
+    "tnr": "true_negative_rate",
+    "recall": "true_positive_rate",
+    "sensitivity": "true_positive_rate",
+    "specificity": "true_negative_rate",
+    "precision": "positive_predictive_value",
+    "ppv": "positive_predictive_value",
+    "npv": "negative_predictive_value",
+    "acc": "accuracy",
+    "positive_rate": "selection_rate",
+    "mae": "absolute_error",
+    "mse": "squared_error",
+    "alpha": "level",
+    "confidence": "level",
+    "seed": "rng",
+    "random_state": "rng",
+    "n_boot": "resamples",
+    "y_true": "label",
+    "y_pred": "prediction",
+    "y_score": "score",
+    "sample_weight": "weight",
+    "groups": "across",
+    "sensitive_features": "across",
+}
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint such as " Did you mean 'label'?", or nothing when no name is near.
 
-    >>> did_you_mean("lable", ["label", "score"])
-    " Did you mean 'label'?"
+    >>> did_you_mean("lable", ["label", "score"]), did_you_mean("male", ["Female", "Male"])
+    (" Did you mean 'label'?", " Did you mean 'Male'?")
     """
-    near = difflib.get_close_matches(str(name), [str(k) for k in known], n=1)
+    choices = {str(k): str(k).strip().casefold() for k in known}
+    wanted = str(name).strip().casefold()
+    if _ELSEWHERE.get(wanted) in choices:
+        return f" Did you mean {_ELSEWHERE[wanted]!r}?"
+    # "male" is nearer to "Male" than to "Female", whatever the letters in common say
+    near = [choice for choice, plain in choices.items() if plain == wanted]
+    near = near or difflib.get_close_matches(str(name), choices, n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 

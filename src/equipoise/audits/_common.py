@@ -106,6 +106,46 @@ def possible_limit(name: str, limit: float, claim: Claim, possible: Ends) -> Non
     )
 
 
+def below_highest(claim: Claim) -> bool:
+    """Whether groups are compared with the highest, which nobody is above."""
+    return isinstance(claim.target, targets.Highest) and claim.target.scale == 1
+
+
+def among_people(claim: Claim) -> bool:
+    """Whether groups are compared with people, so that no difference is what one expects.
+
+    A number, or a share of what others have, may be asked to be beaten.
+    """
+    target = claim.target
+    return not isinstance(target, targets.Constant | targets.Custom) and target.scale == 1
+
+
+def sensible_limit(name: str, limit: float, claim: Claim, *, upward: bool) -> None:
+    """Refuse a limit on the wrong side of no difference, which nearly everybody is beyond.
+
+    ``upward`` says that disparities above the limit are looked for. A gap above -0.05 may well be
+    asked for: that somebody does no worse.
+    """
+    if not among_people(claim):
+        return
+    if upward and isinstance(claim, Ratio) and limit < 1:
+        raise OptionError(
+            f"{name}={limit:g} looks for ratios above {limit:g}, and 1 is no difference: limits of "
+            f"a ratio are such as {name}=1.25. For a difference of {limit:g} ask for a gap."
+        )
+    if upward and below_highest(claim):
+        such = "0.8" if isinstance(claim, Ratio) else f"-{abs(limit) or 0.05:g}"
+        raise OptionError(
+            f"Nobody is above the highest group, so {name}={limit:g} could find nothing; "
+            f"below={such} looks for who lies so far below it."
+        )
+    if not upward and not isinstance(claim, Ratio) and limit > 0:
+        raise OptionError(
+            f"{name}={limit:g} looks for disparities below {limit:+g}, which no difference at all "
+            f"is too. Most likely {name}=-{limit:g} is meant."
+        )
+
+
 def finite(value: SupportsFloat) -> float | None:
     """A number for a result: None where there is none."""
     return float(value) if math.isfinite(value) else None

@@ -274,6 +274,11 @@ def _audit(
     rows = pull_audit_rows(
         trail, features, options.sample, drawn, seed.number, numeric=options.numeric
     )
+    if rows.binary and options.tolerance >= 1:
+        raise OptionError(
+            "Labels are 0 and 1 here, so that outcomes and scores are never 1 apart; got "
+            f"tolerance={options.tolerance:g}. Points are hundredths: 5 points are 0.05."
+        )
     pool = _pool(options.test, models, rows)
     parts = _parts(options, rows, shuffled)
     total = _steps(pool, parts, rows, options)

@@ -246,7 +246,7 @@ def _against(
     groups each at the error (1 − level)/m no judgement is wrong; the bounds that show a limit kept
     are at least as strict.
     """
-    if options.side == "both" or options.tolerance is None or not core.answered.size:
+    if not _judges_both_ways(options) or not core.answered.size:
         return None
     number = core.answered.size
     strict = float(-ndtri((1 - options.level) / number))
@@ -289,10 +289,24 @@ def _finding(problem: Problem, options: CertifyOptions, seed: Seed, found: Found
 
 def _guarantee(problem: Problem, options: CertifyOptions) -> str:
     kept = "" if options.side == "both" else f"{options.side} "
-    return (
+    said = (
         f"With {level_text(options.level)} confidence all {kept}bounds hold at once, for "
         f"{problem.every}"
     )
+    if not _judges_both_ways(options):
+        return said
+    other = "upper" if options.side == "lower" else "lower"
+    # each of the three at the stated confidence, not all of them together
+    return (
+        f"{said}; as surely, no verdict is wrong; and as surely, all {other} bounds hold that show "
+        "a limit to be exceeded"
+    )
+
+
+def _judges_both_ways(options: CertifyOptions) -> bool:
+    """Whether a one-sided limit can be shown not to be kept, which needs the other bounds."""
+    limited = options.side != "both" and options.tolerance is not None
+    return limited and isinstance(options.method, Pivotal)
 
 
 def _bounded(

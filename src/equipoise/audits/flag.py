@@ -15,11 +15,13 @@ from equipoise.audits._common import (
     TrailLike,
     answerable,
     as_source,
+    below_highest,
     finite,
     jointly,
     possible_limit,
     possible_range,
     progress_bar,
+    sensible_limit,
     stepped_down,
 )
 from equipoise.audits._groups.beside import exchangeable
@@ -52,7 +54,7 @@ from equipoise.audits.methods import (
     with_resamples,
 )
 from equipoise.cells.tally import Tallied
-from equipoise.claims import Claim, Together, as_claim
+from equipoise.claims import Claim, Ratio, Together, as_claim
 from equipoise.claims.claim import Gap
 from equipoise.errors import OptionError
 from equipoise.findings.flags import FlaggedGroup, Flags
@@ -165,20 +167,37 @@ def _method(problem: Problem, options: FlagOptions) -> Test:
     return chosen
 
 
+def limits_in(
+    claim: Claim, options: FlagOptions
+) -> tuple[float | None, float | None, tuple[float, float] | None]:
+    """The limits above, below and outside which groups are flagged, if the claim can have them."""
+    above = None if options.above is None else modest("above", options.above)
+    below = None if options.below is None else modest("below", options.below)
+    outside = None if options.outside is None else _range(options.outside)
+    if above is not None:
+        sensible_limit("above", above, claim, upward=True)
+    if below is not None:
+        sensible_limit("below", below, claim, upward=False)
+    even = 1.0 if isinstance(claim, Ratio) else 0.0
+    if below_highest(claim) and below is None:
+        # only the lower end of a range can be passed; the upper one would flag the highest itself
+        below, outside = min((outside or (even,))[0], even), None
+    for limit in (above, below, *(outside or ())):
+        if limit is not None and limit != even:
+            possible_limit("limit", limit, claim, possible_range(claim))
+    return above, below, outside
+
+
 def question_of(problem: Problem, options: FlagOptions) -> tuple[Null, str]:
     """The null in numbers and in words."""
-    above, below = options.above, options.below
-    one = [modest(name, x) for name, x in (("above", above), ("below", below)) if x is not None]
-    outside = None if options.outside is None else _range(options.outside)
-    for limit in (*one, *(outside or ())):
-        possible_limit("limit", limit, problem.claim, possible_range(problem.claim))
+    above, below, outside = limits_in(problem.claim, options)
     if problem.relative:
         return _ratio_question(above, below, outside)
     share = problem.share
     if above is not None:
-        return Above(limit=one[0]), _limit_words(one[0], "above", "below", share)
+        return Above(limit=above), _limit_words(above, "above", "below", share)
     if below is not None:
-        return Below(limit=one[0]), _limit_words(-one[0], "below", "above", share)
+        return Below(limit=below), _limit_words(-below, "below", "above", share)
     low, high = outside or (0.0, 0.0)
     words = (
         "different from"

@@ -17,6 +17,7 @@ from equipoise.audits._common import (
     as_source,
     critical_scores,
     finite,
+    possible_limit,
     possible_range,
 )
 from equipoise.audits._groups.planning import common_rate, could_show, nearest, plain_counts
@@ -173,6 +174,8 @@ def power(
             "against reference(…), the group that is likely to be it."
         )
     asked.bounds.check_claim(question)
+    if asked.disparity is not None:
+        possible_limit("disparity", asked.disparity, question, possible_range(question))
     if isinstance(trail, Guess):
         if roles:
             raise OptionError("A guess says already what its columns mean; leave out the roles.")

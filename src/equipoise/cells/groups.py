@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
@@ -660,22 +660,56 @@ def _sparse_intersections(
 ) -> Collection:
     index = cells.index[:, where]
     free = np.array([view.choices - 1 for view in views], dtype=np.int64)
+    _refuse_too_many(groups, index, free, depth)
     found: list[IntArray] = []
     pairs: list[IntArray] = []
     number = 0
     for size in range(1, depth + 1):
         for chosen in itertools.combinations(range(len(views)), size):
-            choices = np.tile(free, (len(cells), 1))
-            choices[:, chosen] = index[:, chosen]
-            unique, inverse = np.unique(choices, axis=0, return_inverse=True)
+            first, inverse = np.unique(
+                _keys(index, free, chosen), return_index=True, return_inverse=True
+            )[1:]
+            choices = np.tile(free, (first.size, 1))
+            choices[:, chosen] = index[first][:, chosen]
             pairs.append(inverse.reshape(-1) + number)
-            found.append(unique)
-            number += len(unique)
+            found.append(choices)
+            number += first.size
             _check_number(groups, number, "at least ")
     cell = np.tile(np.arange(len(cells)), len(pairs))
     choices, place = _in_order(np.concatenate(found), free)
     sums = sparse_sums(place[np.concatenate(pairs)], cell, number, len(cells))
     return Collection(groups=groups, views=views, choices=choices, sums=sums)
+
+
+def _keys(index: IntArray, free: IntArray, chosen: Sequence[int]) -> IntArray:
+    """One number for each cell, alike where the chosen attributes are, and in their order."""
+    keys = np.zeros(len(index), dtype=np.int64)
+    span = 1
+    for column in chosen:
+        span *= int(free[column]) + 1
+        if span >= 1 << 62:
+            # as many numbers as there are different keys, so that the next factor fits again
+            keys = np.unique(keys, return_inverse=True)[1].reshape(-1)
+            span = (int(keys.max(initial=0)) + 1) * (int(free[column]) + 1)
+        keys = keys * (int(free[column]) + 1) + index[:, column]
+    return keys
+
+
+def _refuse_too_many(groups: Intersections, index: IntArray, free: IntArray, depth: int) -> None:
+    """Refuse more groups than are allowed before any of them is formed.
+
+    Combinations of many attributes have most groups, so these are counted first: a collection that
+    is too large shows that within a few of them.
+    """
+    sizes = range(1, depth + 1)
+    every = [c for size in sizes for c in itertools.combinations(range(free.size), size)]
+    most = [min(math.prod(int(free[i]) for i in c), len(index)) for c in every]
+    if sum(most) <= groups.max_groups:
+        return
+    number = 0
+    for chosen in reversed(every):
+        number += np.unique(_keys(index, free, chosen)).size
+        _check_number(groups, number, "at least ")
 
 
 def _in_order(choices: IntArray, free: IntArray) -> tuple[IntArray, IntArray]:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -292,16 +292,24 @@ def _zero_one(values: Sequence[object], called: str, given: object) -> FloatArra
     held = listing(sorted(found, key=str), most=5)
     if given is not None and found and positive not in found:
         raise TrailError(
-            f"positive={positive!r} does not occur in the {called}, which holds {held}."
+            f"positive={positive!r} does not occur in the {called}, which holds {held}. Columns "
+            "of different words have one each: positive={'label': …, 'prediction': …}."
         )
     # 1 and 2 may be codes for no and yes or the reverse; only 0 and 1 speak for themselves.
     allowed = {0, 1} if given is None else found
     if len(found) > 2 or not found <= allowed:
         raise TrailError(
             f"The {called} must hold two values, 0/1 or another pair with "
-            f"positive=…; it holds {len(found):,}: {held}."
+            f"positive=…; it holds {len(found):,}: {held}.{_several(found)}"
         )
     return np.array([np.nan if v is None else float(v == positive) for v in values])
+
+
+def _several(found: Collection[object]) -> str:
+    """What can be asked of classes, where there are a few."""
+    if not 2 < len(found) <= 20:
+        return ""
+    return " Of several classes one can ask for macro_recall, or for one of them by one_class."
 
 
 def _on_arrays(formula: str | nw.Expr, roles: dict[Reference, FloatArray]) -> Term:

@@ -177,7 +177,7 @@ def audit(
     exploratory; write a plan (`equipoise plan init DATA`) to fix the questions before looking.
     """
     from equipoise.plan import Plan
-    from equipoise.plan.draft import usual_metrics
+    from equipoise.plan.draft import AMOUNT_METRICS, usual_metrics
     from equipoise.plan.plan import TrailPlan
     from equipoise.plan.run import open_trail
 
@@ -189,7 +189,7 @@ def audit(
         count=count,
         cluster=cluster,
         pair=pair,
-        positive=number_or_word(positive),
+        positive=options.positive_of(positive),
     )
     metrics = [name for given in metric or () for name in options.names(given)]
     attributes = options.names(across)
@@ -197,13 +197,24 @@ def audit(
         raise OptionError("--across needs at least one attribute, such as --across race,sex.")
     if not (metrics or usual_metrics(roles)):
         raise OptionError("Name the columns: --prediction, and --label if the truth is known.")
+    if reference == "highest" and harm is Harm.HIGH:
+        raise OptionError(
+            "Nobody is above the highest group, so there is nothing that --harm high could find. "
+            "Leave it out, or compare with another group."
+        )
     place = {"source": data, **options.given(table=table, encoding=encoding), **roles}
     trail = open_trail(TrailPlan.from_plain(place), folder=Path())
     amounts = _predicts_amounts(trail)
     limits = _Limits(
         tolerance=tolerance, ratio=ratio, harm=harm, level=level, fdr=fdr, share=not amounts
     )
-    usual = ("residual", "absolute_error") if amounts else usual_metrics(roles)
+    if limits.seems_a_ratio:
+        typer.echo(
+            f"note: --tolerance {tolerance:g} allows differences of {100 * (tolerance or 0):g} "
+            "points. With --ratio it is the smallest ratio that is allowed.",
+            err=True,
+        )
+    usual = AMOUNT_METRICS if amounts else usual_metrics(roles)
     audits = _usual_audits(
         across=groups_of(trail, attributes, depth, bins),
         target=target_of(trail, reference),
@@ -292,7 +303,7 @@ def pack(
         explanation=explanation, audited=audited, distributed=distributed,
         justification=justification,
     )  # fmt: skip
-    roles = options.given(positive=number_or_word(positive))
+    roles = options.given(positive=options.positive_of(positive))
     found = fill(name, data, level=level, rng=seed, **given_options, **roles)
     written = [found.save(path) for path in out or ()]
     if json:
@@ -361,7 +372,7 @@ def repair(
         raise OptionError(f"{out} exists already. Pass another --out, or --force to overwrite it.")
     roles = options.given(
         table=table, label=label, prediction=prediction, score=score, weight=weight, count=count,
-        cluster=cluster, positive=number_or_word(positive), encoding=encoding,
+        cluster=cluster, positive=options.positive_of(positive), encoding=encoding,
     )  # fmt: skip
     place = TrailPlan.from_plain({"source": data, **roles})
     trail = open_trail(place, folder=Path())
@@ -672,12 +683,22 @@ class _Limits:
     def for_bounds(self) -> dict[str, object]:
         """The limits as `certify` takes them."""
         low, high = self._ends()
-        named = self.share or self.tolerance is not None
+        if not self.named:
+            return {"level": self.level}
         if self.harm is Harm.BOTH:
-            size = {"tolerance": low if self.ratio else high} if named else {}
-            return {**size, "level": self.level}
+            return {"tolerance": low if self.ratio else high, "level": self.level}
         side, end = ("upper", high) if self.harm is Harm.HIGH else ("lower", low)
-        return {**({"tolerance": end} if named else {}), "side": side, "level": self.level}
+        return {"tolerance": end, "side": side, "level": self.level}
+
+    @property
+    def seems_a_ratio(self) -> bool:
+        """Whether a difference is tolerated that is so large that a ratio may have been meant."""
+        return self.share and not self.ratio and (self.tolerance or 0.0) >= 0.5
+
+    @property
+    def named(self) -> bool:
+        """Whether there is a limit to judge by."""
+        return self.share or self.tolerance is not None
 
     def _ends(self) -> tuple[float, float]:
         """The lowest and the highest disparity that is tolerated."""
@@ -714,20 +735,19 @@ def _usual_audits(
         if unknown is not Unknown.GROUP:
             claim["unknown"] = str(unknown)
         of = {"claim": claim}
-        made.append({"audit": "flag", "name": f"flags: {words}", **of, **limits.for_flags()})
+        if limits.named:
+            # a flag says that a limit is exceeded; without one bounds tell who differs
+            made.append({"audit": "flag", "name": f"flags: {words}", **of, **limits.for_flags()})
         made.append({"audit": "certify", "name": f"bounds: {words}", **of, **limits.for_bounds()})
     return made
 
 
 def _predicts_amounts(trail: "Trail") -> bool:
     """Whether label and score are amounts such as wages, not yes or no and its probability."""
-    from equipoise.plan.draft import look
+    from equipoise.plan.draft import amounts_in, look
 
     roles = dict(trail.roles)
-    if not {"label", "score"} <= set(roles) or "prediction" in roles:
-        return False
-    (label,) = look(trail, [roles["label"]])
-    return label.number and label.levels > 2
+    return "label" in roles and amounts_in(look(trail, [roles["label"]]), roles)
 
 
 def groups_of(trail: "Trail", attributes: Sequence[str], depth: int | None, bins: int) -> object:
@@ -756,13 +776,5 @@ def target_of(trail: "Trail", reference: str | None) -> object:
     numeric = {n for n in where if n in trail.schema and trail.schema[n].is_numeric()}
     return {
         "kind": "reference",
-        "where": {n: number_or_word(v) if n in numeric else v for n, v in where.items()},
+        "where": {n: options.number_or_word(v) if n in numeric else v for n, v in where.items()},
     }
-
-
-def number_or_word(text: str | None) -> str | int | None:
-    """A value of the label as typed: whole numbers are numbers."""
-    if text is None:
-        return None
-    # A shell has no types: what looks like a whole number is meant as one.
-    return int(text) if text.lstrip("-").isdigit() else text

@@ -224,7 +224,10 @@ def _not_verified(found: "Verification") -> str:
     """What differs, in one line."""
     number, places = len(found.differences), [one.where for one in found.differences]
     values = "1 value differs" if number == 1 else f"{number:,} values differ"
-    said = f"Not verified: {values} of {found.compared:,} compared"
+    said = f"Not verified: {values}"
+    if not found.compared:
+        return f"{said}; no finding could be compared:"
+    said += f" of {found.compared:,} compared"
     if any(place.endswith("provenance / fingerprint") for place in places):
         return f"{said}. The rows are not those that were audited:"
     return f"{said}. The rows are the same; the evidence or the plan was changed:"
@@ -358,6 +361,7 @@ def init(
     score: options.Score = None,
     weight: options.Weight = None,
     count: options.Count = None,
+    positive: options.Positive = None,
     encoding: options.Encoding = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a plan that exists.")] = False,
 ) -> None:
@@ -376,6 +380,7 @@ def init(
         score=score,
         weight=weight,
         count=count,
+        positive=options.positive_of(positive),
         encoding=encoding,
     )
     write_atomically(out, text)
@@ -386,9 +391,11 @@ def init(
 def check(plans: options.Plans) -> None:
     """Check that plans are well written, without touching the data."""
     from equipoise.plan import Plan
+    from equipoise.plan.run import check_limits
 
     for plan in plans:
         read = Plan.load(plan)
+        check_limits(read)
         number = "1 audit" if len(read.audits) == 1 else f"{len(read.audits)} audits"
         say(f"{plan.name} is a plan of {number}: {', '.join(read.names())}.")
         say(f"hash {read.hash}")

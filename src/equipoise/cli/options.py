@@ -5,10 +5,14 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from equipoise.errors import OptionError
+
 if TYPE_CHECKING:
     from equipoise.plan.run import Exit
 
 T = TypeVar("T")
+#: Columns that hold two values, each of which may have a word of its own for 1.
+_ROLES = ("label", "prediction")
 
 
 # --- Options that several commands share, and how they are read ---
@@ -33,7 +37,11 @@ Pair = Annotated[
     str | None, typer.Option(help="Column whose equal values join two rows, such as twins.")
 ]
 Positive = Annotated[
-    str | None, typer.Option(help="Value of label and prediction that counts as 1, if a word.")
+    list[str] | None,
+    typer.Option(
+        help="Value of label and prediction that counts as 1, if a word; where they differ, "
+        "label=Good and prediction=Yes, each with an option of its own."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the evidence as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
@@ -73,6 +81,30 @@ def names(text: str | None) -> list[str]:
     ['race', 'sex']
     """
     return [part.strip() for part in (text or "").split(",") if part.strip()]
+
+
+def number_or_word(text: str) -> str | int:
+    """A value of the label as typed: whole numbers are numbers."""
+    # A shell has no types: what looks like a whole number is meant as one.
+    return int(text) if text.lstrip("-").isdigit() else text
+
+
+def positive_of(given: list[str] | None) -> str | int | dict[str, str | int] | None:
+    """Which value counts as 1: one for both columns, or one for each.
+
+    >>> positive_of(["yes"]), positive_of(["label=Good", "prediction=1"])
+    ('yes', {'label': 'Good', 'prediction': 1})
+    """
+    parts = [one.partition("=") for one in given or ()]
+    named = {role: number_or_word(value) for role, sign, value in parts if sign and role in _ROLES}
+    if not given or (len(given) == 1 and not named):
+        return number_or_word(given[0]) if given else None
+    if len(named) < len(given):
+        raise OptionError(
+            "--positive takes one value, or one for each column, as in --positive label=Good "
+            f"--positive prediction=Yes; got {' and '.join(given)}."
+        )
+    return named
 
 
 def given(**roles: T | None) -> dict[str, T]:

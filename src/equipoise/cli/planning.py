@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from equipoise.cli import options
-from equipoise.cli.auditing import Harm, groups_of, number_or_word, target_of
+from equipoise.cli.auditing import Harm, groups_of, target_of
 from equipoise.cli.show import say, show_finding
 from equipoise.errors import EquipoiseError, OptionError, PlanError
 
@@ -100,7 +100,7 @@ def power(
 
     roles = options.given(
         label=label, prediction=prediction, score=score, weight=weight, count=count,
-        cluster=cluster, positive=number_or_word(positive),
+        cluster=cluster, positive=options.positive_of(positive),
     )  # fmt: skip
     if (n is None) != (rate is None) or (roles and n is not None):
         raise OptionError("A guess has --n and --rate, and no columns of labels or predictions.")

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
     from equipoise.report.suppress import Kept
 
+#: Signs of a group's name for which there is always room.
+_NAME = 14
 #: Rows of a finding that are printed; the report has all of them.
 ROWS = 12
 #: Sentences that are printed: bounds say guarantee, verdict, and the furthest on either side.
@@ -68,6 +70,26 @@ _ROLE = re.compile(
     r"(?: to\s+equipoise\.read)?"
 )
 
+#: What is said in other words altogether: in Python, with options, and in a plan.
+_PHRASES = (
+    (
+        "positive={'label': …, 'prediction': …}",
+        "--positive label=WORD --positive prediction=WORD",
+        "`positive: {label: …, prediction: …}` under `trail:` in the plan",
+    ),
+    (
+        "Use fewer attributes, a smaller depth= or a coarser grid=, or pass max_groups=… to allow "
+        "as many.",
+        "Name fewer attributes in --across, or let groups combine fewer, as with --depth 2.",
+        "Name fewer attributes under `across:`, or write `across: {kind: intersections, "
+        "attributes: […], depth: 2}`.",
+    ),
+    (
+        "Pass attributes=[…] to equipoise.read to add it",
+        "Name one of them in --across, or write a plan: its `trail:` may list other `attributes:`",
+        "Write `attributes: […]` under `trail:` in the plan to add it",
+    ),
+)
 #: What packs call their further options in Python.
 _FURTHER = re.compile(r"\b([a-z_]+)=(?=…)")
 
@@ -81,6 +103,8 @@ def in_words_of(arguments: Sequence[str], message: str) -> str:
     'Write `label: …` under `trail:` in the plan.'
     """
     options = any(tuple(arguments[: len(words)]) == words for words in _WITH_OPTIONS)
+    for python, command, plan in _PHRASES:
+        message = message.replace(python, command if options else plan)
 
     def said(found: re.Match[str]) -> str:
         role, value, verb = found["role"], found["value"], found["pass"] or ""
@@ -149,7 +173,7 @@ def printable(text: str) -> str:
 def show_evidence(evidence: Evidence, told: "Sequence[Kept] | None" = None) -> None:
     """The verdict, then every finding in short; only what is ``told``, if that is given."""
     out = console()
-    sign, style = _SIGNS[evidence.verdict]
+    sign, style = _SIGNS[evidence.conclusion]
     out.print(Text(printable(evidence.title), style="bold"))
     out.print(Text(sign, style=f"bold {style}"))
     found = [entry.finding for entry in evidence.entries]
@@ -183,9 +207,20 @@ def _show_rows(out: Console, finding: Finding) -> None:
     if rows:
         columns = finding.terse or finding.columns
         units = {column: unit_of(finding, column) for column in columns}
-        out.print(Padding(table(rows, columns, units), (0, 0, 0, 2)))
+        narrow = _crowded(out, rows, columns, units)
+        out.print(Padding(table(rows, columns, units, narrow=narrow), (0, 0, 0, 2)))
     if len(rows) < len(finding):
         out.print(Padding(Text(f"{len(rows)} of {len(finding):,} rows", style="dim"), (0, 0, 0, 2)))
+
+
+def _crowded(
+    out: Console, rows: Sequence[object], columns: Sequence[str], units: Mapping[str, str]
+) -> bool:
+    """Whether numbers with their heads leave no room for the names of groups."""
+    numbers = table(rows, [name for name in columns if name not in ("group", "note")], units)
+    # measured where there is room, since a table never says that it needs more than there is
+    needed = out.measure(numbers, options=out.options.update(width=10_000)).maximum
+    return needed + _NAME + 4 > out.width
 
 
 def show_finding(finding: Finding) -> None:
@@ -212,27 +247,37 @@ def table(
     units: Mapping[str, str] | None = None,
     *,
     folded: bool = False,
+    narrow: bool = False,
 ) -> Table:
-    """Rows of a finding as a table that fits the terminal; ``folded`` breaks long heads."""
+    """Rows of a finding as a table that fits the terminal; ``folded`` breaks long heads.
+
+    ``narrow`` breaks them at every blank, so that room is left for the names of groups.
+    """
     units = {} if units is None else units
     made = Table(box=None, pad_edge=False, header_style="dim")
     shown = [c for c in columns if any(getattr(row, c) not in (None, "") for row in rows)]
+    head = "\n" if narrow else "\n("
     for column in shown:
         numeric = all(isinstance(getattr(row, column), int | float | None) for row in rows)
         made.add_column(
             # a unit on a line of its own leaves more room for names
             _folded(rows, column)
             if folded
-            else head_text(column, units.get(column, "")).replace(" (", "\n("),
+            else head_text(column, units.get(column, "")).replace(" " if narrow else " (", head),
             justify="right" if numeric else "left",
             no_wrap=numeric,
             overflow="ellipsis",
             max_width=None if numeric else 44,
+            min_width=min(_longest(rows, column), _NAME) if column == "group" else None,
         )
     for row in rows:
         texts = (unit_text(getattr(row, column), units.get(column, "")) for column in shown)
         made.add_row(*(Text(printable(_one_line(text))) for text in texts))
     return made
+
+
+def _longest(rows: Sequence[object], column: str) -> int:
+    return max((len(cell_text(getattr(row, column))) for row in rows), default=0)
 
 
 def _folded(rows: Sequence[object], column: str) -> str:

@@ -36,6 +36,7 @@ from equipoise.findings.finding import (
 )
 from equipoise.findings.words import (
     CHEAP_ONLY,
+    SELF_TARGET,
     Ends,
     Side,
     Verdict,
@@ -59,7 +60,6 @@ from equipoise.findings.words import (
 # --- What `certify` says: bounds on every group's disparity that hold at once ---
 
 _TOO_SMALL = "too small to exclude anything"
-SELF_TARGET = "the group is its own target"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,8 @@ class BoundedGroup(ComparedGroup):
     lower: float | None
     """Lower bound on the disparity; None if there is none."""
     upper: float | None
-    """Upper bound on the disparity; None if there is none."""
+    """Upper bound on the disparity; None if there is none. Bounds of one side have the other end
+    where it shows that the limit is exceeded."""
     verdict: Verdict | None = None
     """What is shown about the tolerance, if one was given."""
     note: str = ""
@@ -233,10 +234,15 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
         # All bounds hold at once, so verdicts may be put together without losing confidence.
         return None if self.tolerance is None else together(row.verdict for row in self.rows)
 
+    @property
+    def tells_apart(self) -> bool:
+        """Whether any group is shown to differ from its target at all."""
+        return any(row is not None for row in furthest(self.rows, float(self.relative)))
+
     def sentences(self) -> tuple[str, ...]:
         """The guarantee, the verdict, the largest and smallest disparities, and what is missing."""
         return (
-            f"{self.guarantee}.",
+            self._guaranteed(),
             *self._verdict_sentence(),
             *self._extreme_sentences(),
             *self._adjusted_sentences(),
@@ -246,6 +252,12 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             *label_sentences(self.labels, self.provenance.excluded.get(CHEAP_ONLY, 0)),
             self.provenance.left_out(),
         )
+
+    def _guaranteed(self) -> str:
+        # of no bound at all everything would be true
+        if all(row.lower is None and row.upper is None for row in self.rows):
+            return f"There is no bound for any of {plural(len(self), self.noun)}."
+        return f"{self.guarantee}."
 
     def _adjusted_sentences(self) -> list[str]:
         return adjusted_sentences(
@@ -297,7 +309,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             limits=[] if self.tolerance is None else self._plot_rules(),
             relative=self.relative,
             said=self._say,
-            words=("exceeds the limit", "told apart", f"not told apart from {self.against}"),
+            words=("exceeds the limit", "told apart", f"not {self._untold}"),
             intervals=f"{level_text(self.level)} bounds",
             ignorance="what the unknown alone leave open" if open_ else "",
         )
@@ -340,7 +352,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
                 f"(n = {row.n:,})"
             )
         far = apart(row.disparity or 0.0, self.relative, self.share)
-        value = amount(row.value, self.share)
+        value = self.value_text(row.value)
         given = f" given {self.given}" if self.given else ""
         return f"{row.group}: {self.metric} {value}, {far} {self.against}{given} (n = {row.n:,})"
 
@@ -473,6 +485,9 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             low = against if self.side == "upper" else lower
             high = against if self.side == "lower" else upper
             verdict = judged(low, high, allowed) if answered else Verdict.UNDETERMINED
+            if self.side != "both" and verdict is Verdict.EXCEEDED:
+                # without the bound that shows it a verdict would hang in the air
+                lower, upper = (clamp(end, self.limits) for end in (low, high))
         if answered and not says_something(lower, upper, self.limits):
             note = row.note or f"n = {row.n:,} is {_TOO_SMALL}"
         if (lower, upper, verdict, note) == (row.lower, row.upper, row.verdict, row.note):
@@ -510,16 +525,15 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             # shown by a bound on the other side, which is not among those asked for
             worst = max(over, key=lambda row: distance(row.disparity, self.relative))
             said.append(f"Shown to exceed the limit: {self._one(worst)}{_more(len(over) - 1)}.")
-        return said or [self._nobody()]
+        return said or [f"No {self.noun} is {self._untold}."]
 
-    def _nobody(self) -> str:
+    @property
+    def _untold(self) -> str:
+        """What is not shown of a group that no bound tells apart; one-sided bounds look one way."""
         if self.side == "both":
-            return f"No {self.noun} is told apart from {self.against}."
-        way = "below" if self.side == "upper" else "above"
-        return (
-            f"No {self.noun} is shown to lie {way} {self.against}; only {self.side} bounds were "
-            "asked for."
-        )
+            return f"told apart from {self.against}"
+        way = "above" if self.side == "lower" else "below"
+        return f"shown to lie {way} {self.against}"
 
     def _one(self, row: BoundedGroup) -> str:
         return f"{row.group} (n = {row.n:,}), estimated {self._say(row.disparity or 0.0)}"

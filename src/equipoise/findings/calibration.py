@@ -230,9 +230,14 @@ class Calibration(FindingOf[CalibratedGroup]):
         return self.parts[0] if self.parts else None
 
     @property
-    def conclusion(self) -> Verdict | None:
+    def conclusion(self) -> Verdict:
         """A declared violation is shown; none declared shows nothing."""
-        return Verdict.EXCEEDED if self.verdict is Verdict.EXCEEDED else None
+        return Verdict.UNDETERMINED if self.silent else Verdict.EXCEEDED
+
+    @property
+    def silent(self) -> bool:
+        """Whether no violation is declared."""
+        return self.verdict is not Verdict.EXCEEDED
 
     def sentences(self) -> tuple[str, ...]:
         """The verdict, the subgroup, what it owes to, and what the answer rests on."""

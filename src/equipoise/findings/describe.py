@@ -26,7 +26,7 @@ from equipoise.findings.finding import (
     html_table,
     text_table,
 )
-from equipoise.findings.words import amount, disparity_text, level_text, plural, telling_order
+from equipoise.findings.words import disparity_text, level_text, plural, telling_order
 
 Method = Literal["between_groups", "to_overall"]
 
@@ -80,7 +80,7 @@ class Description(MetricFinding[DescribedGroup], ByGroup[DescribedGroup]):
         """Everyone's value, the extremes, the small groups, and the rows left out."""
         source = self.provenance
         return (
-            f"The {self.metric} is {amount(self.overall, self.share)} over "
+            f"The {self.metric} is {self.value_text(self.overall)} over "
             f"{plural(source.counted, 'row')} of {source.source}.",
             *self._extremes(),
             f"Each interval holds on its own with {level_text(self.level)} confidence "
@@ -112,7 +112,7 @@ class Description(MetricFinding[DescribedGroup], ByGroup[DescribedGroup]):
             even=self.overall,
             limits=[],
             relative=False,
-            said=lambda value: amount(value, self.share),
+            said=self.value_text,
             words=("", "told apart from everyone", "not told apart"),
             intervals=f"{level_text(self.level)} interval, each on its own",
         )
@@ -172,9 +172,9 @@ class Description(MetricFinding[DescribedGroup], ByGroup[DescribedGroup]):
     def _one(self, row: DescribedGroup) -> str:
         if row.lower is None or row.upper is None:
             why = row.note or "no interval"
-            return f"{row.group}, {amount(row.value, self.share)} (n = {row.n:,}; {why})."
-        low, high = amount(row.lower, self.share), amount(row.upper, self.share)
-        return f"{row.group}, {amount(row.value, self.share)} ({low} to {high}, n = {row.n:,})."
+            return f"{row.group}, {self.value_text(row.value)} (n = {row.n:,}; {why})."
+        low, high = self.value_text(row.lower), self.value_text(row.upper)
+        return f"{row.group}, {self.value_text(row.value)} ({low} to {high}, n = {row.n:,})."
 
     def _small_groups(self) -> list[str]:
         few = [row for row in self.rows if row.n < self.small]

@@ -115,7 +115,21 @@ class Evidence:
         Audits that can only find violations, such as flags, say nothing when they find none: fair
         is shown only by audits that could have shown otherwise.
         """
-        return together(entry.finding.conclusion for entry in self.entries)
+        found = [entry.finding for entry in self.entries]
+        return together(one.conclusion for one in found if not one.silent)
+
+    @property
+    def conclusion(self) -> Verdict | None:
+        """The verdict; None if no finding has a limit to judge by."""
+        limited = any(entry.finding.conclusion is not None for entry in self.entries)
+        return self.verdict if limited or not self.entries else None
+
+    def stops(self, conclusion: Verdict | None, *, undetermined_fails: bool) -> bool:
+        """Whether a finding of this conclusion stops a build that asks for all of them."""
+        if conclusion is not Verdict.UNDETERMINED:
+            return conclusion is Verdict.EXCEEDED
+        # beside limits that are kept, an audit that can only find violations may find none
+        return undetermined_fails and self.verdict is not Verdict.KEPT
 
     def entry(self, name: str) -> Entry:
         """The entry of that name; an error says which there are."""
@@ -134,16 +148,24 @@ class Evidence:
         conclusions = [entry.finding.conclusion for entry in self.entries]
         planned = sum(entry.asked == "confirmatory" for entry in self.entries)
         return (
-            _VERDICTS[self.verdict],
+            self._said(),
             f"{plural(len(conclusions), 'finding')}: "
             f"{_do(conclusions.count(Verdict.EXCEEDED), 'show')} a violation, "
             f"{_do(conclusions.count(Verdict.KEPT), 'show')} that the limit is kept, "
             f"{conclusions.count(Verdict.UNDETERMINED)} cannot tell, "
-            f"{_do(conclusions.count(None), 'describe')} or found nothing to report.",
+            f"{_do(conclusions.count(None), 'set')} no limit.",
             f"{planned} of them {'was' if planned == 1 else 'were'} fixed in a plan beforehand."
             if planned
             else "None of them was fixed in a plan beforehand: read them as exploratory.",
         )
+
+    def _said(self) -> str:
+        """The verdict in one sentence."""
+        if self.conclusion is not None:
+            return _VERDICTS[self.conclusion]
+        shown = any(getattr(entry.finding, "tells_apart", False) for entry in self.entries)
+        first = "Differences are shown; no" if shown else "No"
+        return f"{first} limit was named, so none is kept or exceeded."
 
     def to_dict(self) -> dict[str, object]:
         """Plain data, which `Evidence.from_dict` reads back."""

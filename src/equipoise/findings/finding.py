@@ -27,7 +27,7 @@ from equipoise._annotations import Fault, Format, Keys, Misfit, Reader, Schema, 
 from equipoise._codec import Scalar, from_plain, made_from, to_plain
 from equipoise._validate import did_you_mean, listing, names_extra, short
 from equipoise.errors import ClaimError, EquipoiseError, OptionError
-from equipoise.findings.words import Verdict, left_out, plural
+from equipoise.findings.words import Verdict, amount, difference, left_out, plural
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -106,13 +106,20 @@ def unit_of(finding: "Finding", column: str) -> str:
     if finding.kind not in _IN_POINTS:
         return ""
     ends_of_value = finding.kind == "description" and column in ("lower", "upper")
+    changed = column not in ("before", "after") and is_change(finding.claim)
     if column in ("value", "target", "before", "after") or ends_of_value:
-        return "%" if share else ""
+        return ("points" if changed else "%") if share else ""
     if column not in _DISPARITIES:
         return ""
     if getattr(finding, "relative", False) or finding.claim.get("kind") == "ratio":
         return "times"
     return "points" if share else ""
+
+
+def is_change(claim: Mapping[str, Any]) -> bool:
+    """Whether the metric of a claim is a difference itself: how far another metric moved."""
+    metric = claim.get("metric")
+    return isinstance(metric, Mapping) and metric.get("kind") == "change"
 
 
 def head_text(column: str, unit: str) -> str:
@@ -389,13 +396,21 @@ class Finding:
 
     @property
     def conclusion(self) -> Verdict | None:
-        """What is shown about fairness; None if the audit sets no limit or found nothing.
+        """What is shown about the limit; None if the audit sets none.
 
-        It is the verdict, where there is one. An audit that can only find violations has no
-        conclusion when it finds none.
+        Gates, tests, badges and exports all read it here. It is the verdict, where there is one.
+        An audit that can only find violations is undetermined when it finds none.
         """
         found: Verdict | None = getattr(self, "verdict", None)
         return found
+
+    @property
+    def silent(self) -> bool:
+        """Whether the audit can only find violations, and found none.
+
+        It is undetermined then, but takes nothing away from audits that could have shown more.
+        """
+        return False
 
     def sentences(self) -> tuple[str, ...]:
         """The finding in plain words, most important first."""
@@ -488,6 +503,13 @@ class MetricFinding(FindingOf[Row]):
 
     metric: str
     """The metric in words."""
+
+    def value_text(self, value: float | None) -> str:
+        """A value of the metric: of shares a percentage, of changes of shares points."""
+        share = bool(getattr(self, "share", False))
+        if value is None or not is_change(self.claim):
+            return amount(value, share)
+        return difference(value, share)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

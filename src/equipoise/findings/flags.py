@@ -36,11 +36,12 @@ from equipoise.findings.finding import (
 )
 from equipoise.findings.words import (
     CHEAP_ONLY,
+    SELF_TARGET,
     Verdict,
-    amount,
     apart,
     be,
     difference,
+    p_text,
     plural,
     telling_order,
 )
@@ -113,9 +114,14 @@ class Flags(ComparedFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
         return tuple(row for row in self.rows if row.note)
 
     @property
-    def conclusion(self) -> Verdict | None:
+    def conclusion(self) -> Verdict:
         """A flag shows a violation; no flag shows nothing."""
-        return Verdict.EXCEEDED if self.flagged else None
+        return Verdict.UNDETERMINED if self.silent else Verdict.EXCEEDED
+
+    @property
+    def silent(self) -> bool:
+        """Whether no group is flagged."""
+        return not any(row.flagged for row in self.rows)
 
     def sentences(self) -> tuple[str, ...]:
         """How many are flagged, which, under what guarantee, and who could not have been."""
@@ -215,21 +221,23 @@ class Flags(ComparedFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
         more = len(found) - 1
         others = f"; {plural(more, 'other')} {be(more)} flagged too" if more else ""
         return (
-            f"{first.group}: {self.metric} {amount(first.value, self.share)}, {far} {self.against} "
-            f"(n = {first.n:,}); flagged, adjusted p = {first.p_adjusted:.2g}{others}."
+            f"{first.group}: {self.metric} {self.value_text(first.value)}, {far} {self.against} "
+            f"(n = {first.n:,}); flagged, adjusted p {p_text(first.p_adjusted)}{others}."
         )
 
     def _say(self, value: float) -> str:
         return f"{value:.2f} times" if self.relative else difference(value, self.share)
 
     def _one(self, row: FlaggedGroup) -> str:
+        # a change against none is its own disparity
+        said = dict.fromkeys((self.value_text(row.value), self._say(row.disparity or 0.0)))
         return (
-            f"{row.group}: {amount(row.value, self.share)}, {self._say(row.disparity or 0.0)} "
-            f"(n = {row.n:,}, adjusted p = {row.p_adjusted:.2g})."
+            f"{row.group}: {', '.join(said)} (n = {row.n:,}, adjusted p {p_text(row.p_adjusted)})."
         )
 
     def _unreachable_sentence(self) -> list[str]:
-        silent = self.unreachable
+        # of its own target there is nothing to know
+        silent = [row for row in self.unreachable if row.note != SELF_TARGET]
         if not silent:
             return []
         # Without this, silence about groups that no outcome could flag would pass for a result.

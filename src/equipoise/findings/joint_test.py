@@ -111,6 +111,16 @@ class JointTest(ComparedFinding[JointlyTested], ByGroup[JointlyTested]):
         return Verdict.EXCEEDED if self.rejected else None
 
     @property
+    def conclusion(self) -> Verdict:
+        """``exceeded`` or, since no rejection shows nothing, ``undetermined``."""
+        return Verdict.UNDETERMINED if self.silent else Verdict.EXCEEDED
+
+    @property
+    def silent(self) -> bool:
+        """Whether no group is shown to differ."""
+        return not self.rejected
+
+    @property
     def published_verdict(self) -> str:
         """The verdict in the words of the published algorithm; "certified" is its word, not ours.
 
@@ -297,6 +307,11 @@ class Joint(FindingOf[JointGroup], ByGroup[JointGroup]):
             return None
         # Here silence weighs: not all is shown while one part shows nothing.
         return together(conclusion or Verdict.UNDETERMINED for conclusion in said)
+
+    @property
+    def silent(self) -> bool:
+        """Whether every part can only find violations, and found none."""
+        return all(self.part(name).silent for name in self.names)
 
     @names_extra
     def plot(self) -> Chart:

@@ -11,7 +11,6 @@ from equipoise.findings.charts.others import evidence_chart
 from equipoise.findings.finding import COMPARED, ByGroup, Chart, ComparedFinding, ComparedGroup
 from equipoise.findings.words import (
     Verdict,
-    amount,
     be,
     disparity_text,
     ends_text,
@@ -139,14 +138,17 @@ class Monitoring(ComparedFinding[MonitoredGroup], ByGroup[MonitoredGroup]):
         return tuple(sorted(chosen, key=lambda row: (-(row.evidence or 0.0), row.group)))
 
     @property
-    def conclusion(self) -> Verdict | None:
+    def conclusion(self) -> Verdict:
         """An alarm shows a violation; quiet shows nothing; kept is shown if all groups are."""
         if self.alarms:
             return Verdict.EXCEEDED
-        if self.tolerance is None:
-            return None
         kept = all(row.state is State.KEPT for row in self.rows) and bool(self.rows)
         return Verdict.KEPT if kept else Verdict.UNDETERMINED
+
+    @property
+    def silent(self) -> bool:
+        """Whether there is no alarm, and no tolerance that could be shown to be kept."""
+        return self.tolerance is None and not self.alarms
 
     def sentences(self) -> tuple[str, ...]:
         """Which groups are in alarm and since when, what that means, and who is not known."""
@@ -197,7 +199,7 @@ class Monitoring(ComparedFinding[MonitoredGroup], ByGroup[MonitoredGroup]):
         if self.reading != "planned" and row.evidence is not None:
             strength = f", evidence {evidence_text(row.evidence)}"
         return (
-            f"{row.group}: {since}{strength}; {amount(row.value, self.share)} over all batches, "
+            f"{row.group}: {since}{strength}; {self.value_text(row.value)} over all batches, "
             f"{ends} (n = {row.n:,})."
         )
 

@@ -260,9 +260,13 @@ class Power(ComparedFinding[PlannedGroup], ByGroup[PlannedGroup]):
         silent = [row for row in self.rows if row.note and row.above is row.below is None]
         if not silent:
             return []
+        reasons: dict[str, list[str]] = {}
+        for row in silent:
+            reasons.setdefault(row.note, []).append(row.group)
         return [
-            f"{plural(len(silent), self.noun)} {be(len(silent))} not planned for; the table says "
-            "why."
+            f"{plural(len(names), self.noun)} {be(len(names))} not planned for ({reason}): "
+            f"{'; '.join(names[:3])}{f'; and {len(names) - 3} more' if len(names) > 3 else ''}."
+            for reason, names in reasons.items()
         ]
 
 

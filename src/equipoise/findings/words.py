@@ -13,6 +13,9 @@ from typing import Literal, Protocol, TypeVar
 from equipoise._validate import known_name
 from equipoise.errors import EquipoiseError
 
+#: Why there is nothing to say of a group that others are compared with.
+SELF_TARGET = "the group is its own target"
+
 # --- The three answers to a claim with a tolerance ---
 
 
@@ -93,6 +96,17 @@ def disparity_text(value: float, relative: bool, share: bool) -> str:
     ('1.23', '+10.0 points')
     """
     return f"{value:.2f}" if relative else difference(value, share)
+
+
+def p_text(p: float | None) -> str:
+    """A p-value after its name; none is zero, but some are too small to be written.
+
+    >>> p_text(0.0123), p_text(0.0)
+    ('= 0.012', '< 1e-300')
+    """
+    if p is None:
+        return "unknown"
+    return f"= {p:.2g}" if p >= 1e-300 else "< 1e-300"
 
 
 def distance(value: float | None, relative: bool) -> float:

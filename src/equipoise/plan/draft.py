@@ -96,7 +96,20 @@ _PEOPLE = [
     "veteran",
     "language",
 ]
-_YES = ("yes", "true", "1", "y", "t", "approved", "accepted", "admitted", "hired", "granted")
+#: Pairs of which nobody doubts which one counts as 1. Whatever is not here is not guessed: of two
+#: words in another language, or of "low" and "high", the wrong one turns every answer round.
+_YES_NO = {
+    "yes": ("no",),
+    "true": ("false",),
+    "1": ("0",),
+    "y": ("n",),
+    "t": ("f",),
+    "approved": ("denied", "rejected", "declined", "not approved"),
+    "accepted": ("denied", "rejected", "declined", "not accepted"),
+    "admitted": ("denied", "rejected", "declined", "not admitted"),
+    "granted": ("denied", "rejected", "declined", "not granted"),
+    "hired": ("rejected", "declined", "not hired"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,12 +192,14 @@ def draft(
     out: str | Path = "audit.yaml",
     table: str | None = None,
     encoding: str | None = None,
+    positive: object = None,
     **roles: str | None,
 ) -> str:
     r"""The text of a commented plan for a table, to be edited before it is run.
 
     ``out`` is where the plan will stand, since its paths start there. Roles that are not given are
-    guessed from usual column names, and marked as guesses.
+    guessed from usual column names, and marked as guesses. Which of two words counts as 1 is
+    ``positive``; without it only words such as yes and no are known, and others are listed.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "d.csv"
@@ -203,8 +218,11 @@ def draft(
     # a password has no place in a file that is shared; the environment can hold it
     place = without_password(_relative(source, Path(out).parent))
     file = {"table": table, "encoding": encoding}
-    positive = _positive(trail, found)
-    return _text(place, file, columns, played, guessed, positive, trail.notes)
+    if positive is not None:
+        # it speaks of columns that may have been guessed
+        trail = read(source, table=table, encoding=encoding, positive=positive, **found)
+    words = [] if amounts_in(columns, found) else _words(trail, found)
+    return _text(place, file, columns, played, guessed, words, trail.notes)
 
 
 def _guess(columns: list[Column], played: Mapping[str, str]) -> dict[str, str]:
@@ -217,6 +235,12 @@ def _guess(columns: list[Column], played: Mapping[str, str]) -> dict[str, str]:
         if role not in played and fitting:
             found[role] = fitting[0]
             taken.add(fitting[0])
+    said = {column.name: column for column in columns}.get(found.get("prediction", ""))
+    if said is not None and said.number and said.levels > 2:
+        # a number of many values decides nothing; it is what a decision is made from
+        del found["prediction"]
+        if "score" not in {*played, *found}:
+            found["score"] = said.name
     if not {"label", "prediction"} & {*played, *found}:
         # without any question there is no plan, so here the beginning of a word is enough
         likely = [c.name for c in columns if c.levels == 2 and _begins(c.name, _DECISIONS)]
@@ -257,9 +281,36 @@ def _attributes(columns: list[Column], taken: set[str]) -> list[Column]:
     return list({column.name: column for column in (*people, *words, *few)}.values())[:3]
 
 
-def _positive(trail: Trail, roles: Mapping[str, str]) -> dict[str, str]:
-    """For label and prediction of two words: the one that seems to mean yes."""
-    found = {}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Words:
+    """A label or prediction of two words, and which of them counts as 1."""
+
+    role: str
+    levels: tuple[str, str]
+    positive: str | None
+    """None if nobody said so and it is not plain from the words."""
+    guessed: bool
+
+    def line(self, name: str) -> str:
+        """The line of a plan that says it, or a comment that asks."""
+        if self.positive is not None:
+            note = "  # a guess; it counts as 1" if self.guessed else "  # counts as 1"
+            return f"{name}: {_in_quotes(self.positive)}{note}"
+        one, other = map(_in_quotes, self.levels)
+        return f"# {name}: {one}  # or {other}: say which of the two counts as 1"
+
+
+def amounts_in(columns: Sequence[Column], roles: Mapping[str, str]) -> bool:
+    """Whether label and score are amounts such as wages, not yes or no and its probability."""
+    if not {"label", "score"} <= set(roles) or "prediction" in roles:
+        return False
+    label = next((column for column in columns if column.name == roles["label"]), None)
+    return label is not None and label.number and label.levels > 2
+
+
+def _words(trail: Trail, roles: Mapping[str, str]) -> list[_Words]:
+    """Label and prediction, where they are words: which counts as 1, if that is known."""
+    found = []
     for role in ("label", "prediction"):
         column = roles.get(role)
         if column is None or not is_text(trail.schema[column]):
@@ -272,8 +323,23 @@ def _positive(trail: Trail, roles: Mapping[str, str]) -> dict[str, str]:
                 "audits of decisions need two values. Name another column, or make one of two "
                 "values from it."
             )
-        found[role] = next((v for v in levels if v.strip().lower() in _YES), levels[1])
+        named = trail.positive.get(role)
+        chosen = _plainly_yes(levels) if named is None else str(named)
+        pair = (levels[0], levels[1])
+        found.append(_Words(role=role, levels=pair, positive=chosen, guessed=named is None))
     return found
+
+
+def _plainly_yes(levels: Sequence[str]) -> str | None:
+    """Of two words the one that means yes, if the other plainly means no.
+
+    >>> _plainly_yes(["No", "Yes"]), _plainly_yes(["Ja", "Nein"])
+    ('Yes', None)
+    """
+    one, other = (level.strip().lower() for level in levels)
+    if other in _YES_NO.get(one, ()):
+        return levels[0]
+    return levels[1] if one in _YES_NO.get(other, ()) else None
 
 
 def _text(
@@ -282,7 +348,7 @@ def _text(
     columns: list[Column],
     played: Mapping[str, str],
     guessed: Mapping[str, str],
-    positive: Mapping[str, str],
+    words: Sequence[_Words],
     notes: Sequence[str] = (),
 ) -> str:
     roles = {**played, **guessed}
@@ -304,10 +370,10 @@ def _text(
         *(f"  {name}: {_quoted(value)}" for name, value in file.items() if value),
         *(_role_line(role, roles, guessed) for role in ("label", "prediction", "score")),
         *(_role_line(role, roles, guessed) for role in ("weight", "count") if role in roles),
-        *_positive_lines(positive),
+        *_positive_lines(words),
         "",
         "audits:",
-        *_audits(roles, across),
+        *_audits(roles, across, amounts_in(columns, roles)),
     ]
     return "\n".join(lines) + "\n"
 
@@ -319,16 +385,14 @@ def _role_line(role: str, roles: Mapping[str, str], guessed: Mapping[str, str]) 
     return f"  {role}: {_quoted(roles[role])}{note}"
 
 
-def _positive_lines(positive: Mapping[str, str]) -> list[str]:
-    if not positive:
+def _positive_lines(words: Sequence[_Words]) -> list[str]:
+    if not words:
         return ['  # positive: "yes"  # the value that counts as 1, if the columns hold words']
-    if len(set(positive.values())) == 1:
-        (value,) = set(positive.values())
-        return [f"  positive: {_in_quotes(value)}  # a guess; it counts as 1"]
-    return [
-        "  positive:  # guesses; these count as 1",
-        *(f"    {role}: {_in_quotes(value)}" for role, value in positive.items()),
-    ]
+    if len({(one.levels, one.positive) for one in words}) == 1:
+        return [f"  {words[0].line('positive')}"]
+    # without any line that says something the heading must not stand either
+    head = "  positive:" if any(one.positive is not None for one in words) else "  # positive:"
+    return [head, *(f"    {one.line(one.role)}" for one in words)]
 
 
 def _attribute_text(column: Column) -> str:
@@ -337,18 +401,41 @@ def _attribute_text(column: Column) -> str:
     return f"{{kind: binned, column: {_quoted(column.name)}, quantiles: {BINS}}}"
 
 
-def _audits(roles: Mapping[str, str], across: list[Column]) -> list[str]:
-    metric = (usual_metrics(roles) or ("rate of the label",))[0]
-    # of a label alone one can ask how often it is 1
-    own = "{kind: metric, name: rate of the label, value: label, binary: [label]}"
+def _claim(metric: str, across: list[Column]) -> list[str]:
     groups = f"[{', '.join(map(_attribute_text, across))}]" if across else "[ATTRIBUTE]"
-    claim = [
+    return [
         "    claim:",
         "      kind: gap",
-        f"      metric: {metric if usual_metrics(roles) else own}",
+        f"      metric: {metric}",
         f"      across: {groups}      # every combination of these is a group",
         "      target: overall       # or complement, or {kind: reference, where: {sex: Male}}",
     ]
+
+
+def _audits_of_amounts(across: list[Column]) -> list[str]:
+    """Bounds without a limit: how much of an amount is much only those concerned know."""
+    made = [
+        "  # Bounds that hold for every group at once. Without a tolerance nothing is judged.",
+    ]
+    for metric in AMOUNT_METRICS:
+        made += [
+            "  - audit: certify",
+            f"    name: bounds of {metric.replace('_', ' ')}",
+            *_claim(metric, across),
+            "    level: 0.95",
+            "    # tolerance: 1.0   # what is tolerated, in the units of the label",
+            "",
+        ]
+    return made[:-1]
+
+
+def _audits(roles: Mapping[str, str], across: list[Column], amounts: bool) -> list[str]:
+    if amounts:
+        return _audits_of_amounts(across)
+    metric = (usual_metrics(roles) or ("rate of the label",))[0]
+    # of a label alone one can ask how often it is 1
+    own = "{kind: metric, name: rate of the label, value: label, binary: [label]}"
+    claim = _claim(metric if usual_metrics(roles) else own, across)
     return [
         "  # Which groups differ by more than 5 points? At most a tenth of the flags is false.",
         "  - audit: flag",
@@ -364,6 +451,10 @@ def _audits(roles: Mapping[str, str], across: list[Column]) -> list[str]:
         "    level: 0.95",
         "    tolerance: 0.10",
     ]
+
+
+#: What is asked first of a model that predicts a number.
+AMOUNT_METRICS = ("residual", "absolute_error")
 
 
 def usual_metrics(roles: Mapping[str, object]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 import datetime
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import Path
@@ -18,10 +18,9 @@ from equipoise.claims import Claim, gap
 from equipoise.claims.claim import as_claim, parts_of
 from equipoise.claims.groups import Dimension
 from equipoise.errors import EquipoiseError, OptionError, PlanError, TrailError
-from equipoise.findings.bounds import SELF_TARGET
 from equipoise.findings.evidence import Asked, Evidence, assemble
 from equipoise.findings.finding import Finding
-from equipoise.findings.words import Verdict
+from equipoise.findings.words import SELF_TARGET, Verdict
 from equipoise.plan.plan import AuditPlan, Plan, TrailPlan
 from equipoise.trail import Trail, read
 from equipoise.trail.engine import changed_words, one_moment
@@ -167,9 +166,31 @@ def run(
         found,
         plan=plan.to_plain(),
         plan_hash=plan.hash,
-        notes=trail.notes,
+        notes=(*trail.notes, *_alike_levels(finding for _, _, finding in found)),
         input=digest,
     )
+
+
+def _alike_levels(findings: Iterable[Finding]) -> list[str]:
+    """Levels that differ in capitals or blanks alone, which most likely are one."""
+    seen: dict[str, dict[str, None]] = {}
+    for finding in findings:
+        for row in finding.rows:
+            for name, level in getattr(row, "where", {}).items():
+                if isinstance(level, str):
+                    seen.setdefault(name, {})[level] = None
+    said = []
+    for name, levels in seen.items():
+        plain: dict[str, list[str]] = {}
+        for level in levels:
+            plain.setdefault("".join(level.split()).casefold(), []).append(level)
+        alike = [", ".join(map(repr, sorted(same))) for same in plain.values() if len(same) > 1]
+        if alike:
+            said.append(
+                f"{name} has levels that differ in capitals or blanks alone, and count as groups "
+                f"apart: {'; '.join(alike[:5])}."
+            )
+    return said
 
 
 def _perform_all(
@@ -232,6 +253,39 @@ def _is_bundled(asked: TrailPlan, data: str | None, table: str | None) -> bool:
 
 def _place(source: str, folder: Path) -> str:
     return source if "://" in source or source.startswith("${") else str(folder / source)
+
+
+# --- What can be judged of a plan without its rows ---
+
+
+def check_limits(plan: Plan) -> None:
+    """Refuse limits that the audits of a plan would refuse, before any row is there."""
+    for name, audit in zip(plan.names(), plan.audits, strict=True):
+        try:
+            _check_limits(audit)
+        except EquipoiseError as error:
+            raise type(error)(f"{name}: {error}") from error
+
+
+def _check_limits(audit: AuditPlan) -> None:
+    # imported here: a plan that is only read needs no mathematics
+    from equipoise.audits._groups.problem import CertifyOptions, FlagOptions
+    from equipoise.audits.flag import limits_in
+
+    asked = audit.options()
+    for claim in _claims(audit):
+        if audit.audit == "certify":
+            level, side = asked.get("level", 0.95), asked.get("side", "both")
+            tolerance = asked.get("tolerance")
+            CertifyOptions(level=level, side=side, tolerance=tolerance, method=None).check_claim(
+                claim
+            )
+        if audit.audit == "flag":
+            options = FlagOptions(
+                above=asked.get("above"), below=asked.get("below"), outside=asked.get("outside"),
+                fdr=0.1, control="bh", method=None, min_rows=None, resamples=None,
+            )  # fmt: skip
+            limits_in(claim, options)
 
 
 # --- The gate: what evidence means for a release, as an exit code ---

@@ -22,7 +22,9 @@ class Case:
 
     name: str
     verdict: Verdict | None
-    """None where nothing was judged."""
+    """None where no limit was set."""
+    stops: bool
+    """Whether it stops the build."""
     said: tuple[str, ...]
     short: str
     """Who differs and by how much, or the first sentence."""
@@ -43,12 +45,6 @@ class Outcome:
     """The plan's hash."""
     cases: tuple[Case, ...] = ()
     """Empty if the question could not be asked."""
-    undetermined_fails: bool = False
-
-    def failed(self, case: Case) -> bool:
-        """Whether an audit stops the build."""
-        wrong = (Verdict.EXCEEDED, *([Verdict.UNDETERMINED] if self.undetermined_fails else ()))
-        return case.verdict in wrong
 
 
 def outcome_of(
@@ -73,12 +69,14 @@ def outcome_of(
             Case(
                 name=entry.name,
                 verdict=entry.finding.conclusion,
+                stops=evidence.stops(
+                    entry.finding.conclusion, undetermined_fails=undetermined_fails
+                ),
                 said=tuple(tidy(said) for said in finding.sentences()[:SENTENCES]) if tell else (),
                 short=tidy(finding.headline() or finding.sentences()[0]) if tell else "",
             )
             for entry, finding, tell in zip(evidence.entries, found, shown, strict=True)
         ),
-        undetermined_fails=undetermined_fails,
     )
 
 
@@ -88,14 +86,10 @@ def outcome_of(
 def junit(outcome: Outcome) -> str:
     """A test suite in which every audit is a test; one that is undetermined counts as skipped."""
     cases = outcome.cases
-    failed = [outcome.failed(case) for case in cases]
-    skipped = [
-        case.verdict is Verdict.UNDETERMINED and not wrong
-        for case, wrong in zip(cases, failed, strict=True)
-    ]
+    skipped = [case.verdict is Verdict.UNDETERMINED and not case.stops for case in cases]
     numbers = {
         "tests": len(cases) or 1,
-        "failures": sum(failed),
+        "failures": sum(case.stops for case in cases),
         "errors": int(not cases),
         "skipped": sum(skipped),
     }
@@ -105,11 +99,11 @@ def junit(outcome: Outcome) -> str:
     if not cases:
         case = ElementTree.SubElement(suite, "testcase", _named(outcome, outcome.title))
         ElementTree.SubElement(case, "error", {"message": _xml(outcome.words), "type": "error"})
-    for each, wrong, left in zip(cases, failed, skipped, strict=True):
+    for each, left in zip(cases, skipped, strict=True):
         case = ElementTree.SubElement(suite, "testcase", _named(outcome, each.name))
         text = _xml("\n".join(each.said))
         said = {"message": _xml(each.short or str(each.verdict))}
-        if wrong:
+        if each.stops:
             kind = {"type": str(each.verdict)}
             ElementTree.SubElement(case, "failure", {**said, **kind}).text = text
         elif left:
@@ -139,7 +133,7 @@ _RULES = {
     "exceeded": ("A limit is exceeded", "A disparity beyond the limit is shown."),
     "undetermined": ("Undetermined", "Neither that a limit is kept nor that it is not is shown."),
     "kept": ("A limit is kept", "Every disparity is shown to be within the limit."),
-    "described": ("Not judged", "No limit was set, or a violation was looked for and not shown."),
+    "described": ("Not judged", "No limit was set."),
 }
 _KINDS = {"exceeded": "fail", "undetermined": "open", "kept": "pass", "described": "informational"}
 
@@ -164,7 +158,7 @@ def sarif(outcome: Outcome) -> str:
     for case in outcome.cases:
         rule = "described" if case.verdict is None else str(case.verdict)
         kind = _KINDS[rule]
-        if rule == "undetermined" and outcome.undetermined_fails:
+        if case.stops:
             kind = "fail"
         # a level other than none is only for what failed
         result = {
@@ -192,7 +186,7 @@ _SIGNS = {
     Verdict.KEPT: "✅ kept",
     Verdict.EXCEEDED: "❌ exceeded",
     Verdict.UNDETERMINED: "❔ undetermined",
-    None: "not judged",
+    None: "no limit",
 }
 
 

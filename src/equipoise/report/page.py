@@ -12,7 +12,7 @@ from equipoise.findings import Evidence, Verdict
 from equipoise.findings.bounds import Bounds
 from equipoise.findings.evidence import headlines, warnings_of
 from equipoise.findings.flags import Flags
-from equipoise.findings.words import amount, clipped, tidy
+from equipoise.findings.words import clipped, tidy
 from equipoise.report.suppress import Kept
 from equipoise.report.view import CONCLUSIONS, left_out_words, section_of
 
@@ -34,8 +34,8 @@ def render(
     told = [one.finding for one in kept if one.told]
     page = _template()(
         title=tidy(evidence.title),
-        verdict=CONCLUSIONS[evidence.verdict],
-        tone=_TONES[evidence.verdict],
+        verdict=CONCLUSIONS[evidence.conclusion],
+        tone=_TONES[evidence.conclusion],
         sentences=[tidy(sentence) for sentence in evidence.sentences()],
         headlines=[tidy(said) for said in headlines(told)][:MOST_HEADLINES],
         warnings=[tidy(said) for said in warnings_of(told)],
@@ -90,7 +90,7 @@ def _everyone(kept: Sequence[Kept]) -> list[tuple[str, str]]:
         if isinstance(finding, Bounds | Flags) and finding.against == "everyone":
             targets = {row.target for row in finding.rows if row.target is not None}
             if len(targets) == 1:
-                found[finding.metric] = amount(targets.pop(), finding.share)
+                found[finding.metric] = finding.value_text(targets.pop())
     said = "; ".join(f"{metric} {value}" for metric, value in found.items())
     return [("Everyone", said)] if said else []
 
@@ -165,7 +165,12 @@ GLOSSARY = (
     ("n", "Rows of the group on which the metric counts."),
 )
 
-_TONES = {Verdict.EXCEEDED: "alert", Verdict.KEPT: "calm", Verdict.UNDETERMINED: "unsure"}
+_TONES = {
+    Verdict.EXCEEDED: "alert",
+    Verdict.KEPT: "calm",
+    Verdict.UNDETERMINED: "unsure",
+    None: "unsure",
+}
 
 
 def _facts(

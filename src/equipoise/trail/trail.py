@@ -265,11 +265,17 @@ class Trail:
             return name
         if name in self.schema:
             raise TrailError(
-                f"Column {name!r} is not among the attributes of this trail: "
-                f"{listing(self.attributes)}. Pass attributes=[…] to equipoise.read to add it."
+                f"Column {name!r} is not among the attributes of this trail"
+                f"{self._played_by(name)}: {listing(self.attributes)}. Pass attributes=[…] to "
+                "equipoise.read to add it."
             )
         require_column(name, dict.fromkeys(self.attributes), f"attribute {name!r}")
         return name
+
+    def _played_by(self, column: str) -> str:
+        """Which role keeps a column from being an attribute, in brackets."""
+        roles = [role for role, played in dict(self.roles).items() if played == column]
+        return f" (it is the {' and the '.join(roles)})" if roles else ""
 
     def resolve(self, name: str) -> str:
         """The column a formula's name means: a role's column, or a column of that name."""

@@ -320,7 +320,7 @@ def test_what_cannot_be_asked_of_these_rows(
         ({"above": 0.05}, "more than 5.0 points above everyone"),
         ({"above": 0.0}, "accuracy above everyone"),
         ({"below": -0.05}, "more than 5.0 points below everyone"),
-        ({"below": 0.05}, "below, or less than 5.0 points above, everyone"),
+        ({"above": -0.05}, "above, or less than 5.0 points below, everyone"),
         ({"outside": (-0.1, 0.1)}, "outside -10.0 points to +10.0 points of everyone"),
     ],
 )

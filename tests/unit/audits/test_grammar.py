@@ -131,3 +131,30 @@ def test_findings_are_sequences_with_a_short_name() -> None:
     for name in ("certify", "flag", "describe", "joint_test"):
         found = ASKED[name](trail)
         assert found.ask(g="a") == found.ask("a") == found[0]
+
+
+def test_limits_on_the_wrong_side_of_no_difference_are_refused() -> None:
+    rows = eq.datasets.compas()
+    gap, ratio = (kind("selection_rate", across="sex") for kind in (eq.gap, eq.ratio))
+    for asked, limit, meant in (
+        (ratio, {"above": 0.05}, r"above=1\.25"),
+        (gap, {"below": 0.05}, r"below=-0\.05 is meant"),
+        (gap, {"above": 5}, "5 points are 0.05"),
+    ):
+        with pytest.raises(eq.OptionError, match=meant):
+            eq.flag(rows, asked, **limit, rng=1)
+    for asked, side, tolerance, meant in (
+        (gap, "lower", 0.1, "tolerance=-0.1 is meant"),
+        (gap, "upper", -0.1, "tolerance=0.1 is meant"),
+        (ratio, "lower", 1.25, "tolerance=0.8 is meant"),
+    ):
+        with pytest.raises(eq.OptionError, match=meant):
+            eq.certify(rows, asked, side=side, tolerance=tolerance, rng=1)
+    with pytest.raises(eq.OptionError, match="disparity must lie"):
+        eq.power(rows, gap, disparity=5, rng=1)
+    with pytest.raises(eq.OptionError, match=r"5 points are 0\.05"):
+        eq.calibration(rows, features=["sex"], tolerance=5, rng=1)
+    # that somebody does no worse, or better than a number, may be asked
+    assert eq.flag(rows, gap, above=-0.05, rng=1).rows
+    known = eq.gap("selection_rate", across="sex", target=0.1)
+    assert eq.certify(rows, known, side="lower", tolerance=0.01, rng=1).verdict is not None

@@ -94,3 +94,21 @@ def test_what_cannot_be_compared_is_refused() -> None:
         eq.gap("selection_rate", across="g", target="highest", given="s")
     lonely = eq.gap("selection_rate", across=eq.masks(young="s == 1"), target="highest")
     assert eq.certify(frame, lonely, prediction="hired", rng=1)[0].note
+
+
+@pytest.mark.parametrize("kind", [eq.gap, eq.ratio])
+def test_the_highest_group_itself_is_never_flagged_and_limits_lie_below(kind: Any) -> None:
+    frame = table({"a": (400, 0.5), "b": (400, 0.2)})
+    asked = kind("selection_rate", across="g", target="highest")
+    both = (0.8, 1.25) if kind is eq.ratio else (-0.1, 0.1)
+    for outside in (None, both):
+        found = eq.flag(frame, asked, outside=outside, prediction="hired", rng=1)
+        assert [row.group for row in found.flagged] == ["b"]
+    with pytest.raises(eq.OptionError, match="Nobody is above the highest"):
+        eq.flag(frame, asked, above=1.1 if kind is eq.ratio else 0.1, prediction="hired")
+    with pytest.raises(eq.OptionError, match="Nobody is above the highest"):
+        eq.certify(frame, asked, side="upper", tolerance=1.1, prediction="hired")
+    tolerance = 0.8 if kind is eq.ratio else 0.05
+    found = eq.certify(frame, asked, tolerance=tolerance, prediction="hired", rng=1)
+    assert found.ask(g="a").verdict is not eq.Verdict.EXCEEDED
+    assert found.ask(g="b").verdict is eq.Verdict.EXCEEDED

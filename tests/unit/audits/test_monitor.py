@@ -57,7 +57,8 @@ def test_an_alarm_has_a_date_and_quiet_has_none() -> None:
 def test_nothing_wrong_is_quiet_and_no_proof() -> None:
     found = watched(table(0.5), outside=(-0.2, 0.2))
     assert not found.alarms
-    assert found.conclusion is None
+    assert found.conclusion is Verdict.UNDETERMINED
+    assert found.silent
     assert "not evidence that there is none" in found.sentences()[0]
     assert "would most likely have been found" in " ".join(found.sentences())
 

@@ -80,7 +80,8 @@ def test_three_rows_show_no_violation(kind: str, target: str) -> None:
     tolerance = 0.8 if kind == "ratio" else 0.1
     for level in (0.5, 0.9, 0.99):
         for side in ("both", "lower", "upper"):
-            limit = -0.1 if (kind, side) == ("gap", "lower") else tolerance
+            turned = {("gap", "lower"): -0.1, ("ratio", "upper"): 1.25}
+            limit = turned.get((kind, side), tolerance)
             found = eq.certify(rows, asked, level=level, side=side, tolerance=limit, rng=1)
             if level > 0.5:
                 assert found.verdict is not Verdict.EXCEEDED, found.sentences()
@@ -88,7 +89,7 @@ def test_three_rows_show_no_violation(kind: str, target: str) -> None:
                 assert row.lower is None or row.lower <= row.disparity, row
                 assert row.upper is None or row.upper >= row.disparity, row
     assert not eq.flag(rows, asked, rng=1).flagged
-    assert eq.joint_test(rows, asked, rng=1).conclusion is None
+    assert eq.joint_test(rows, asked, rng=1).silent
 
 
 @pytest.mark.parametrize("kind", [eq.gap, eq.ratio])
@@ -272,7 +273,9 @@ def test_four_fifths_can_be_shown_not_to_be_kept() -> None:
     found = eq.certify(MANY, asked, side="lower", tolerance=0.8, rng=1)
     row = found.ask(g="b")
     assert row.disparity == pytest.approx(0.3)
-    assert (row.upper, row.verdict) == (None, Verdict.EXCEEDED)
+    assert row.upper is not None
+    assert row.upper < 0.8
+    assert row.verdict is Verdict.EXCEEDED
     assert found.verdict is Verdict.EXCEEDED
     assert found.ask(g="a").verdict is None
     assert "exceeded by 1" in found.sentences()[1]

@@ -142,3 +142,15 @@ def test_mappings_with_awkward_keys_survive() -> None:
     for value in ({"kind": "a"}, {"number": 3}, {"mapping": 1, "kind": None}, {"a": {"kind": 1}}):
         assert from_plain(to_plain(value)) == value
     assert from_plain(to_plain((1, float("-inf"), "x"))) == (1, float("-inf"), "x")
+
+
+def test_hints_know_capitals_and_the_words_of_others() -> None:
+    claim = eq.gap("accuracy", across="sex", target=eq.reference(sex="male"))
+    with pytest.raises(eq.ClaimError, match="Did you mean 'Male'"):
+        eq.certify(eq.datasets.compas(), claim, rng=1)
+    for other, ours in (("fpr", "false_positive_rate"), ("tpr", "true_positive_rate")):
+        with pytest.raises(eq.ClaimError, match=f"Did you mean '{ours}'"):
+            eq.gap(other, across="sex")
+    for option, ours in (("alpha", "level"), ("seed", "rng")):
+        with pytest.raises(eq.OptionError, match=f"Did you mean '{ours}'"):
+            eq.certify(eq.datasets.compas(), eq.gap("accuracy", across="sex"), **{option: 1})

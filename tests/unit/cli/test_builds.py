@@ -200,6 +200,49 @@ def test_every_verdict_in_every_file(project: Path) -> None:
     assert Path("j.xml").read_text() == "mine"
 
 
+SILENT = """
+equipoise: 1
+seed: 7
+trail: {source: d.csv, label: y, prediction: d}
+audits:
+  - audit: flag
+    name: silent
+    claim: {kind: gap, metric: accuracy, across: [g]}
+    above: 0.5
+"""
+KEPT = """
+  - audit: certify
+    name: kept
+    claim: {kind: gap, metric: accuracy, across: [g]}
+    tolerance: 0.9
+"""
+
+
+def test_an_audit_that_found_nothing_is_no_test_that_passed(project: Path) -> None:
+    Path("audit.yaml").write_text(SILENT)
+    code, suites, log, told = _check()
+    assert (code, suites[0].attrib["skipped"], suites[0].attrib["failures"]) == (2, "1", "0")
+    assert [(one["ruleId"], one["kind"]) for one in log["results"]] == [("undetermined", "open")]
+    assert "| silent | ❔ undetermined |" in told
+    code, suites, log, _ = _check("--undetermined", "fail")
+    assert (code, suites[0].attrib["skipped"], suites[0].attrib["failures"]) == (1, "0", "1")
+    assert [one["kind"] for one in log["results"]] == ["fail"]
+    # beside a limit that is kept it neither passes nor stops anything
+    Path("audit.yaml").write_text(SILENT + KEPT)
+    code, suites, _, _ = _check("--undetermined", "fail")
+    assert (code, suites[0].attrib["skipped"], suites[0].attrib["failures"]) == (0, "1", "0")
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    for plan, meaning, said in (
+        (SILENT, "skip", "1 skipped"),
+        (SILENT, "fail", "1 failed"),
+        (SILENT + KEPT, "fail", "1 passed, 1 skipped"),
+    ):
+        Path("audit.yaml").write_text(plan)
+        asked = [*command, "audit.yaml", "--equipoise-undetermined", meaning]
+        done = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=300)
+        assert said in done.stdout, done.stdout
+
+
 def test_an_error_is_an_error_in_every_file(project: Path) -> None:
     _check()
     Path("audit.yaml").write_text(PLAN.replace("label: y", "label: why"))

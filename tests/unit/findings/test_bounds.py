@@ -130,3 +130,33 @@ def test_the_worst_range_of_each_width(side: Any, worst: Any) -> None:
         assert point["observed"] == worst(row.disparity for row in rows)
     with pytest.raises(eq.OptionError, match="by_width is for ranges of one number"):
         bounds().by_width()
+
+
+@pytest.mark.parametrize(
+    ("side", "other", "tolerance"), [("lower", "M", 0.8), ("upper", "F", 1.25)]
+)
+def test_a_violation_of_a_one_sided_limit_shows_its_bound(
+    side: Any, other: str, tolerance: float
+) -> None:
+    table = pl.DataFrame(
+        {"sex": ["F", "F", "M", "M"], "hired": [1, 0, 1, 0], "n": [100, 900, 500, 500]}
+    )
+    trail = eq.read(table, prediction="hired", count="n")
+    claim = eq.ratio("selection_rate", across="sex", target=eq.reference(sex=other))
+    found = eq.certify(trail, claim, side=side, tolerance=tolerance, rng=7)
+    row = next(row for row in found if row.verdict is eq.Verdict.EXCEEDED)
+    end = row.upper if side == "lower" else row.lower
+    assert end is not None
+    assert end < 0.8 if side == "lower" else end > 1.25
+    said = " ".join(found.sentences())
+    assert "told apart" not in said
+    assert f"{end:.2f}" in said
+    assert f"{end:.2f} times" in found.headline()
+    assert f"all {'upper' if side == 'lower' else 'lower'} bounds hold that show" in found.guarantee
+    assert "not told apart" not in found.drawn()
+    again = found.at(0.95).ask(sex=row.where["sex"])
+    assert (again.lower, again.upper) == pytest.approx((row.lower, row.upper))
+    # without a violation only the side that was asked for
+    loose = eq.certify(trail, claim, side=side, tolerance=tolerance**20, rng=7)
+    shown = [row for row in loose if row.reach is not None]
+    assert all((row.upper if side == "lower" else row.lower) is None for row in shown)

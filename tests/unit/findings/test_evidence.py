@@ -52,7 +52,7 @@ def test_it_says_how_many_findings_show_what(evidence: eq.Evidence) -> None:
     assert verdict.startswith("A violation is shown")
     assert counts == (
         "4 findings: 1 shows a violation, 1 shows that the limit is kept, 1 cannot tell, "
-        "1 describes or found nothing to report."
+        "1 sets no limit."
     )
     assert asked.startswith("None of them was fixed in a plan beforehand")
 

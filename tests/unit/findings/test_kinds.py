@@ -20,7 +20,9 @@ def test_flags_never_end_in_shown() -> None:
     none = dataclasses.replace(
         found, rows=tuple(dataclasses.replace(row, flagged=False) for row in found.rows)
     )
-    assert none.conclusion is None
+    assert none.conclusion is UNDETERMINED
+    assert none.silent
+    assert not found.silent
     assert none.sentences()[0].startswith("No group of 6 is flagged: ")
     assert none.sentences()[0].endswith("That is not evidence that there is none.")
 
@@ -77,7 +79,8 @@ def test_a_joint_test_says_what_is_ruled_out_and_what_is_not() -> None:
     assert found.contains(estimates)
     assert not found.contains(dict.fromkeys(estimates, 0.0))
     kept = dataclasses.replace(found, rejected=False)
-    assert kept.conclusion is None
+    assert kept.conclusion is UNDETERMINED
+    assert kept.silent
     assert "which does not show that none does" in kept.sentences()[0]
     for rejected, verb in ((True, "is ruled out"), (False, "is not ruled out")):
         tried = dataclasses.replace(found, rejected=rejected, at=estimates)

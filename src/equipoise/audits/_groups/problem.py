@@ -18,6 +18,8 @@ from equipoise._validate import (
     whole,
 )
 from equipoise.audits._common import (
+    among_people,
+    below_highest,
     finite,
     independent,
     is_tilted,
@@ -721,8 +723,33 @@ class CertifyOptions:
                     f"got {tolerance!r}."
                 )
         elif self.side == "both" and tolerance <= 0:
-            raise OptionError(f"tolerance must be above 0 with side='both'; got {tolerance!r}.")
-        possible_limit("tolerance", tolerance, claim, possible_range(claim))
+            raise OptionError(
+                "tolerance must be above 0 with side='both', which allows so much either way; got "
+                f"{tolerance!r}."
+            )
+        self._check_side(claim, tolerance)
+        low, high = possible_range(claim)
+        if below_highest(claim) and self.side == "both" and low is not None:
+            # nobody is above the highest, so there only the lower end can be passed
+            high = -low
+        possible_limit("tolerance", tolerance, claim, (low, high))
+
+    def _check_side(self, claim: Claim, tolerance: float) -> None:
+        """Refuse a one-sided limit that every group would have to beat, not only to keep."""
+        even = 1.0 if isinstance(claim, Ratio) else 0.0
+        beyond = {"lower": tolerance > even, "upper": tolerance < even, "both": False}[self.side]
+        if self.side == "upper" and below_highest(claim):
+            raise OptionError(
+                "Nobody is above the highest group, so an upper limit is always kept: leave "
+                "side= out."
+            )
+        if beyond and among_people(claim):
+            way = "above" if self.side == "lower" else "below"
+            meant = 1 / tolerance if even else -tolerance
+            raise OptionError(
+                f"side={self.side!r} with tolerance={tolerance:g} asks that every group is {way} "
+                f"its target by so much. Most likely tolerance={meant:g} is meant."
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
