@@ -520,11 +520,6 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             said.append(
                 f"Furthest below: {self._one(below)}, at most {self._say(below.upper or 0.0)}."
             )
-        over = [row for row in self.rows if row.verdict is Verdict.EXCEEDED]
-        if self.side != "both" and over:
-            # shown by a bound on the other side, which is not among those asked for
-            worst = max(over, key=lambda row: distance(row.disparity, self.relative))
-            said.append(f"Shown to exceed the limit: {self._one(worst)}{_more(len(over) - 1)}.")
         return said or [f"No {self.noun} is {self._untold}."]
 
     @property
