@@ -17,8 +17,8 @@ from rich.text import Text
 
 from equipoise._validate import short
 from equipoise.findings.evidence import Entry, Evidence, headlines, warnings_of
-from equipoise.findings.finding import Finding, cell_text, head_text, unit_of, unit_text
-from equipoise.findings.words import Verdict, telling_order
+from equipoise.findings.finding import Finding, cell_text, unit_of, unit_text
+from equipoise.findings.words import Verdict, head_text, telling_order
 
 if TYPE_CHECKING:
     from equipoise.packs import PackResult

@@ -27,7 +27,7 @@ from equipoise._annotations import Fault, Format, Keys, Misfit, Reader, Schema, 
 from equipoise._codec import Scalar, from_plain, made_from, to_plain
 from equipoise._validate import did_you_mean, listing, names_extra, short
 from equipoise.errors import ClaimError, EquipoiseError, OptionError
-from equipoise.findings.words import Verdict, amount, difference, left_out, plural
+from equipoise.findings.words import Verdict, amount, difference, is_change, left_out, plural
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -114,21 +114,6 @@ def unit_of(finding: "Finding", column: str) -> str:
     if getattr(finding, "relative", False) or finding.claim.get("kind") == "ratio":
         return "times"
     return "points" if share else ""
-
-
-def is_change(claim: Mapping[str, Any]) -> bool:
-    """Whether the metric of a claim is a difference itself: how far another metric moved."""
-    metric = claim.get("metric")
-    return isinstance(metric, Mapping) and metric.get("kind") == "change"
-
-
-def head_text(column: str, unit: str) -> str:
-    """The head of a column, with its unit.
-
-    >>> head_text("p_adjusted", ""), head_text("disparity", "points")
-    ('p adjusted', 'disparity (points)')
-    """
-    return column.replace("_", " ") + (f" ({unit})" if unit else "")
 
 
 def unit_text(value: object, unit: str) -> str:
@@ -398,18 +383,15 @@ class Finding:
     def conclusion(self) -> Verdict | None:
         """What is shown about the limit; None if the audit sets none.
 
-        Gates, tests, badges and exports all read it here. It is the verdict, where there is one.
-        An audit that can only find violations is undetermined when it finds none.
+        Gates, tests, badges and exports read it. It is the verdict, where there is one; an audit
+        that can only find violations is undetermined when it finds none.
         """
         found: Verdict | None = getattr(self, "verdict", None)
         return found
 
     @property
     def silent(self) -> bool:
-        """Whether the audit can only find violations, and found none.
-
-        It is undetermined then, but takes nothing away from audits that could have shown more.
-        """
+        """Whether it can only find violations, and found none: beside others it weighs nothing."""
         return False
 
     def sentences(self) -> tuple[str, ...]:

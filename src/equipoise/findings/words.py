@@ -174,6 +174,21 @@ def unsigned(value: float, share: bool) -> str:
     return difference(abs(value), share).removeprefix("+")
 
 
+def is_change(claim: Mapping[str, object]) -> bool:
+    """Whether the metric of a claim is a difference itself: how far another metric moved."""
+    metric = claim.get("metric")
+    return isinstance(metric, Mapping) and metric.get("kind") == "change"
+
+
+def head_text(column: str, unit: str) -> str:
+    """The head of a column, with its unit.
+
+    >>> head_text("p_adjusted", ""), head_text("disparity", "points")
+    ('p adjusted', 'disparity (points)')
+    """
+    return column.replace("_", " ") + (f" ({unit})" if unit else "")
+
+
 def plural(number: int, one: str, many: str | None = None) -> str:
     """A count with its noun.
 

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from equipoise.findings import Finding
 from equipoise.findings.adjusted import is_paired
-from equipoise.findings.finding import head_text, unit_of, unit_text
-from equipoise.findings.words import LONG, Verdict, clipped, telling_order, tidy
+from equipoise.findings.finding import unit_of, unit_text
+from equipoise.findings.words import LONG, Verdict, clipped, head_text, telling_order, tidy
 
 T = TypeVar("T")
 
