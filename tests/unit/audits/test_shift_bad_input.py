@@ -62,7 +62,8 @@ def test_one_constant_covariate_among_others_changes_nothing() -> None:
     plain = table()
     both = plain | {"z": np.full(60, 3.0)}
     one, two = audit(plain, eq.gaussian("x")), audit(both, eq.gaussian("x", "z"))
-    assert one.critical == two.critical
+    # to rounding: processors multiply matrices of other widths in another order
+    assert one.critical == pytest.approx(two.critical, rel=1e-12)
     assert "constant covariates: z" in two.assumptions
 
 
