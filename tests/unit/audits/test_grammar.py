@@ -2,7 +2,7 @@
 
 import inspect
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -143,11 +143,12 @@ def test_limits_on_the_wrong_side_of_no_difference_are_refused() -> None:
     ):
         with pytest.raises(eq.OptionError, match=meant):
             eq.flag(rows, asked, **limit, rng=1)
-    for asked, side, tolerance, meant in (
+    sides: tuple[tuple[Any, Literal["lower", "upper"], float, str], ...] = (
         (gap, "lower", 0.1, "tolerance=-0.1 is meant"),
         (gap, "upper", -0.1, "tolerance=0.1 is meant"),
         (ratio, "lower", 1.25, "tolerance=0.8 is meant"),
-    ):
+    )
+    for asked, side, tolerance, meant in sides:
         with pytest.raises(eq.OptionError, match=meant):
             eq.certify(rows, asked, side=side, tolerance=tolerance, rng=1)
     with pytest.raises(eq.OptionError, match="disparity must lie"):

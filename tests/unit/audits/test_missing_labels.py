@@ -184,7 +184,7 @@ def test_rows_that_were_hardly_ever_to_be_seen_weigh_whether_seen_or_not() -> No
         "label": [float(y) if k else None for y, k in zip(label, seen, strict=True)],
     })  # fmt: skip
     claim = eq.gap("error_rate", across="group", target="complement")
-    roles = {"label": "label", "prediction": "said", "observed": "chance"}
+    roles: Any = {"label": "label", "prediction": "said", "observed": "chance"}
     found = eq.certify(table, claim, tolerance=0.05, rng=1, **roles)
     row = found.ask(group="B")
     assert row.upper is not None

@@ -1,5 +1,7 @@
 """Checks at the door, and the randomness made there."""
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
@@ -151,6 +153,7 @@ def test_hints_know_capitals_and_the_words_of_others() -> None:
     for other, ours in (("fpr", "false_positive_rate"), ("tpr", "true_positive_rate")):
         with pytest.raises(eq.ClaimError, match=f"Did you mean '{ours}'"):
             eq.gap(other, across="sex")
+    verb: Any = eq.certify
     for option, ours in (("alpha", "level"), ("seed", "rng")):
         with pytest.raises(eq.OptionError, match=f"Did you mean '{ours}'"):
-            eq.certify(eq.datasets.compas(), eq.gap("accuracy", across="sex"), **{option: 1})
+            verb(eq.datasets.compas(), eq.gap("accuracy", across="sex"), **{option: 1})

@@ -29,8 +29,8 @@ def test_a_table_of_many_numbers_keeps_the_names_of_groups(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     claim = eq.gap("accuracy", across="race", target=eq.reference(race="Caucasian"))
-    options = {"tolerance": 0.1, "disparity": 0.2, "budget": 3000}
-    show_finding(eq.power(eq.datasets.compas(), claim, rng=1, **options))
+    found = eq.power(eq.datasets.compas(), claim, tolerance=0.1, disparity=0.2, budget=3000, rng=1)
+    show_finding(found)
     out = capsys.readouterr().out
     assert "Hispanic" in out
     said = " ".join(out.split())
