@@ -923,12 +923,14 @@ def _with_hardly_seen(
     counts[2] = dataclasses.replace(
         counts[2], metric=dataclasses.replace(counts[2].metric, zero_one=False)
     )
-    rows, ones, chances = all_cells(scan_for(plain, counts, further=[cut]), counts)
+    rows, ones, chances = map(
+        steady_cells, all_cells(scan_for(plain, counts, further=[cut]), counts)
+    )
     hidden = _hardly_seen(rows, chances.total, rows.cut_by(cut))
     if not rows.total[hidden].sum():
         return None
     (gold,) = all_cells(scan_for(weighed, [claim], further=[cut]), [claim])
-    gold = _spread_over(gold, rows, ~hidden)
+    gold = _spread_over(steady_cells(gold), rows, ~hidden)
     no_label = {
         0: np.where(hidden, rows.total - ones.total, 0.0), 1: np.where(hidden, ones.total, 0.0)
     }  # fmt: skip
@@ -1041,7 +1043,7 @@ def _all_chances(trail: Trail, claim: Claim, cells: Cells) -> _Chances:
         ),
     }  # fmt: skip
     claims = [dataclasses.replace(claim, metric=metric) for metric in asked.values()]
-    found = dict(zip(asked, gather(plain, claims), strict=True))
+    found = dict(zip(asked, map(steady_cells, gather(plain, claims)), strict=True))
     place = _places(found["chance"], cells)
     heavier = over(found["squares"].total[place], found["seen"].total[place])
     seen, expected = found["seen"].rows.sum(), found["chance"].total.sum()
