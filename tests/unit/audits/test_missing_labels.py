@@ -191,6 +191,11 @@ def test_rows_that_were_hardly_ever_to_be_seen_weigh_whether_seen_or_not() -> No
     assert row.upper > 0.09
     assert str(found.verdict) == "undetermined"
     assert not any("add up to" in said for said in found.assumptions)
+    assert {one.group: one.unknown for one in found.unknown} == {"A": 0, "B": hidden.sum()}
+    # with weights they are not told apart, and make the table worth fewer rows instead
+    weighed = eq.certify(table.with_columns(w=pl.lit(1.0)), claim, rng=1, weight="w", **roles)
+    assert weighed.ask(group="B").upper > 0.09
+    assert not weighed.unknown
     never = table.with_columns(chance=pl.lit(1.0))
     told = eq.certify(never, claim, rng=1, **roles).assumptions
     assert any("rows were observed where chances add up to 6,000" in said for said in told)

@@ -90,6 +90,20 @@ def test_people_without_probabilities_are_where_they_do_most() -> None:
     assert more.low.comparison.mean[0] == pytest.approx(ones[0, 0] / (counted[0, 0] + 60), abs=1e-9)
 
 
+def test_few_people_without_an_event_have_the_tails_of_counts() -> None:
+    # 40 rows with probability 0.8 and no event: nothing varies, and yet little is known
+    columns = {
+        "rows": [40, 1000], "chance": [32, 0], "chance2": [25.6, 0], "ones": [0, 80],
+        "zeros": [40, 920], "chance_ones": [0, 0], "chance_zeros": [32, 0],
+    }  # fmt: skip
+    sums = {name: np.array(x, dtype=float)[:, None] for name, x in columns.items()}
+    cells = ProxySums(**sums, free=np.array([False, False]))
+    core = proxy_core(cells, Constant(value=0.0), None, relative=False)
+    upper = core.bounds(1.96, (0.0, 1.0))[1][0]
+    # as of 32 people, none of whom has the event
+    assert upper == pytest.approx(1 - 0.025 ** (1 / 32), abs=0.01)
+
+
 def test_ends_are_never_too_near_on_average() -> None:
     # both rates equal: the smaller of two estimates is too small, ours is not
     rng = np.random.default_rng(8)

@@ -140,6 +140,10 @@ def test_modes_beside_each_other(roles: dict[str, str]) -> None:
         assert worst.lower < found["worst"].at(0.5).ask(worst.where).lower < beside.lowest
     for mode in found:
         assert any(f"race of {unknown:,} rows" in text for text in found[mode].sentences())
+        chance = any("missing completely at random" in text for text in found[mode].sentences())
+        assert chance == (mode == "random")
+    # at the level they have, what is known beside them is not forgotten
+    assert found["worst"].at(0.95).unknown == found["worst"].unknown
 
 
 def test_everybody_known_is_as_usual() -> None:
