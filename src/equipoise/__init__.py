@@ -229,10 +229,11 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from equipoise.audits._individual import Directional, FairMetric, MOutOfN, NumericalDerivative
+    from equipoise.audits._shift import gaussian, kernel, laplace, monotone
     from equipoise.audits.alternatives import alternatives
     from equipoise.audits.calibration import calibration
     from equipoise.audits.certify import certify
-    from equipoise.audits.comparable import Directional, FairMetric, MOutOfN, NumericalDerivative
     from equipoise.audits.compare import compare
     from equipoise.audits.describe import describe
     from equipoise.audits.discover import discover
@@ -240,7 +241,6 @@ if TYPE_CHECKING:
     from equipoise.audits.guess import Guess, guess
     from equipoise.audits.individual import individual
     from equipoise.audits.joint_test import joint_test
-    from equipoise.audits.kernels import gaussian, kernel, laplace, monotone
     from equipoise.audits.methods import (
         AllRanges,
         Betting,
@@ -294,8 +294,8 @@ else:
             "AllRanges Betting Bootstrap BootstrapCertificates Certificates Euclidean Likelihood "
             "Pivotal"
         ),
-        "audits.comparable": "Directional FairMetric MOutOfN NumericalDerivative",
-        "audits.kernels": "gaussian kernel laplace monotone",
+        "audits._individual": "Directional FairMetric MOutOfN NumericalDerivative",
+        "audits._shift": "gaussian kernel laplace monotone",
         "cells.gather": "tally",
         "cells.ledger": "Ledger",
         "cells.tally": "Tallied merge",

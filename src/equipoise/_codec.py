@@ -6,19 +6,28 @@ differ from their defaults; tuples become lists, and infinities the words "inf" 
 ``{"mapping": [[key, value], …]}``. A class with a ``shorthand`` method may write itself as a bare
 word, or as what it was made from, instead; whoever holds such a value reads that back. Reading
 refuses unknown kinds and unknown fields by name.
+
+What an annotation allows: plain data held to it, and the same told as a JSON Schema.
+
+A field of a frozen class says once, by its annotation, what a file may hold in its place. Evidence,
+rules, packs and plans are read by it, and the schemas with which editors and other programs check
+such files are made of it. Where two kinds of files differ, each has a `Format` of its own.
 """
 
 import dataclasses
 import datetime
 import decimal
+import enum
 import functools
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 
-from equipoise._validate import known_name, listing, short
+from equipoise._validate import did_you_mean, known_name, listing, short
 from equipoise.errors import ClaimError
 
 T = TypeVar("T")
@@ -219,3 +228,226 @@ def at_default(field: "dataclasses.Field[object]", value: object) -> bool:
     if field.default_factory is not dataclasses.MISSING:
         return bool(value == field.default_factory())
     return False
+
+
+#: The version of JSON Schema that schemas of ours follow.
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+Keys = tuple[str | int, ...]
+Reader = Callable[[object, Keys], object]
+Schema = dict[str, object]
+
+#: What a message calls a scalar, and what JSON Schema does.
+_SCALARS: dict[object, tuple[str, str]] = {
+    float: ("a number", "number"),
+    int: ("a whole number", "integer"),
+    bool: ("true or false", "boolean"),
+    str: ("text", "string"),
+    types.NoneType: ("nothing", "null"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that does not fit."""
+
+    path: Keys
+    """The keys that lead to it."""
+    words: str
+    """What is wrong with it, to follow its name: "must be text; got 5"."""
+
+
+class Misfit(Exception):  # noqa: N818 (whoever reads the file makes an error of it)
+    """What does not fit, by its place in the data; a reader of files knows how to name that."""
+
+    def __init__(self, *faults: Fault) -> None:
+        super().__init__(*faults)
+        self.faults = faults
+
+
+def unknown(path: Keys, known: Iterable[str]) -> Fault:
+    """The fault of a field that nobody reads.
+
+    >>> unknown(("lable",), ["label", "score"]).words
+    "does not exist here. Did you mean 'label'? There is: 'label', 'score'"
+    """
+    fields = list(known)
+    hint = did_you_mean(short(str(path[-1])), fields)
+    return Fault(path, f"does not exist here.{hint} There is: {listing(fields, most=30)}")
+
+
+class Format:
+    """A kind of file: how it holds numbers, mappings, parts and what has no stated type."""
+
+    #: The JSON Schema of a number.
+    number_schema: ClassVar[Schema] = {"type": "number"}
+
+    def number(self, data: object, path: Keys) -> object:
+        """A number, whole or not."""
+        # To Python a truth value is a whole number; to a reader of the file it is not.
+        if isinstance(data, float | int) and not isinstance(data, bool):
+            return data
+        raise self.misfit(path, in_words(float), data)
+
+    def mapping(self, read: Reader, data: object, path: Keys) -> Mapping[str, object]:
+        """A mapping of names to values of one type."""
+        if not isinstance(data, Mapping):
+            raise self.misfit(path, "a mapping", data)
+        return {key: read(item, (*path, key)) for key, item in data.items()}
+
+    def part(self, cls: type, data: object, path: Keys) -> object:
+        """A value of a frozen class, from its fields."""
+        raise NotImplementedError
+
+    def part_schema(self, cls: type, parts: dict[str, Schema]) -> Schema:
+        """The schema of such a value; definitions that it refers to go into ``parts``."""
+        raise NotImplementedError
+
+    def anything(self, data: object, _path: Keys) -> object:
+        """A value of which the annotation says nothing."""
+        return data
+
+    def said(self, data: object) -> str:
+        """What came, for a message."""
+        return short(repr(data))
+
+    def misfit(self, path: Keys, expected: str, data: object) -> Misfit:
+        """The error that something else than expected came."""
+        return Misfit(Fault(path, f"must be {expected}; got {self.said(data)}"))
+
+    def reader(self, hint: object) -> Reader:
+        """The function that reads what an annotation allows, or raises `Misfit`.
+
+        >>> Format().reader(tuple[str, ...])(["a", "b"], ())
+        ('a', 'b')
+        """
+        origin, inner = get_origin(hint), get_args(hint)
+        if hint is float:
+            return self.number
+        if isinstance(hint, type) and hint in _SCALARS:
+            return functools.partial(self._scalar, hint)
+        if origin in (Union, types.UnionType):
+            return self._either(hint, inner)
+        if origin is Literal:
+            return functools.partial(self._one_of, inner)
+        if origin is tuple and inner[-1] is not ...:
+            return functools.partial(self._fixed, [self.reader(part) for part in inner])
+        if origin in (tuple, list):
+            return functools.partial(self._list, origin, self.reader(inner[0]))
+        if origin in (Mapping, dict):
+            return functools.partial(self.mapping, self.reader(inner[1]))
+        if origin is np.ndarray:
+            return self._array
+        if isinstance(hint, type) and issubclass(hint, enum.Enum):
+            return functools.partial(self._member, hint)
+        if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+            return functools.partial(self.part, hint)
+        return self.anything
+
+    def _scalar(self, kind: type, data: object, path: Keys) -> object:
+        if isinstance(data, kind) and (kind is bool or not isinstance(data, bool)):
+            return data
+        raise self.misfit(path, in_words(kind), data)
+
+    def _either(self, hint: object, parts: Sequence[object]) -> Reader:
+        """What one of several annotations allows; where one allows anything, all is as it came."""
+        readers = [self.reader(part) for part in parts if part is not types.NoneType]
+        if self.anything in readers:
+            return self.anything
+        several = len(readers) > 1
+        read = functools.partial(self._first_to_fit, hint, readers) if several else readers[0]
+        if len(readers) == len(parts):
+            return read
+        return lambda data, path: None if data is None else read(data, path)
+
+    def _first_to_fit(
+        self, hint: object, readers: list[Reader], data: object, path: Keys
+    ) -> object:
+        for read in readers:
+            try:
+                return read(data, path)
+            except Misfit:
+                continue
+        raise self.misfit(path, in_words(hint), data)
+
+    def _one_of(self, known: tuple[object, ...], data: object, path: Keys) -> object:
+        if data in known:
+            return known[known.index(data)]
+        raise self.misfit(path, _choice_in_words(known), data)
+
+    def _member(self, kind: type[enum.Enum], data: object, path: Keys) -> enum.Enum:
+        return kind(self._one_of(tuple(member.value for member in kind), data, path))
+
+    def _list(self, made: type, read: Reader, data: object, path: Keys) -> Sequence[object]:
+        if not isinstance(data, list | tuple):
+            raise self.misfit(path, "a list", data)
+        items = [read(item, (*path, i)) for i, item in enumerate(data)]
+        return items if made is list else tuple(items)
+
+    def _fixed(self, readers: list[Reader], data: object, path: Keys) -> tuple[object, ...]:
+        if not isinstance(data, list | tuple) or len(data) != len(readers):
+            raise self.misfit(path, f"a list of {len(readers)}", data)
+        pairs = zip(readers, data, strict=True)
+        return tuple(read(item, (*path, i)) for i, (read, item) in enumerate(pairs))
+
+    def _array(self, data: object, path: Keys) -> object:
+        try:
+            return np.array(data, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise self.misfit(path, "numbers in equal rows", data) from error
+
+    def schema(self, hint: object, parts: dict[str, Schema]) -> Schema:
+        """The JSON Schema of what an annotation allows; definitions go into ``parts``.
+
+        >>> Format().schema(tuple[int, ...] | None, {})
+        {'anyOf': [{'type': 'array', 'items': {'type': 'integer'}}, {'type': 'null'}]}
+        """
+        origin, inner = get_origin(hint), get_args(hint)
+        if hint is float:
+            return dict(self.number_schema)
+        if isinstance(hint, type) and hint in _SCALARS:
+            return {"type": _SCALARS[hint][1]}
+        if origin in (Union, types.UnionType):
+            return {"anyOf": [self.schema(part, parts) for part in inner]}
+        if origin is Literal:
+            return {"enum": [*inner]}
+        if origin is tuple and inner[-1] is not ...:
+            each = [self.schema(part, parts) for part in inner]
+            size = len(each)
+            return {"type": "array", "prefixItems": each, "minItems": size, "maxItems": size}
+        if origin in (tuple, list):
+            return {"type": "array", "items": self.schema(inner[0], parts)}
+        if origin is dict:
+            return {"type": "object", "additionalProperties": self.schema(inner[1], parts)}
+        if origin is Mapping:
+            # a claim may be quoted in its place
+            return {"type": "object"}
+        if origin is np.ndarray:
+            return {"type": "array"}
+        if isinstance(hint, type) and issubclass(hint, enum.Enum):
+            return {"enum": [member.value for member in hint]}
+        if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+            return self.part_schema(hint, parts)
+        return {}
+
+
+def in_words(hint: object) -> str:
+    """What an annotation allows, in plain words.
+
+    >>> in_words(list[str] | float | None)
+    'a list of text or a number'
+    """
+    origin, inner = get_origin(hint), get_args(hint)
+    if hint in _SCALARS:
+        return _SCALARS[hint][0]
+    if origin in (Union, types.UnionType):
+        return " or ".join(in_words(part) for part in inner if part is not types.NoneType)
+    if origin is Literal:
+        return _choice_in_words(inner)
+    if origin in (tuple, list):
+        return "a list" if Any in inner else f"a list of {in_words(inner[0])}"
+    return "a mapping"
+
+
+def _choice_in_words(known: Sequence[object]) -> str:
+    return repr(known[0]) if len(known) == 1 else f"one of {listing(known)}"

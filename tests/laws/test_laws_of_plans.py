@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import equipoise as eq
+from equipoise.claims.claim import Target
 from equipoise.claims.groups import Groups
 from equipoise.claims.metric import METRICS
-from equipoise.claims.target import Target
 from equipoise.findings import from_dict, from_json
 from tests.laws.oracle import Row
 from tests.laws.tables import law, rows, trail_of

@@ -49,9 +49,8 @@ from equipoise.cells.rows import RowTable
 from equipoise.cells.tally import Axis
 from equipoise.claims.groups import Levels
 from equipoise.methods.hypotheses import holm
-from equipoise.methods.inference.alternatives import contrasted, joint_means, near_best, smaller
 from equipoise.methods.published.bootstrap import RowData
-from equipoise.methods.repair import recalibrated
+from equipoise.methods.repair import contrasted, joint_means, near_best, recalibrated, smaller
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

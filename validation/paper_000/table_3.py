@@ -25,8 +25,7 @@ from type_i import options
 import equipoise as eq
 from equipoise._validate import Seed
 from equipoise.audits.flag import flag_groups
-from equipoise.worlds import uneven_world
-from equipoise.worlds.worlds import LEVELS
+from equipoise.worlds import LEVELS, uneven_world
 
 PUBLISHED = {
     "1: error rate above 0.5": (0.045, 0.038, 0.032, 0.025, 0.021, 0.014),

@@ -28,8 +28,7 @@ from equipoise.audits.certify import bound_groups
 from equipoise.audits.flag import flag_groups
 from equipoise.audits.methods import Pivotal
 from equipoise.findings.bounds import Bounds
-from equipoise.worlds import People, boundary_world, null_world, planted, uneven_world
-from equipoise.worlds.worlds import LEVELS
+from equipoise.worlds import LEVELS, People, boundary_world, null_world, planted, uneven_world
 
 NOMINAL = 0.05
 SIZES = (2_000, 10_000, 100_000)

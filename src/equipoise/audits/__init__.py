@@ -1,14 +1,12 @@
 """The verbs: each takes a trail and a question, and returns a finding.
 
-One module per verb: what a caller may ask, one check of it, and the steps. `methods`, `comparable`
-and `kernels` hold the values that options take. What stands behind several verbs, or is too long
-for one module:
+One module per verb: what a caller may ask, one check of it, and the steps. `methods` holds the
+values that options take. What stands behind several verbs, or is too long for one module:
 
 - `_common`: what every verb shares
 - `_groups`: `certify`, `flag`, `joint_test`, `discover`
-- `_spread`: `summarize`, `compare`
-- `_shift`, `_calibration`: the verbs of these names
-- `_individual`: `individual`, `select_fair`
+- `_shift`, `_calibration`, `_repair`: the verbs of these names
+- `_individual`, `_people`: `individual`, `select_fair`
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from equipoise._version import __version__
 from equipoise.cells import Cells, Collection
 from equipoise.cells.tally import Tallied, rows_behind
 from equipoise.claims import Claim, Metric, Ratio, Together, overall
-from equipoise.claims import target as targets
+from equipoise.claims import claim as targets
 from equipoise.claims.groups import Groups
 from equipoise.claims.metric import as_metric, scoring_rate
 from equipoise.errors import ClaimError, OptionError

@@ -26,9 +26,9 @@ from equipoise.cells.query import (
 )
 from equipoise.cells.rows import MAX_ROWS, RowTable, content_order, pull_table
 from equipoise.claims import Claim, Metric, Ratio, gap
+from equipoise.claims.claim import Complement, Constant, Reference
 from equipoise.claims.formula import parse
 from equipoise.claims.groups import Condition, Intersections, Ordered
-from equipoise.claims.target import Complement, Constant, Reference
 from equipoise.errors import ClaimError, OptionError, TrailError
 from equipoise.findings.repair import (
     GroupThreshold,

@@ -39,15 +39,16 @@ from equipoise.cells.groups import Collection, form_groups
 from equipoise.cells.query import all_of, counted_value, numbers
 from equipoise.cells.rows import RowTable, pull_table
 from equipoise.claims import Claim, Metric, Ratio, as_claim, gap
+from equipoise.claims.claim import Complement, Constant, Overall, Reference
 from equipoise.claims.formula import with_column
 from equipoise.claims.metric import MetricLike, as_metric, error_rate, squared_error
-from equipoise.claims.target import Complement, Constant, Overall, Reference
 from equipoise.errors import ClaimError, OptionError, TrailError
 from equipoise.findings.finding import Group
 from equipoise.findings.repair import Alternative, Alternatives
 from equipoise.findings.words import Side, level_text
 from equipoise.methods.hypotheses import holm
-from equipoise.methods.inference.alternatives import (
+from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
+from equipoise.methods.repair import (
     Means,
     Smaller,
     contrasted,
@@ -57,7 +58,6 @@ from equipoise.methods.inference.alternatives import (
     near_best,
     smaller,
 )
-from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
 from equipoise.trail import Trail
 from equipoise.trail.trail import require_column, truth_number
 

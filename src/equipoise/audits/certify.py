@@ -66,8 +66,8 @@ from equipoise.cells import Cells, gather
 from equipoise.cells.rows import pull_rows
 from equipoise.cells.tally import Tallied, steady_cells
 from equipoise.claims import Claim, Ratio, Together, as_claim
+from equipoise.claims.claim import Constant, Overall
 from equipoise.claims.groups import Intervals
-from equipoise.claims.target import Constant, Overall
 from equipoise.errors import OptionError
 from equipoise.findings.bounds import BoundedGroup, Bounds, CertifiedRange, RangeCertificates
 from equipoise.findings.flags import CertificateList, CertifiedGroup

@@ -22,7 +22,7 @@ from equipoise.audits._common import (
     unit_of,
 )
 from equipoise.audits._groups.problem import cell_moments, cluster_sums
-from equipoise.audits._spread import (
+from equipoise.audits.summarize import (
     Partition,
     as_measures,
     disjoint,

@@ -32,9 +32,9 @@ from equipoise.cells import Cells, Collection, form_groups, gather
 from equipoise.cells.gather import by_pairs, group_means, overall_mean, target_values
 from equipoise.cells.tally import Tallied, steady_cells
 from equipoise.claims import Claim, Gap, Metric, Ratio, as_claim, constant, gap
+from equipoise.claims.claim import Highest
 from equipoise.claims.groups import GroupsLike
 from equipoise.claims.metric import scoring_rate
-from equipoise.claims.target import Highest
 from equipoise.errors import OptionError
 from equipoise.findings import DescribedGroup, Description
 from equipoise.findings.describe import DescribedMetrics

@@ -22,10 +22,9 @@ from equipoise.audits.flag import FlagMethod, flag_groups
 from equipoise.cells import Axis, Cells, gather
 from equipoise.cells.rows import Feature, RowTable, leaf_rules, pull_features
 from equipoise.cells.tally import steady_cells
-from equipoise.claims.claim import Claim, Gap
+from equipoise.claims.claim import Claim, Gap, Highest, Reference, TargetLike, as_target, overall
 from equipoise.claims.groups import Binned, Condition, Factors, Masks
 from equipoise.claims.metric import Metric, as_metric
-from equipoise.claims.target import Highest, Reference, TargetLike, as_target, overall
 from equipoise.errors import ClaimError, OptionError
 from equipoise.findings.finding import Provenance
 from equipoise.findings.flags import Flags

@@ -10,8 +10,8 @@ from narwhals.typing import IntoFrame
 from equipoise._validate import known_keywords
 from equipoise.audits._groups.problem import Problem, set_up
 from equipoise.claims import Claim
+from equipoise.claims.claim import Custom
 from equipoise.claims.metric import Metric
-from equipoise.claims.target import Custom
 from equipoise.errors import ClaimError, TrailError
 from equipoise.trail import Trail, read
 from equipoise.trail.trail import Roles as ColumnRoles

@@ -18,7 +18,18 @@ from equipoise.audits._common import (
     provenance_of,
     unit_of,
 )
-from equipoise.audits._individual.people import (
+from equipoise.audits._individual import (
+    FAIR_METRIC,
+    Cost,
+    FairMetric,
+    IndividualMethod,
+    Inquiry,
+    loss_words,
+    make_inquiry,
+    terms_of,
+    verdict_of,
+)
+from equipoise.audits._people import (
     Loss,
     People,
     about_unseen,
@@ -27,15 +38,6 @@ from equipoise.audits._individual.people import (
     loss_metric,
     with_unseen,
 )
-from equipoise.audits._individual.questions import (
-    FAIR_METRIC,
-    Inquiry,
-    loss_words,
-    make_inquiry,
-    terms_of,
-    verdict_of,
-)
-from equipoise.audits.comparable import Cost, FairMetric, IndividualMethod
 from equipoise.claims.groups import AttributeLike
 from equipoise.findings.individual import AuditedCell, CostRobustness, Individual, MovedPeople
 from equipoise.methods import transport

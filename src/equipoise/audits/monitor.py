@@ -28,10 +28,9 @@ from equipoise.audits._groups.problem import (
     notes_of,
 )
 from equipoise.audits.flag import question_of
-from equipoise.cells.batches import Batches, Stacked, batches_of, stacked
-from equipoise.cells.ledger import Ledger, is_ledger
+from equipoise.cells.ledger import Batches, Ledger, Stacked, batches_of, is_ledger, stacked
 from equipoise.claims import Claim, as_claim
-from equipoise.claims import target as targets
+from equipoise.claims import claim as targets
 from equipoise.claims.groups import Unit
 from equipoise.errors import OptionError
 from equipoise.findings.monitoring import MonitoredGroup, Monitoring, Reading, State, promise

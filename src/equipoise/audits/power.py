@@ -20,7 +20,6 @@ from equipoise.audits._common import (
     possible_limit,
     possible_range,
 )
-from equipoise.audits._groups.planning import common_rate, could_show, nearest, plain_counts
 from equipoise.audits._groups.problem import (
     CONTROLS,
     CertifyOptions,
@@ -32,12 +31,19 @@ from equipoise.audits._groups.problem import (
     notes_of,
     set_up,
 )
-from equipoise.audits.flag import next_step, question_of
+from equipoise.audits.flag import (
+    common_rate,
+    could_show,
+    nearest,
+    next_step,
+    plain_counts,
+    question_of,
+)
 from equipoise.audits.guess import Guess, guessed
 from equipoise.cells.tally import Tallied
 from equipoise.claims import Claim, Together, as_claim
-from equipoise.claims.target import Constant as _Constant
-from equipoise.claims.target import Highest as _Highest
+from equipoise.claims.claim import Constant as _Constant
+from equipoise.claims.claim import Highest as _Highest
 from equipoise.errors import OptionError
 from equipoise.findings.power import MoreGroups, PlannedGroup, Power
 from equipoise.findings.words import Side, level_text, percent, tolerated

@@ -27,9 +27,9 @@ from equipoise.cells.query import (
     numbers,
 )
 from equipoise.claims import Claim, Metric, Ratio, as_claim, change, gap
+from equipoise.claims.claim import Complement, Constant, Overall, Reference
 from equipoise.claims.groups import Intersections, Levels
 from equipoise.claims.metric import MetricLike, as_metric, error_rate, squared_error
-from equipoise.claims.target import Complement, Constant, Overall, Reference
 from equipoise.errors import ClaimError, OptionError, TrailError
 from equipoise.findings.bounds import Bounds
 from equipoise.findings.repair import (

@@ -16,7 +16,16 @@ from equipoise.audits._common import (
     provenance_of,
     unit_of,
 )
-from equipoise.audits._individual.people import (
+from equipoise.audits._individual import (
+    Cost,
+    IndividualMethod,
+    Inquiry,
+    loss_words,
+    make_inquiry,
+    terms_of,
+    verdict_of,
+)
+from equipoise.audits._people import (
     Loss,
     about_unseen,
     asked_losses,
@@ -24,14 +33,6 @@ from equipoise.audits._individual.people import (
     loss_metric,
     with_unseen,
 )
-from equipoise.audits._individual.questions import (
-    Inquiry,
-    loss_words,
-    make_inquiry,
-    terms_of,
-    verdict_of,
-)
-from equipoise.audits.comparable import Cost, IndividualMethod
 from equipoise.claims.groups import AttributeLike
 from equipoise.errors import OptionError
 from equipoise.findings.individual import AuditedModel, Bound, FairChoice

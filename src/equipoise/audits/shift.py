@@ -28,11 +28,19 @@ from equipoise.audits._common import (
     progress_bar,
     provenance_of,
 )
-from equipoise.audits._shift.rows import ShiftRows, Span, describe_point, make_span, pull_shift_rows
+from equipoise.audits._shift import (
+    MonotoneTilts,
+    ShiftRows,
+    Span,
+    TiltKernel,
+    as_tilts,
+    describe_point,
+    make_span,
+    pull_shift_rows,
+)
 from equipoise.audits.certify import certify
-from equipoise.audits.kernels import MonotoneTilts, TiltKernel, as_tilts
 from equipoise.claims import Claim, as_claim, thresholds
-from equipoise.claims import target as targets
+from equipoise.claims import claim as targets
 from equipoise.claims.claim import Gap
 from equipoise.errors import ClaimError, OptionError
 from equipoise.findings import Provenance

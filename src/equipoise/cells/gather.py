@@ -40,7 +40,7 @@ from equipoise.cells.tally import (
     unweighted,
 )
 from equipoise.cells.tally import tally as totals_of
-from equipoise.claims import target as targets
+from equipoise.claims import claim as targets
 from equipoise.claims.claim import Claim, Gap, Together, measure_claims, only_means, parts_of
 from equipoise.claims.groups import (
     Answers,
@@ -56,7 +56,6 @@ from equipoise.claims.groups import (
     Values,
 )
 from equipoise.claims.metric import Metric
-from equipoise.claims.target import Complement, Constant, Custom, Overall, Reference, Target
 from equipoise.errors import ClaimError, TrailError
 from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray
 from equipoise.trail import Roles, Trail
@@ -80,21 +79,21 @@ def overall_mean(cells: Cells) -> float:
     return float(_share(cells.total.sum(), cells.weight.sum(), cells.rows.sum()))
 
 
-def target_values(target: Target, cells: Cells, collection: Collection) -> FloatArray:
+def target_values(target: targets.Target, cells: Cells, collection: Collection) -> FloatArray:
     """What each group is compared with; NaN where the target counts on no row."""
     size = len(collection)
     match target:
-        case Constant(value=value):
+        case targets.Constant(value=value):
             plain = np.full(size, value)
-        case Custom(estimate=estimate):
+        case targets.Custom(estimate=estimate):
             plain = np.full(size, estimate)
-        case Overall():
+        case targets.Overall():
             plain = np.full(size, overall_mean(cells))
-        case Reference(where=where):
+        case targets.Reference(where=where):
             inside = reference_cells(where, cells)
             parts = [a[inside].sum() for a in (cells.total, cells.weight, cells.rows)]
             plain = np.full(size, _share(*parts))
-        case Complement():
+        case targets.Complement():
             arrays = (cells.total, cells.weight, cells.rows)
             plain = _share(*(array.sum() - collection.sums(array) for array in arrays))
         case _:
@@ -237,7 +236,7 @@ def median_cells(
     """
     from equipoise.methods.inference.ranks import MedianSums
 
-    if claim.given or claim.across.weighs or isinstance(claim.target, Custom):
+    if claim.given or claim.across.weighs or isinstance(claim.target, targets.Custom):
         raise ClaimError("scoring_rate takes plain groups: no given=, no tilts, no custom target.")
     asked, middle = median_claims(trail, claim)
     cells, near, *others = map(steady_cells, gather(trail, asked))
@@ -353,7 +352,7 @@ def all_cells(
 
 def by_pairs(roles: Roles, claim: Claim) -> bool:
     """Whether a claim is about differences between partners."""
-    plain = isinstance(claim, Gap) and isinstance(claim.target, Reference)
+    plain = isinstance(claim, Gap) and isinstance(claim.target, targets.Reference)
     return plain and claim.target.scale == 1 and not claim.given and roles.pair is not None
 
 
@@ -376,7 +375,7 @@ def _paired(
             "Pairs are compared without weights, by plain metrics, in plain groups and without "
             "unknown=. Read the trail with cluster= in place of pair=."
         )
-    assert isinstance(claim.target, Reference)
+    assert isinstance(claim.target, targets.Reference)
     counted = totals_of(scan, position)
     own = "pair" in table
     pair = cluster_codes(table["pair" if own else "cluster"])

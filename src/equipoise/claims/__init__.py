@@ -4,15 +4,23 @@ from equipoise.claims.claim import (
     Claim,
     Gap,
     Ratio,
+    Target,
     Together,
     as_claim,
+    complement,
+    constant,
+    custom,
     each_class,
     equalized_odds,
     from_plan,
     gap,
+    highest,
     multicalibration,
+    overall,
     ratio,
+    reference,
 )
+from equipoise.claims.claim import TargetLike as TargetLike
 from equipoise.claims.groups import (
     Groups,
     GroupsLike,
@@ -37,16 +45,6 @@ from equipoise.claims.measure import (
     standardised,
 )
 from equipoise.claims.metric import METRICS, Metric, MetricLike, change, metric
-from equipoise.claims.target import (
-    Target,
-    complement,
-    constant,
-    custom,
-    highest,
-    overall,
-    reference,
-)
-from equipoise.claims.target import TargetLike as TargetLike
 
 __all__ = [
     "METRICS",

@@ -15,9 +15,9 @@ import typer
 
 from equipoise._files import add_to, write_together
 from equipoise._validate import short
-from equipoise.cli import options
-from equipoise.cli.options import Leave
-from equipoise.cli.show import (
+from equipoise.cli import common
+from equipoise.cli.common import (
+    Leave,
     Steps,
     in_words_of,
     say,
@@ -33,7 +33,7 @@ from equipoise.trail.engine import queries_sent, scrub, without_password
 
 if TYPE_CHECKING:
     from equipoise.plan import Gate, Plan
-    from equipoise.report.gate import Outcome
+    from equipoise.report.exchange import Outcome
     from equipoise.trail import Trail
 
 
@@ -61,7 +61,7 @@ class Undetermined(enum.StrEnum):
 
 
 def demo(
-    out: options.Out = Path("out"), force: options.Force = False, quiet: options.Quiet = False
+    out: common.Out = Path("out"), force: common.Force = False, quiet: common.Quiet = False
 ) -> None:
     """Audit the bundled COMPAS counts and write a report: a first look in half a minute."""
     from equipoise.plan import Plan
@@ -80,7 +80,7 @@ def demo(
 def example(
     out: Annotated[Path, typer.Option(help="The table to write.")] = Path("decisions.csv"),
     force: Annotated[bool, typer.Option("--force", help="Overwrite a table that exists.")] = False,
-    quiet: options.Quiet = False,
+    quiet: common.Quiet = False,
 ) -> None:
     """Write the table of decisions that the documentation speaks of, and say what to try on it."""
     from equipoise.datasets import write_decisions
@@ -104,18 +104,18 @@ def example(
 
 
 def audit(
-    data: options.Source,
+    data: common.Source,
     across: Annotated[str, typer.Option(help="Attributes that form groups: race,sex.")],
-    table: options.Table = None,
-    label: options.Label = None,
-    prediction: options.Prediction = None,
-    score: options.Score = None,
-    weight: options.Weight = None,
-    count: options.Count = None,
-    cluster: options.Cluster = None,
-    pair: options.Pair = None,
-    positive: options.Positive = None,
-    encoding: options.Encoding = None,
+    table: common.Table = None,
+    label: common.Label = None,
+    prediction: common.Prediction = None,
+    score: common.Score = None,
+    weight: common.Weight = None,
+    count: common.Count = None,
+    cluster: common.Cluster = None,
+    pair: common.Pair = None,
+    positive: common.Positive = None,
+    encoding: common.Encoding = None,
     metric: Annotated[
         list[str] | None,
         typer.Option(help="Metric, or several with commas between; may be given several times."),
@@ -161,15 +161,15 @@ def audit(
         Path | None,
         typer.Option(help="Folder for evidence.json and report.html; out if not given."),
     ] = None,
-    suppress: options.Suppress = None,
-    full_evidence: options.FullEvidence = None,
+    suppress: common.Suppress = None,
+    full_evidence: common.FullEvidence = None,
     explain_query: Annotated[
         bool,
         typer.Option("--explain-query", help="Print every query that was sent to the engine."),
     ] = False,
-    force: options.Force = False,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    force: common.Force = False,
+    json: common.Json = False,
+    quiet: common.Quiet = False,
 ) -> None:
     """Audit a table without a plan: flags and bounds for each metric, and a report.
 
@@ -181,7 +181,7 @@ def audit(
     from equipoise.plan.plan import TrailPlan
     from equipoise.plan.run import open_trail
 
-    roles = options.given(
+    roles = common.given(
         label=label,
         prediction=prediction,
         score=score,
@@ -189,10 +189,10 @@ def audit(
         count=count,
         cluster=cluster,
         pair=pair,
-        positive=options.positive_of(positive),
+        positive=common.positive_of(positive),
     )
-    metrics = [name for given in metric or () for name in options.names(given)]
-    attributes = options.names(across)
+    metrics = [name for given in metric or () for name in common.names(given)]
+    attributes = common.names(across)
     if not attributes:
         raise OptionError("--across needs at least one attribute, such as --across race,sex.")
     if not (metrics or usual_metrics(roles)):
@@ -202,7 +202,7 @@ def audit(
             "Nobody is above the highest group, so there is nothing that --harm high could find. "
             "Leave it out, or compare with another group."
         )
-    place = {"source": data, **options.given(table=table, encoding=encoding), **roles}
+    place = {"source": data, **common.given(table=table, encoding=encoding), **roles}
     trail = open_trail(TrailPlan.from_plain(place), folder=Path())
     amounts = _predicts_amounts(trail)
     limits = _Limits(
@@ -227,7 +227,7 @@ def audit(
             "equipoise": 1,
             "title": title or f"Audit of {table or Path(without_password(data)).name}",
             "seed": seed,
-            **options.given(model=options.given(name=model, owner=owner) or None),
+            **common.given(model=common.given(name=model, owner=owner) or None),
             "trail": place,
             "audits": audits,
         },
@@ -246,14 +246,14 @@ def audit(
 
 def pack(
     name: Annotated[str, typer.Argument(help="ll144, four-fifths or performance.", metavar="PACK")],
-    data: options.Source,
-    table: options.Table = None,
-    label: options.Label = None,
-    prediction: options.Prediction = None,
-    score: options.Score = None,
-    count: options.Count = None,
-    positive: options.Positive = None,
-    encoding: options.Encoding = None,
+    data: common.Source,
+    table: common.Table = None,
+    label: common.Label = None,
+    prediction: common.Prediction = None,
+    score: common.Score = None,
+    count: common.Count = None,
+    positive: common.Positive = None,
+    encoding: common.Encoding = None,
     across: Annotated[
         str | None, typer.Option(help="Attributes that are compared: sex,race.")
     ] = None,
@@ -291,19 +291,19 @@ def pack(
         typer.Option(help="File to write: .md, .html, .csv, .json or .txt; may be repeated."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    quiet: options.Quiet = False,
+    quiet: common.Quiet = False,
 ) -> None:
     """Fill a pack: the tables that a rule asks for, then how sure one can be of them."""
     from equipoise.packs import pack as fill
 
-    given_options = options.given(
+    given_options = common.given(
         table=table, label=label, prediction=prediction, score=score, count=count,
         encoding=encoding, across=across, given=given, sex=sex, race=race, rate=rate,
         unknown=unknown, accept=accept, data_kind=data_kind, data_source=data_source,
         explanation=explanation, audited=audited, distributed=distributed,
         justification=justification,
     )  # fmt: skip
-    roles = options.given(positive=options.positive_of(positive))
+    roles = common.given(positive=common.positive_of(positive))
     found = fill(name, data, level=level, rng=seed, **given_options, **roles)
     written = [found.save(path) for path in out or ()]
     if json:
@@ -322,19 +322,19 @@ class Kind(enum.StrEnum):
 
 
 def repair(
-    data: options.Source,
+    data: common.Source,
     across: Annotated[str, typer.Option(help="Attributes that form groups: race,sex.")],
     tolerance: Annotated[float, typer.Option(help="Disparity that is tolerated: 0.10.")],
     metric: Annotated[str, typer.Option(help="What should be alike.")] = "selection_rate",
-    table: options.Table = None,
-    label: options.Label = None,
-    prediction: options.Prediction = None,
-    score: options.Score = None,
-    weight: options.Weight = None,
-    count: options.Count = None,
-    cluster: options.Cluster = None,
-    positive: options.Positive = None,
-    encoding: options.Encoding = None,
+    table: common.Table = None,
+    label: common.Label = None,
+    prediction: common.Prediction = None,
+    score: common.Score = None,
+    weight: common.Weight = None,
+    count: common.Count = None,
+    cluster: common.Cluster = None,
+    positive: common.Positive = None,
+    encoding: common.Encoding = None,
     reference: Annotated[
         str | None,
         typer.Option(help="Who groups are compared with: race=Caucasian, overall or complement."),
@@ -355,7 +355,7 @@ def repair(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the finding as JSON.")] = False,
-    quiet: options.Quiet = False,
+    quiet: common.Quiet = False,
 ) -> None:
     """Learn another rule on some rows, certify it on the others, and store it.
 
@@ -370,14 +370,14 @@ def repair(
 
     if out is not None and out.exists() and not force:
         raise OptionError(f"{out} exists already. Pass another --out, or --force to overwrite it.")
-    roles = options.given(
+    roles = common.given(
         table=table, label=label, prediction=prediction, score=score, weight=weight, count=count,
-        cluster=cluster, positive=options.positive_of(positive), encoding=encoding,
+        cluster=cluster, positive=common.positive_of(positive), encoding=encoding,
     )  # fmt: skip
     place = TrailPlan.from_plain({"source": data, **roles})
     trail = open_trail(place, folder=Path())
     target = target_of(trail, reference)
-    asked = {"kind": "gap", "metric": metric, "across": options.names(across)}
+    asked = {"kind": "gap", "metric": metric, "across": common.names(across)}
     claim = from_plan(asked if target is None else {**asked, "target": target})
     found = learn_rule(
         trail,
@@ -404,16 +404,16 @@ def repair(
 
 
 def run(
-    plan: options.Plan,
-    data: options.Data = None,
-    table: options.Table = None,
-    hash: options.Hash = None,
-    out: options.Out = Path("out"),
-    suppress: options.Suppress = None,
-    full_evidence: options.FullEvidence = None,
-    force: options.Force = False,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    plan: common.Plan,
+    data: common.Data = None,
+    table: common.Table = None,
+    hash: common.Hash = None,
+    out: common.Out = Path("out"),
+    suppress: common.Suppress = None,
+    full_evidence: common.FullEvidence = None,
+    force: common.Force = False,
+    json: common.Json = False,
+    quiet: common.Quiet = False,
 ) -> None:
     """Run a plan and write evidence.json and report.html."""
     evidence = _perform_file(plan, hash, data, table, quiet or json)
@@ -421,11 +421,11 @@ def run(
 
 
 def check(
-    plan: options.Plan,
-    data: options.Data = None,
-    table: options.Table = None,
-    hash: options.Hash = None,
-    allow: options.Allow = None,
+    plan: common.Plan,
+    data: common.Data = None,
+    table: common.Table = None,
+    hash: common.Hash = None,
+    allow: common.Allow = None,
     undetermined: Annotated[
         Undetermined | None,
         typer.Option(help="What undetermined means: pass (exit 0) or fail (exit 1)."),
@@ -443,11 +443,11 @@ def check(
         Path | None,
         typer.Option(help="Add a summary in Markdown to this file, such as $GITHUB_STEP_SUMMARY."),
     ] = None,
-    suppress: options.Suppress = None,
-    full_evidence: options.FullEvidence = None,
-    force: options.Force = False,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    suppress: common.Suppress = None,
+    full_evidence: common.FullEvidence = None,
+    force: common.Force = False,
+    json: common.Json = False,
+    quiet: common.Quiet = False,
 ) -> None:
     """Gate a release: run a plan and leave with an exit code.
 
@@ -484,7 +484,7 @@ class _Build:
         """Tell of every audit; of groups that are hidden, what the page tells."""
         if self.junit is None and self.sarif is None and self.summary is None:
             return
-        from equipoise.report.gate import outcome_of
+        from equipoise.report.exchange import outcome_of
 
         told = None if suppress is None else make_report(evidence, suppress=suppress).told
         code = int(judged.code)
@@ -501,7 +501,7 @@ class _Build:
             yield
         except EquipoiseError as error:
             from equipoise.plan import Exit
-            from equipoise.report.gate import Outcome
+            from equipoise.report.exchange import Outcome
 
             words = f"The question could not be asked: {scrub(in_words_of(['check'], str(error)))}"
             self._files(
@@ -515,7 +515,7 @@ class _Build:
         return Path(os.path.relpath(self.plan)).as_posix() if inside else self.plan.name
 
     def _files(self, outcome: "Outcome") -> None:
-        from equipoise.report.gate import junit, sarif, summary
+        from equipoise.report.exchange import junit, sarif, summary
 
         texts = {
             path: make(outcome)
@@ -766,7 +766,7 @@ def target_of(trail: "Trail", reference: str | None) -> object:
     """Who groups are compared with, as a plan says it."""
     if reference is None or reference in ("overall", "complement", "highest"):
         return reference
-    pairs = [part.partition("=") for part in options.names(reference)]
+    pairs = [part.partition("=") for part in common.names(reference)]
     if not pairs or not all(name and sign and value for name, sign, value in pairs):
         raise OptionError(
             "--reference names a group, such as --reference race=Caucasian,sex=Male, or is one of "
@@ -776,5 +776,5 @@ def target_of(trail: "Trail", reference: str | None) -> object:
     numeric = {n for n in where if n in trail.schema and trail.schema[n].is_numeric()}
     return {
         "kind": "reference",
-        "where": {n: options.number_or_word(v) if n in numeric else v for n, v in where.items()},
+        "where": {n: common.number_or_word(v) if n in numeric else v for n, v in where.items()},
     }

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from equipoise._files import refuse_target, write_atomically
-from equipoise.cli import options
-from equipoise.cli.options import Leave
-from equipoise.cli.show import Steps, say, show_files
+from equipoise.cli import common
+from equipoise.cli.common import Leave, Steps, say, show_files
 from equipoise.errors import EquipoiseError, PlanError
 from equipoise.findings.evidence import Entry, Evidence
 from equipoise.findings.words import NOTES, note_of
@@ -40,9 +39,9 @@ def verify(
     plan: Annotated[
         Path | None, typer.Option(help="The plan as registered, to be compared as well.")
     ] = None,
-    data: options.Data = None,
-    table: options.Table = None,
-    allow: options.Allow = None,
+    data: common.Data = None,
+    table: common.Table = None,
+    allow: common.Allow = None,
     allow_extra: Annotated[
         bool,
         typer.Option("--allow-extra", help="Accept what cannot be performed again; it is listed."),
@@ -57,7 +56,7 @@ def verify(
     authority: Annotated[
         Path | None, typer.Option(help="Certificate of the authority that gave time-stamps.")
     ] = None,
-    quiet: options.Quiet = False,
+    quiet: common.Quiet = False,
 ) -> None:
     """Perform an audit again from its plan and data, and compare everything it states.
 
@@ -168,7 +167,7 @@ def sign(
     out: Annotated[
         Path | None, typer.Option(help="The signature to write; FILE.sig if not given.")
     ] = None,
-    force: options.Force = False,
+    force: common.Force = False,
 ) -> None:
     """Sign evidence, or a plan before it is run, with an Ed25519 key.
 
@@ -236,12 +235,12 @@ def _not_verified(found: "Verification") -> str:
 def report(
     evidence: EvidenceFile,
     out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("report.html"),
-    suppress: options.Suppress = None,
+    suppress: common.Suppress = None,
     signature: Annotated[
         Path | None, typer.Option(help="A signature of the evidence, which the page then quotes.")
     ] = None,
-    force: options.Force = False,
-    quiet: options.Quiet = False,
+    force: common.Force = False,
+    quiet: common.Quiet = False,
 ) -> None:
     """Make the report of an evidence file: one HTML page that needs no network."""
     from equipoise.plan.signing import quoted_signature
@@ -265,9 +264,9 @@ def export(
         ),
     ],
     model: Annotated[str, typer.Option(help="Name of the model in a model-index.")] = "model",
-    suppress: options.Suppress = None,
-    force: options.Force = False,
-    quiet: options.Quiet = False,
+    suppress: common.Suppress = None,
+    force: common.Force = False,
+    quiet: common.Quiet = False,
 ) -> None:
     """Turn evidence into what other tools take: tables, a model card, a facet of OpenLineage."""
     from equipoise.report import exchange
@@ -353,16 +352,16 @@ app = typer.Typer(help="Write and check audit plans.", no_args_is_help=True)
 
 @app.command()
 def init(
-    data: options.Source,
-    table: options.Table = None,
+    data: common.Source,
+    table: common.Table = None,
     out: Annotated[Path, typer.Option(help="The plan to write.")] = Path("audit.yaml"),
-    label: options.Label = None,
-    prediction: options.Prediction = None,
-    score: options.Score = None,
-    weight: options.Weight = None,
-    count: options.Count = None,
-    positive: options.Positive = None,
-    encoding: options.Encoding = None,
+    label: common.Label = None,
+    prediction: common.Prediction = None,
+    score: common.Score = None,
+    weight: common.Weight = None,
+    count: common.Count = None,
+    positive: common.Positive = None,
+    encoding: common.Encoding = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a plan that exists.")] = False,
 ) -> None:
     """Write a commented draft of a plan from the columns of a table."""
@@ -380,7 +379,7 @@ def init(
         score=score,
         weight=weight,
         count=count,
-        positive=options.positive_of(positive),
+        positive=common.positive_of(positive),
         encoding=encoding,
     )
     write_atomically(out, text)
@@ -388,7 +387,7 @@ def init(
 
 
 @app.command()
-def check(plans: options.Plans) -> None:
+def check(plans: common.Plans) -> None:
     """Check that plans are well written, without touching the data."""
     from equipoise.plan import Plan
     from equipoise.plan.run import check_limits
@@ -402,7 +401,7 @@ def check(plans: options.Plans) -> None:
 
 
 @app.command("hash")
-def print_hash(plan: options.Plan) -> None:
+def print_hash(plan: common.Plan) -> None:
     """Print the hash of a plan, to be registered before looking at the data."""
     from equipoise.plan import Plan
 

@@ -14,12 +14,11 @@ import typer
 from equipoise._files import WRITTEN
 from equipoise._validate import short
 from equipoise._version import __version__
-from equipoise.cli import auditing, monitoring
+from equipoise.cli import auditing
 from equipoise.cli import evidence_commands as keeping
 from equipoise.cli import evidence_commands as planning
 from equipoise.cli import planning as sizes
-from equipoise.cli.options import DONE, ERROR, Leave
-from equipoise.cli.show import complain, in_words_of, outlet
+from equipoise.cli.common import DONE, ERROR, Leave, complain, in_words_of, outlet
 from equipoise.errors import EquipoiseError
 from equipoise.trail.engine import parted, remember_url, scrub
 
@@ -38,7 +37,7 @@ app = typer.Typer(
 )
 planning.app.command("power")(sizes.plan_power)
 app.add_typer(planning.app, name="plan")
-app.add_typer(monitoring.app, name="monitor")
+app.add_typer(sizes.app, name="monitor")
 for command in (
     auditing.demo,
     auditing.example,

@@ -1,4 +1,7 @@
-"""Commands that plan: how many rows an audit takes, of a table, a guess or a plan."""
+"""Commands that plan: how many rows an audit takes, of a table, a guess or a plan.
+
+Commands that watch over time: monitor start, add, show, check, verify, merge.
+"""
 
 import json as json_format
 from pathlib import Path
@@ -6,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from equipoise.cli import options
-from equipoise.cli.auditing import Harm, groups_of, target_of
-from equipoise.cli.show import say, show_finding
+from equipoise.cli import common
+from equipoise.cli.auditing import Harm, Undetermined, groups_of, show_and_write, target_of
+from equipoise.cli.common import Leave, say, show_finding
+from equipoise.cli.evidence_commands import show_verification
 from equipoise.errors import EquipoiseError, OptionError, PlanError
 
 if TYPE_CHECKING:
@@ -36,17 +40,17 @@ Seed = Annotated[int, typer.Option(min=0, help="Start of all randomness.")]
 
 
 def power(
-    data: options.Source,
+    data: common.Source,
     across: Annotated[str, typer.Option(help="Attributes that form groups: race,sex.")],
-    table: options.Table = None,
-    label: options.Label = None,
-    prediction: options.Prediction = None,
-    score: options.Score = None,
-    weight: options.Weight = None,
-    count: options.Count = None,
-    cluster: options.Cluster = None,
-    positive: options.Positive = None,
-    encoding: options.Encoding = None,
+    table: common.Table = None,
+    label: common.Label = None,
+    prediction: common.Prediction = None,
+    score: common.Score = None,
+    weight: common.Weight = None,
+    count: common.Count = None,
+    cluster: common.Cluster = None,
+    positive: common.Positive = None,
+    encoding: common.Encoding = None,
     n: Rows = None,
     rate: Rate = None,
     spread: Spread = None,
@@ -84,7 +88,7 @@ def power(
     budget: Budget = None,
     seed: Seed = 7,
     json: AsJson = False,
-    quiet: options.Quiet = False,
+    quiet: common.Quiet = False,
 ) -> None:
     """How many rows: what an audit of a table, or of a guess, can show, and what it would take.
 
@@ -98,16 +102,16 @@ def power(
     from equipoise.plan.plan import TrailPlan
     from equipoise.plan.run import open_trail
 
-    roles = options.given(
+    roles = common.given(
         label=label, prediction=prediction, score=score, weight=weight, count=count,
-        cluster=cluster, positive=options.positive_of(positive),
+        cluster=cluster, positive=common.positive_of(positive),
     )  # fmt: skip
     if (n is None) != (rate is None) or (roles and n is not None):
         raise OptionError("A guess has --n and --rate, and no columns of labels or predictions.")
-    names = [one for given in metric or () for one in options.names(given)]
+    names = [one for given in metric or () for one in common.names(given)]
     if not (names or n is not None or usual_metrics(roles)):
         raise OptionError("Name the columns: --prediction, and --label if the truth is known.")
-    attributes = options.names(across)
+    attributes = common.names(across)
     if not attributes:
         raise OptionError("--across needs at least one attribute, such as --across race,sex.")
     expected: Guess | None = None
@@ -115,7 +119,7 @@ def power(
         expected = guess(data, n=n, rate=rate, spread=spread)
         trail, usual = expected.trail, ["selection_rate"]
     else:
-        place = {"source": data, **options.given(table=table, encoding=encoding), **roles}
+        place = {"source": data, **common.given(table=table, encoding=encoding), **roles}
         trail = open_trail(TrailPlan.from_plain(place), folder=Path())
         usual = [*usual_metrics(roles)]
     asked = {
@@ -147,9 +151,9 @@ def _directed(harm: Harm, ratio: bool, tolerance: float | None) -> dict[str, obj
 
 
 def plan_power(
-    plan: options.Plan,
-    data: options.Data = None,
-    table: options.Table = None,
+    plan: common.Plan,
+    data: common.Data = None,
+    table: common.Table = None,
     guess: Annotated[
         Path | None,
         typer.Option(help="A table of guessed sizes and rates, where there are no rows yet."),
@@ -165,7 +169,7 @@ def plan_power(
     power: Wanted = 0.8,
     budget: Budget = None,
     json: AsJson = False,
-    quiet: options.Quiet = False,
+    quiet: common.Quiet = False,
 ) -> None:
     """How many rows the audits of a plan take: flags, bounds and power, each as it is written."""
     from equipoise.audits.guess import guess as guessed
@@ -216,7 +220,7 @@ def _planned(
 ) -> "Finding":
     written = audit.options()
     taken = {k: v for k, v in written.items() if k in _TAKEN.get(audit.audit, (*written,))}
-    asked = options.given(disparity=disparity, budget=budget)
+    asked = common.given(disparity=disparity, budget=budget)
     if audit.audit == "certify":
         # what bounds show is a tolerance
         asked.pop("disparity", None)
@@ -238,3 +242,136 @@ def _show(found: "list[Finding]", json: bool, quiet: bool) -> None:
     elif not quiet:
         for one in found:
             show_finding(one)
+
+
+app = typer.Typer(help="Watch groups over time, batch by batch.", no_args_is_help=True)
+
+LedgerFile = Annotated[Path, typer.Argument(help="The ledger.", metavar="LEDGER")]
+Folder = Annotated[
+    Path | None, typer.Option(help="Folder for evidence and page; none if not given.")
+]
+
+
+@app.command()
+def start(
+    plan: common.Plan,
+    ledger: Annotated[Path, typer.Option(help="The ledger to begin; it must not exist.")],
+) -> None:
+    """Begin a ledger for the monitor audits of a plan."""
+    from equipoise.plan import Plan
+    from equipoise.plan.run import start_ledger
+
+    made = start_ledger(Plan.load(plan), ledger)
+    asked = "1 claim" if len(made.claims) == 1 else f"{len(made.claims)} claims"
+    say(f"began {ledger} for {asked}; next: equipoise monitor add {ledger} DATA --period NAME")
+
+
+@app.command()
+def add(
+    ledger: LedgerFile,
+    data: common.Source,
+    period: Annotated[
+        str | None,
+        typer.Option(help="Name of the batch, such as 2026-11; with --time: day, week, month …"),
+    ] = None,
+    time: Annotated[
+        str | None, typer.Option(help="Column of dates, to add every period of a long table.")
+    ] = None,
+    table: common.Table = None,
+    late: Annotated[
+        bool, typer.Option("--late", help="Rows that came late, for a period that is there.")
+    ] = False,
+    quiet: common.Quiet = False,
+) -> None:
+    """Add a batch. The same rows a second time change nothing; other rows are refused."""
+    from equipoise.cells.ledger import Ledger
+    from equipoise.plan.run import add_batch
+
+    told = add_batch(Ledger.open(ledger), data, table=table, period=period, time=time, late=late)
+    if not quiet:
+        for name, done in told.items():
+            say(f"{name}: {done}")
+
+
+@app.command()
+def show(
+    ledger: LedgerFile,
+    out: Folder = None,
+    suppress: common.Suppress = None,
+    force: common.Force = False,
+    json: common.Json = False,
+    quiet: common.Quiet = False,
+) -> None:
+    """Show evidence over time and alarms; --out also writes evidence.json and report.html."""
+    from equipoise.cells.ledger import Ledger
+    from equipoise.plan.run import run_ledger
+
+    show_and_write(run_ledger(Ledger.open(ledger)), out, suppress, json, quiet, force)
+
+
+@app.command()
+def check(
+    ledger: LedgerFile,
+    undetermined: Annotated[
+        Undetermined | None,
+        typer.Option(help="What no alarm and no proof means: pass (exit 0) or fail (exit 1)."),
+    ] = None,
+    out: Folder = None,
+    suppress: common.Suppress = None,
+    force: common.Force = False,
+    json: common.Json = False,
+    quiet: common.Quiet = False,
+) -> None:
+    """Leave with an exit code: 0 shown to keep all limits, 1 an alarm, 2 neither, 3 error."""
+    from equipoise.cells.ledger import Ledger
+    from equipoise.plan import gate
+    from equipoise.plan.run import run_ledger
+
+    evidence = run_ledger(Ledger.open(ledger))
+    show_and_write(evidence, out, suppress, json, quiet, force)
+    judged = gate(evidence, None if undetermined is None else undetermined.value)
+    if not (json or quiet):
+        say(f"exit {int(judged.code)}: {judged.words}", style="bold")
+    raise Leave(judged.code)
+
+
+@app.command()
+def verify(
+    ledger: LedgerFile,
+    evidence: Annotated[
+        Path | None, typer.Option(help="Evidence to perform again from the ledger.")
+    ] = None,
+    allow_extra: Annotated[
+        bool,
+        typer.Option("--allow-extra", help="Accept what cannot be performed again; it is listed."),
+    ] = False,
+    quiet: common.Quiet = False,
+) -> None:
+    """Check that no entry was changed, left out or put in; perform evidence again if given."""
+    from equipoise.cells.ledger import Ledger
+    from equipoise.findings.evidence import Evidence
+    from equipoise.plan import Exit
+    from equipoise.plan.run import verify_ledger
+
+    stored = None if evidence is None else Evidence.load(evidence, strict=False)
+    found = verify_ledger(Ledger.open(ledger), stored)
+    if stored is not None:
+        show_verification(found, allow_extra, quiet)
+    for difference in found.differences[:20] if stored is None else ():
+        say(difference.where, style="red")
+    if found.differences or (found.not_performed and not allow_extra):
+        raise Leave(Exit.VIOLATION)
+    if stored is None and not quiet:
+        say(f"Verified: {found.compared:,} batches are as they were written.", style="green")
+
+
+@app.command()
+def merge(
+    ledgers: Annotated[list[Path], typer.Argument(help="Ledgers of several places.")],
+    out: Annotated[Path, typer.Option(help="The ledger to write; it must not exist.")],
+) -> None:
+    """Join the ledgers of several places: the same period becomes one batch."""
+    from equipoise.cells.ledger import merge_ledgers
+
+    made = merge_ledgers(ledgers, out)
+    say(f"wrote {out}: {len(made.periods)} batches of {len(ledgers)} ledgers")

@@ -21,8 +21,7 @@ from equipoise.findings.adjusted import (
     missing_sentences,
     unknown_sentences,
 )
-from equipoise.findings.charts.groups import Line, forest, forest_pair, reading, width_curve
-from equipoise.findings.charts.ranked import Dot, ranked
+from equipoise.findings.charts import Dot, Line, forest, forest_pair, ranked, reading, width_curve
 from equipoise.findings.finding import (
     COMPARED,
     IF_ANY,

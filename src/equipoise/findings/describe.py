@@ -14,8 +14,7 @@ from equipoise.findings.adjusted import (
     adjusted_sentences,
     changed_sentences,
 )
-from equipoise.findings.charts.groups import Line, forest, reading
-from equipoise.findings.charts.ranked import Dot, ranked
+from equipoise.findings.charts import Dot, Line, forest, ranked, reading
 from equipoise.findings.finding import (
     IF_ANY,
     ByGroup,

@@ -23,8 +23,19 @@ from typing import (
 
 import numpy as np
 
-from equipoise._annotations import Fault, Format, Keys, Misfit, Reader, Schema, unknown
-from equipoise._codec import Scalar, from_plain, made_from, to_plain
+from equipoise._codec import (
+    Fault,
+    Format,
+    Keys,
+    Misfit,
+    Reader,
+    Scalar,
+    Schema,
+    from_plain,
+    made_from,
+    to_plain,
+    unknown,
+)
 from equipoise._validate import did_you_mean, listing, names_extra, short
 from equipoise.errors import ClaimError, EquipoiseError, OptionError
 from equipoise.findings.words import Verdict, amount, difference, is_change, left_out, plural
@@ -446,7 +457,7 @@ class Finding:
         made = self.drawn()
         if made:
             return made
-        from equipoise.findings.charts.style import svg_of
+        from equipoise.findings.charts import svg_of
 
         try:
             return svg_of(self.plot())

@@ -16,16 +16,17 @@ from equipoise.findings.adjusted import (
     missing_sentences,
     unknown_sentences,
 )
-from equipoise.findings.charts.groups import (
+from equipoise.findings.charts import (
     ABOVE,
     BELOW,
     MOST_BOXES,
     NEITHER,
+    Dot,
     Line,
     forest,
     lattice,
+    ranked,
 )
-from equipoise.findings.charts.ranked import Dot, ranked
 from equipoise.findings.finding import (
     COMPARED,
     IF_ANY,

@@ -18,7 +18,7 @@ from equipoise.findings.adjusted import (
     missing_sentences,
     unknown_sentences,
 )
-from equipoise.findings.charts.groups import Line, forest
+from equipoise.findings.charts import Line, forest
 from equipoise.findings.finding import (
     COMPARED,
     IF_ANY,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from equipoise._validate import names_extra
-from equipoise.findings.charts.groups import NEITHER, Line, forest
+from equipoise.findings.charts import NEITHER, Line, forest
 from equipoise.findings.finding import (
     COMPARED,
     IF_ANY,

@@ -15,7 +15,7 @@ from equipoise._files import read_text, write_atomically
 from equipoise._validate import listing, names_extra, short
 from equipoise.errors import EquipoiseError, OptionError
 from equipoise.findings.bounds import Bounds, silent_sentences
-from equipoise.findings.charts.groups import Line, forest_pair
+from equipoise.findings.charts import Line, forest_pair
 from equipoise.findings.charts.others import frontier
 from equipoise.findings.finding import (
     AboutEveryone,

@@ -1,6 +1,6 @@
 """The JSON Schema of evidence, from the annotations that its reader goes by."""
 
-from equipoise._annotations import DRAFT, Schema
+from equipoise._codec import DRAFT, Schema
 from equipoise.findings.evidence import SCHEMA
 from equipoise.findings.finding import STORED, Finding, kinds_of_findings
 

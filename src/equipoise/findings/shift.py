@@ -12,7 +12,7 @@ import numpy as np
 from equipoise._validate import confidence, names_extra
 from equipoise.errors import OptionError
 from equipoise.findings.bounds import BoundedGroup, Bounds
-from equipoise.findings.charts.groups import Line, forest, reading
+from equipoise.findings.charts import Line, forest, reading
 from equipoise.findings.charts.others import tilt_chart
 from equipoise.findings.finding import COMPARED, NOT_STORED, Chart, ComparedFinding, from_dict
 from equipoise.findings.shift_questions import (

@@ -12,8 +12,7 @@ from typing import Protocol
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from equipoise.methods.hypotheses import Null, Outside
-from equipoise.methods.inference.tails import Tails
+from equipoise.methods.hypotheses import Null, Outside, Tails
 from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
 from equipoise.methods.simulated import BLOCKS, Simulator, Tables
 from equipoise.methods.targets import Constant, Target

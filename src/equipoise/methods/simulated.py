@@ -11,8 +11,8 @@ from typing import Protocol
 import numpy as np
 from scipy.special import gammaln, ndtr, ndtri, stdtr, xlog1py, xlogy
 
+from equipoise.methods.hypotheses import Tails, binomial_at_least, binomial_at_most
 from equipoise.methods.inference.counts import CountPivot, constrained_rates
-from equipoise.methods.inference.tails import Tails, binomial_at_least, binomial_at_most
 from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
 from equipoise.methods.targets import Comparison, Target, plain_moments
 

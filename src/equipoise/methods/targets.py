@@ -11,7 +11,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from equipoise.methods.inference.tails import Tails
+from equipoise.methods.hypotheses import Tails
 from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
 
 # --- What a group is compared with: the one place that knows what a target is ---

@@ -16,8 +16,18 @@ from typing import Any, Literal, Union, cast
 import yaml
 
 from equipoise import audits
-from equipoise._annotations import DRAFT, Fault, Format, Keys, Misfit, Schema, unknown
-from equipoise._codec import at_default, from_plain, made_from
+from equipoise._codec import (
+    DRAFT,
+    Fault,
+    Format,
+    Keys,
+    Misfit,
+    Schema,
+    at_default,
+    from_plain,
+    made_from,
+    unknown,
+)
 from equipoise._files import read_text
 from equipoise._validate import did_you_mean, listing, short
 from equipoise.audits._common import judge_options

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 import equipoise as eq
 from equipoise.findings import from_json
-from equipoise.methods.inference.alternatives import (
+from equipoise.methods.repair import (
     contrasted,
     joint_means,
     largest_between,

@@ -252,7 +252,7 @@ def test_sample_is_drawn_and_told() -> None:
 
 
 def test_too_many_rows_ask_for_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("equipoise.audits._calibration.rows.MAX_AUDITED", 100)
+    monkeypatch.setattr("equipoise.audits._calibration.named_tests.MAX_AUDITED", 100)
     with pytest.raises(eq.TrailError, match="Pass sample=100"):
         audit(table(101))
 
@@ -479,8 +479,8 @@ def test_rows_are_counted_before_they_are_fetched(monkeypatch: pytest.MonkeyPatc
     def never(*args: Any, **kwargs: Any) -> None:
         raise AssertionError("rows were fetched")
 
-    monkeypatch.setattr("equipoise.audits._calibration.rows.MAX_AUDITED", 100)
-    monkeypatch.setattr("equipoise.audits._calibration.rows.pull_features", never)
+    monkeypatch.setattr("equipoise.audits._calibration.named_tests.MAX_AUDITED", 100)
+    monkeypatch.setattr("equipoise.audits._calibration.named_tests.pull_features", never)
     with pytest.raises(eq.TrailError, match="there are 101, more than 100"):
         audit(table(101))
 

@@ -17,8 +17,8 @@ from equipoise.methods.hypotheses import (
     benjamini_yekutieli,
     e_benjamini_hochberg,
     holm,
+    smallest_reachable,
 )
-from equipoise.methods.inference.tails import smallest_reachable
 from tests.unit.audits.table import make_table
 
 # the verbs return one of several findings, which each test knows

@@ -12,8 +12,8 @@ import pytest
 from scipy.optimize import linprog
 
 import equipoise as eq
-from equipoise.audits._individual import people as _people
-from equipoise.audits._individual.questions import verdict_of
+from equipoise.audits import _people
+from equipoise.audits._individual import verdict_of
 from equipoise.findings import Individual, from_json
 
 FEATURES = ["race", "sex", "age", "priors", "charge"]

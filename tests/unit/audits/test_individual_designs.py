@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import equipoise as eq
-from equipoise.audits._individual import questions as _moves
+from equipoise.audits import _individual as _moves
 from equipoise.findings import Individual, from_json
 from equipoise.methods import transport
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import equipoise as eq
-from equipoise.claims.target import TargetLike
+from equipoise.claims.claim import TargetLike
 
 RNG = np.random.default_rng(8)
 GROUP = RNG.choice(["a", "b", "c"], 600, p=[0.3, 0.5, 0.2])

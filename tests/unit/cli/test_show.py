@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import equipoise as eq
-from equipoise.cli.show import show_evidence, show_finding
+from equipoise.cli.common import show_evidence, show_finding
 from equipoise.findings import Evidence
 
 

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 
-from equipoise.cli.options import DONE, ERROR
+from equipoise.cli.common import DONE, ERROR
 from equipoise.plan import Exit
 
 LATER = ("pydantic", "yaml", "altair", "sklearn", "equipoise.plan", "equipoise.audits.certify")

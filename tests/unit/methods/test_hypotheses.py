@@ -5,11 +5,11 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from equipoise.methods.hypotheses import Above, Below, Outside, Tails, normal_tails
+from equipoise.methods.hypotheses import Above, Below, Outside, TailsAt, normal_tails
 from equipoise.methods.numerics import FloatArray
 
 
-def binomial(k: FloatArray, n: int, theta: float) -> Tails:
+def binomial(k: FloatArray, n: int, theta: float) -> TailsAt:
     def tails(limit: float) -> tuple[FloatArray, FloatArray]:
         rate = np.clip(theta + limit, 0.0, 1.0)
         return np.asarray(binom.sf(k - 1, n, rate)), np.asarray(binom.cdf(k, n, rate))

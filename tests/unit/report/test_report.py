@@ -15,8 +15,8 @@ from equipoise.findings import Verdict
 from equipoise.findings.describe import DescribedGroup
 from equipoise.findings.evidence import assemble
 from equipoise.findings.words import clipped, tidy
+from equipoise.report.ask import MOST_ROWS, strongest, tables_of, tidied
 from equipoise.report.page import embedded
-from equipoise.report.tables import MOST_ROWS, strongest, tables_of, tidied
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,12 @@ from equipoise.audits._calibration.named_tests import (
     COMPONENTS,
     LEARNT_SHARE,
     WORDS,
+    AuditRows,
     Options,
+    null_of,
     words_of,
 )
 from equipoise.audits._calibration.residual_models import Fitted
-from equipoise.audits._calibration.rows import AuditRows, null_of
 from equipoise.audits._common import finite, independent
 from equipoise.cells.rows import leaf_rules
 from equipoise.findings.calibration import (

@@ -9,12 +9,12 @@ from equipoise.audits._common import finite
 from equipoise.audits._groups.problem import Problem, cell_moments, group_fields, strata_of
 from equipoise.cells.gather import group_means, inside_of
 from equipoise.cells.groups import level_text
+from equipoise.claims.claim import Reference
 from equipoise.claims.groups import Factors
-from equipoise.claims.target import Reference
 from equipoise.findings.adjusted import AdjustedGroup, ChangedGroup
 from equipoise.methods.inference.core import Core
+from equipoise.methods.inference.counts import FlipPivot
 from equipoise.methods.inference.orthogonal import Residual, e_value
-from equipoise.methods.inference.paired import FlipPivot
 from equipoise.methods.inference.strata import Adjusted, Sameness, homogeneity
 from equipoise.methods.inference.student import LEAST_ROWS
 from equipoise.methods.numerics import FloatArray

@@ -9,7 +9,7 @@ from equipoise._validate import Seed
 from equipoise.audits._common import Found, Progress, progress_bar
 from equipoise.audits._groups.problem import CertifyOptions, Problem
 from equipoise.audits.methods import Euclidean, Likelihood
-from equipoise.claims import target as targets
+from equipoise.claims import claim as targets
 from equipoise.errors import OptionError
 from equipoise.findings.words import level_text
 from equipoise.methods.hypotheses import Null, normal_tails

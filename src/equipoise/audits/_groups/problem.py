@@ -41,7 +41,7 @@ from equipoise.cells.gather import (
 from equipoise.cells.rows import RowTable, pull_factors, pull_rows
 from equipoise.cells.tally import Tallied, steady_cells
 from equipoise.claims import Claim, Ratio
-from equipoise.claims import target as targets
+from equipoise.claims import claim as targets
 from equipoise.claims.groups import Factors, Overlap
 from equipoise.claims.metric import Metric, scoring_rate
 from equipoise.errors import ClaimError, OptionError

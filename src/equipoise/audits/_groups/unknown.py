@@ -30,7 +30,7 @@ from equipoise.cells.groups import EveryLevel
 from equipoise.cells.query import is_local
 from equipoise.cells.tally import Axis, Tallied, outcome_of, steady_cells
 from equipoise.claims import Claim, Metric, Ratio
-from equipoise.claims import target as targets
+from equipoise.claims import claim as targets
 from equipoise.claims.claim import Gap
 from equipoise.claims.groups import Binned, Dimension, Intersections, Levels
 from equipoise.errors import ClaimError, OptionError, TrailError

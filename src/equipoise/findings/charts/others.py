@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from equipoise.findings.charts.style import (
+from equipoise.findings.charts import (
     ALERT,
     CALM,
     INK,

@@ -19,17 +19,6 @@ edge of the null hypothesis.
 (0.001, 100)
 """
 
-from equipoise.methods.cusum.scan import (
-    TAILS,
-    Axes,
-    Partition,
-    Scan,
-    axes,
-    half_lines,
-    levels,
-    pair_shares,
-    scan,
-)
 from equipoise.methods.cusum.statistic import (
     Best,
     Cusum,
@@ -42,16 +31,25 @@ from equipoise.methods.cusum.statistic import (
     sign_flip_null,
 )
 from equipoise.methods.cusum.testing import (
+    TAILS,
+    Axes,
     Binned,
+    Partition,
+    Scan,
     Side,
     Tested,
+    axes,
     binned,
     canonical_order,
     fold_noise,
+    half_lines,
+    levels,
+    pair_shares,
     quantile_bins,
     recalibration_axes,
     risk_axis,
     run_test,
+    scan,
     split_rows,
     stratified_folds,
     violations,

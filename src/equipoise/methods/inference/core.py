@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
+from equipoise.methods.hypotheses import Tails, apart_at_most, binomial_at_most
 from equipoise.methods.inference.counts import CountPivot
 from equipoise.methods.inference.multinomial import FewValuedPivot
 from equipoise.methods.inference.strata import StrataDraws, StrataPivot, Weights, adjusted
@@ -33,7 +34,6 @@ from equipoise.methods.inference.student import (
     student_tails,
     too_skewed,
 )
-from equipoise.methods.inference.tails import Tails, apart_at_most, binomial_at_most
 from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
 from equipoise.methods.targets import (
     ROUNDING,

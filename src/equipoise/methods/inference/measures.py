@@ -19,6 +19,7 @@ from typing import Protocol
 import numpy as np
 from scipy import sparse
 
+from equipoise.methods.hypotheses import Tails
 from equipoise.methods.inference.core import Core, core_of
 from equipoise.methods.inference.student import (
     LEAST_DEGREES,
@@ -33,7 +34,6 @@ from equipoise.methods.inference.student import (
     student_tails,
     usual_skewness,
 )
-from equipoise.methods.inference.tails import Tails
 from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
 from equipoise.methods.targets import Comparison, Moments, Status, Target, compare, over
 

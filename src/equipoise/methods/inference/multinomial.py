@@ -15,9 +15,15 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from scipy.special import log_ndtr, ndtr, rel_entr
 
-from equipoise.methods.inference.counts import OPEN_STEPS, PLENTY, SHAKY, SHARE_MOVES, SHARE_STEPS
-from equipoise.methods.inference.paired import far_tail
-from equipoise.methods.inference.tails import Tails
+from equipoise.methods.hypotheses import Tails
+from equipoise.methods.inference.counts import (
+    OPEN_STEPS,
+    PLENTY,
+    SHAKY,
+    SHARE_MOVES,
+    SHARE_STEPS,
+    far_tail,
+)
 from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
 from equipoise.methods.targets import Comparison, over
 

@@ -22,9 +22,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import betainc, expit, logit, ndtr, ndtri
 
+from equipoise.methods.hypotheses import Tails
 from equipoise.methods.inference.core import Core, Pivot
 from equipoise.methods.inference.counts import CountPivot
-from equipoise.methods.inference.tails import Tails
 from equipoise.methods.numerics import FloatArray, GroupSums, IntArray
 from equipoise.methods.targets import Comparison, HighestPivot, Rival, over
 

@@ -19,8 +19,8 @@ from enum import StrEnum
 import numpy as np
 from scipy.special import chdtrc, gammainc, gammaincc, gammaln, ndtr
 
+from equipoise.methods.hypotheses import Tails
 from equipoise.methods.inference.student import RowDraws, moved_squares
-from equipoise.methods.inference.tails import Tails
 from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
 from equipoise.methods.targets import Comparison, Moments, Overall, Reference, Status, Target, over
 

@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import betaincinv, ndtri, stdtr, stdtrit
 
-from equipoise.methods.inference.tails import Tails
+from equipoise.methods.hypotheses import Tails
 from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray, child
 from equipoise.methods.targets import ROUNDING, Comparison, Moments, over
 

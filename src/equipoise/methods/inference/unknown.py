@@ -13,11 +13,11 @@ import numpy as np
 from scipy import sparse
 from scipy.special import chdtrc, ndtr
 
+from equipoise.methods.hypotheses import Tails
 from equipoise.methods.inference.core import Core, Pivot, core_of, one_tail
 from equipoise.methods.inference.counts import CountPivot
 from equipoise.methods.inference.orthogonal import ScoreDraws
 from equipoise.methods.inference.student import LEAST_ROWS, ClusterSums, Law, Spread
-from equipoise.methods.inference.tails import Tails
 from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
 from equipoise.methods.targets import (
     Comparison,

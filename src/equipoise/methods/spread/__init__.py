@@ -8,32 +8,16 @@ from equipoise.methods.spread.compare import (
     compare_moved,
     contrast_measure,
 )
-from equipoise.methods.spread.draws import (
-    Draws,
-    bootstrap_draws,
-    cell_covariance,
-    row_draws,
-    unit_covariance,
-)
 from equipoise.methods.spread.equality import (
     Equality,
     Inversion,
+    difference_interval,
     equality_test,
     invert_path,
-    spreading_path,
-)
-from equipoise.methods.spread.extremes import (
-    difference_interval,
     max_deviation_interval,
     mean_deviation_interval,
     ratio_interval,
-)
-from equipoise.methods.spread.pseudo import (
-    Kinds,
-    Pseudo,
-    pseudo_values,
-    row_clusters,
-    row_moments,
+    spreading_path,
 )
 from equipoise.methods.spread.recommended import (
     Evidence,
@@ -53,14 +37,22 @@ from equipoise.methods.spread.report import (
 from equipoise.methods.spread.sample import (
     Exclusion,
     GroupSample,
+    Kinds,
     Meta,
+    Pseudo,
     meta_metric,
+    pseudo_values,
+    row_clusters,
+    row_moments,
     sample_from_groups,
     sample_from_sums,
     varies,
 )
 from equipoise.methods.spread.variance import (
+    Draws,
     Interval,
+    bootstrap_draws,
+    cell_covariance,
     cochran_q,
     dersimonian_laird,
     double_corrected,
@@ -68,5 +60,7 @@ from equipoise.methods.spread.variance import (
     paule_mandel,
     q_profile_interval,
     restricted_likelihood,
+    row_draws,
     sample_variance,
+    unit_covariance,
 )

@@ -13,13 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise.methods.numerics import AnyArray, FloatArray, IntArray
-from equipoise.methods.spread.draws import Draws, bootstrap_draws, in_chunks
 from equipoise.methods.spread.recommended import check_level, summarize_spread
 from equipoise.methods.spread.sample import GroupSample, Meta, no_spread, sample_from_sums
 from equipoise.methods.spread.variance import (
+    Draws,
+    bootstrap_draws,
     corrected_variance,
     double_corrected,
     double_factor,
+    in_chunks,
     sample_variance,
 )
 

@@ -12,11 +12,13 @@ import numpy as np
 from scipy.special import betaincinv, betaln, logsumexp, ndtri
 
 from equipoise.methods.numerics import FloatArray
-from equipoise.methods.spread.draws import Draws, bootstrap_draws
-from equipoise.methods.spread.equality import Equality, Inversion, equality_test, invert_path
-from equipoise.methods.spread.extremes import (
+from equipoise.methods.spread.equality import (
+    Equality,
+    Inversion,
     difference_interval,
+    equality_test,
     furthest_means,
+    invert_path,
     max_deviation_interval,
     mean_deviation_interval,
     ratio_interval,
@@ -32,7 +34,9 @@ from equipoise.methods.spread.sample import (
     one_sided_z,
 )
 from equipoise.methods.spread.variance import (
+    Draws,
     Interval,
+    bootstrap_draws,
     centred_interval,
     corrected_variance,
     double_corrected,

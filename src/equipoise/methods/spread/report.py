@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtrc
 
-from equipoise.methods.spread.draws import Draws, bootstrap_draws
 from equipoise.methods.spread.equality import null_variance
 from equipoise.methods.spread.recommended import (
     Evidence,
@@ -16,7 +15,9 @@ from equipoise.methods.spread.recommended import (
 )
 from equipoise.methods.spread.sample import GroupSample, Meta, meta_metric
 from equipoise.methods.spread.variance import (
+    Draws,
     Interval,
+    bootstrap_draws,
     centred_interval,
     cochran_q,
     corrected_variance,

@@ -16,8 +16,11 @@ from equipoise.methods.transport.cost import (
     Classes,
     Moves,
     Neighbours,
+    fair_costs,
     from_matrix,
     from_neighbours,
+    learn_metric,
+    metric_errors,
     relaxed,
     within_classes,
 )
@@ -36,7 +39,6 @@ from equipoise.methods.transport.limits import (
     NormalLimit,
     ShiftedLimit,
 )
-from equipoise.methods.transport.metric import fair_costs, learn_metric, metric_errors
 from equipoise.methods.transport.problem import (
     Plan,
     Problem,

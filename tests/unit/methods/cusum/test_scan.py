@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from equipoise.methods import cusum
-from equipoise.methods.cusum.scan import SMALL_SETS
 from equipoise.methods.cusum.statistic import LEAST_WORTH, bent, unbent
+from equipoise.methods.cusum.testing import SMALL_SETS
 from equipoise.methods.numerics import FloatArray
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import hypergeom
 
-from equipoise.methods.inference import tails as dealt
-from equipoise.methods.inference.tails import dealt_tails
+from equipoise.methods import hypotheses as dealt
+from equipoise.methods.hypotheses import dealt_tails
 
 
 @pytest.mark.parametrize("rows", range(1, 8))

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
+from equipoise.methods.hypotheses import Tails
 from equipoise.methods.inference.core import CLOSE, Core, bounds, core_of
 from equipoise.methods.inference.student import ClusterSums
-from equipoise.methods.inference.tails import Tails
 from equipoise.methods.numerics import FloatArray, IntArray
 from equipoise.methods.stored import restored_bounds, stored
 from equipoise.methods.targets import Complement, Constant, Custom, InfluenceSums, plain_moments

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from equipoise.methods.inference.core import core_of
-from equipoise.methods.inference.paired import far_tail
+from equipoise.methods.inference.counts import far_tail
 from equipoise.methods.numerics import FloatArray
 from equipoise.methods.targets import Constant, plain_moments
 

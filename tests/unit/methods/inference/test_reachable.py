@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from equipoise.methods.hypotheses import Above, Below, Null, Outside
-from equipoise.methods.inference.tails import smallest_reachable
+from equipoise.methods.hypotheses import Above, Below, Null, Outside, smallest_reachable
 from equipoise.methods.numerics import FloatArray
 
 

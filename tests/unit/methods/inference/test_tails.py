@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binom
 
-from equipoise.methods.inference.tails import (
+from equipoise.methods.hypotheses import (
     apart_at_most,
     binomial_at_least,
     binomial_at_most,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from equipoise.methods.numerics import FloatArray
-from equipoise.methods.spread import bootstrap_draws, draws, row_draws, sample_from_sums
+from equipoise.methods.spread import bootstrap_draws, row_draws, sample_from_sums, variance
 from tests.unit.methods.spread import naive
 
 SIZES, TOTALS = np.array([3, 8, 40]), np.array([1.0, 8.0, 13.0])
@@ -60,16 +60,16 @@ def test_memory_blocks_do_not_change_row_draws(monkeypatch: pytest.MonkeyPatch) 
     rng = np.random.default_rng(4)
     values, group = rng.normal(size=40), np.repeat([0, 1], 20)
     whole = row_draws(values, group, 2, 700, np.random.default_rng(5))
-    monkeypatch.setattr(draws, "_ROWS_AT_ONCE", 33)
+    monkeypatch.setattr(variance, "_ROWS_AT_ONCE", 33)
     blocks = row_draws(values, group, 2, 700, np.random.default_rng(5))
     assert np.array_equal(whole.mean, blocks.mean)
 
 
 def test_more_resamples_keep_the_first_ones() -> None:
     sample = sample_from_sums(SIZES, TOTALS, binary=True)
-    few = bootstrap_draws(sample, draws.CHUNK, np.random.default_rng(6)).mean
-    many = bootstrap_draws(sample, 3 * draws.CHUNK, np.random.default_rng(6)).mean
-    assert np.array_equal(many[: draws.CHUNK], few)
+    few = bootstrap_draws(sample, variance.CHUNK, np.random.default_rng(6)).mean
+    many = bootstrap_draws(sample, 3 * variance.CHUNK, np.random.default_rng(6)).mean
+    assert np.array_equal(many[: variance.CHUNK], few)
 
 
 def test_a_group_without_rows_cannot_be_resampled() -> None:

@@ -17,7 +17,7 @@ from equipoise.methods.spread import (
     ratio_interval,
     sample_from_sums,
 )
-from equipoise.methods.spread.extremes import signed_size
+from equipoise.methods.spread.equality import signed_size
 from equipoise.methods.spread.sample import mean_limits, one_sided_z, range_z, sidak_z
 
 Make = Callable[[GroupSample, float], Interval]

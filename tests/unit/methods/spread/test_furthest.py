@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from equipoise.methods.spread import sample_from_sums
-from equipoise.methods.spread.extremes import _furthest_step, furthest_means
+from equipoise.methods.spread.equality import _furthest_step, furthest_means
 from equipoise.methods.spread.sample import mean_limits, one_sided_z
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from equipoise.methods.spread import Meta, sample_from_sums, summarize_spread, weigh
 from equipoise.methods.spread.compare import compare_models
-from equipoise.methods.spread.extremes import pair_distance
+from equipoise.methods.spread.equality import pair_distance
 
 
 def found(n: list[int], ones: list[float], kind: Meta) -> tuple[float, float]:

@@ -38,17 +38,15 @@ from equipoise.methods.published.bootstrap.bounds import (
     simultaneous_bounds,
 )
 from equipoise.methods.published.bootstrap.data import (
+    BinaryEngine,
     CellMoments,
     ClusterData,
-    RowData,
-    canonical_rows,
-    unweighted_moments,
-)
-from equipoise.methods.published.bootstrap.engines import (
-    BinaryEngine,
     ClusterEngine,
     MomentsEngine,
+    RowData,
     RowEngine,
+    canonical_rows,
+    unweighted_moments,
 )
 from equipoise.methods.published.bootstrap.estimates import (
     Audit,

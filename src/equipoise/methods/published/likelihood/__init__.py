@@ -18,10 +18,13 @@ from equipoise.methods.published.likelihood.intervals import (
     mean_roots,
     ratio_draws,
 )
-from equipoise.methods.published.likelihood.joint import (
+from equipoise.methods.published.likelihood.mean import (
+    SMALL,
     JointRatio,
     Moments,
     Scores,
+    Segments,
+    adjustment,
     euclidean_at,
     euclidean_ends,
     independent_columns,
@@ -29,16 +32,11 @@ from equipoise.methods.published.likelihood.joint import (
     joint_euclidean,
     joint_ratio,
     likelihood_at,
+    mean_ratio,
     moments_of,
+    normal_critical,
     null_weights,
     own_segments,
-)
-from equipoise.methods.published.likelihood.mean import (
-    SMALL,
-    Segments,
-    adjustment,
-    mean_ratio,
-    normal_critical,
     segments,
     student_interval,
     student_roots,

@@ -8,11 +8,12 @@ from scipy.special import chdtrc, chdtri
 
 from equipoise.methods.hypotheses import Null, normal_tails
 from equipoise.methods.numerics import CHUNK, BoolArray, FloatArray
-from equipoise.methods.published.likelihood.joint import independent_columns, joint_ratio
 from equipoise.methods.published.likelihood.mean import (
     SMALL,
     MeanRatio,
     Segments,
+    independent_columns,
+    joint_ratio,
     largest_adjusted,
     mean_ratio,
 )

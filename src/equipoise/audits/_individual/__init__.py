@@ -1,1 +1,0 @@
-"""Behind the audits of comparable people: `individual`, `select_fair`."""
