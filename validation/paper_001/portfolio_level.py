@@ -38,7 +38,7 @@ class Design:
 
 def run(full: bool = False) -> dict[str, Any]:
     """Count false alarms; one more point than stated is allowed, beyond Monte-Carlo error."""
-    tasks = [(i, n, _worlds(n, full)) for i, n in _studies()]
+    tasks = [(i, n, _worlds(full)) for i, n in _studies()]
     with ProcessPoolExecutor(max_workers=2) as pool:
         rows = list(pool.map(_row, tasks))
     result = {
@@ -49,9 +49,8 @@ def run(full: bool = False) -> dict[str, Any]:
     return write(__file__, "portfolio_level", result, full)
 
 
-def _worlds(n: int, full: bool) -> int:
-    whole = {150: 1000, 1000: 1000, 8000: 200}[n]
-    return whole if full else max(whole // 20, 20)
+def _worlds(full: bool) -> int:
+    return 1000 if full else 50
 
 
 def _studies() -> Iterator[tuple[int, int]]:
