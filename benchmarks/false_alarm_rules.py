@@ -50,7 +50,7 @@ def asked(race, sex, age, hit):
     flags = eq.flag(trail, claim, fdr=0.05)
     bounds = eq.certify(trail, claim, level=0.95, rng=0)
     apart = [row for row in bounds.rows if (row.lower is not None and row.lower > 0) or (row.upper is not None and row.upper < 0)]
-    return dict(flag=largest(flags.flagged), certify=largest(apart), race_c=flags.ask(race="C").flagged)
+    return dict(flag=largest(flags.flagged), certify=largest(apart))
 """
 FAIRAUDIT = """
 from fairaudit import Auditor, Metric

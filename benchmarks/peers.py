@@ -20,6 +20,9 @@ PACKAGES = {
     "aequitas": ["aequitas==1.1.0"],
     "vfairness": ["vfairness==0.2.0"],
     "ppi": ["ppi-python==0.2.3"],
+    "mapie": ["mapie==1.6.0"],
+    "mcgrad": ["mcgrad==0.1.5"],
+    "statsmodels": ["statsmodels==0.15.0"],
 }
 
 

@@ -23,6 +23,7 @@ BENCHMARKS = (
     "scale",
     "peers",
     "false_alarms",
+    "beside_others",
     "install",
 )
 

@@ -14,7 +14,7 @@ from typing import Any
 import typer
 
 from equipoise.cli.main import app
-from equipoise.findings.schema import evidence_schema
+from equipoise.findings.evidence import evidence_schema
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "commands.md"
 SCHEMA = PAGE.with_name("evidence.schema.json")

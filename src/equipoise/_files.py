@@ -5,6 +5,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO
 
@@ -13,12 +14,26 @@ from equipoise.errors import EquipoiseError
 
 def read_text(path: str | Path, what: str) -> str:
     """The text of a file; ``what`` says in an error what it was expected to be."""
+    note_input(path)
     try:
         return Path(path).read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise EquipoiseError(f"There is no file {str(path)!r} to read the {what} from.") from error
     except (OSError, UnicodeDecodeError) as error:
         raise EquipoiseError(f"The {what} {str(path)!r} cannot be read: {error}.") from error
+
+
+#: Files that the command reads, by device and number; None outside the command line.
+INPUTS: ContextVar[set[tuple[int, int]] | None] = ContextVar("inputs", default=None)
+
+
+def note_input(path: str | Path) -> None:
+    """Remember a file that is read, which the same command must not replace."""
+    seen = INPUTS.get()
+    if seen is not None:
+        with contextlib.suppress(OSError, ValueError):
+            found = os.stat(path)
+            seen.add((found.st_dev, found.st_ino))
 
 
 #: How a file begins that may be replaced by another of its kind.
@@ -67,6 +82,9 @@ def write_together(
     takes its name, and put back if anything fails.
     """
     targets = [Path(path) for path in texts]
+    for place, target in enumerate(targets):
+        if any(_same_place(target, other) for other in targets[:place]):
+            raise EquipoiseError(f"Two files were to be written to {str(target)!r}. Name another.")
     for target, kind in zip(targets, kinds or [""] * len(targets), strict=True):
         refuse_target(target, kind, force)
     beside: list[Path] = []
@@ -84,6 +102,10 @@ def write_together(
                 made.unlink()
     WRITTEN.extend(targets)
     return targets
+
+
+def _same_place(one: Path, other: Path) -> bool:
+    return os.path.realpath(one.parent) == os.path.realpath(other.parent) and one.name == other.name
 
 
 #: What this process has written, for whoever interrupts it and asks.
@@ -176,6 +198,10 @@ def refuse_target(target: Path, kind: str, force: bool) -> None:
     if not (stat.S_ISREG(found.st_mode) or (force and stat.S_ISLNK(found.st_mode))):
         what = "a link" if stat.S_ISLNK(found.st_mode) else "a folder, a device or a pipe"
         raise EquipoiseError(f"{str(target)!r} cannot be written: it is {what}. Pass another name.")
+    if (found.st_dev, found.st_ino) in (INPUTS.get() or ()):
+        raise EquipoiseError(
+            f"{str(target)!r} cannot be written: it is what this command reads. Pass another name."
+        )
     if force or found.st_size == 0 or not kind:
         return
     if kind not in _BEGINNINGS:

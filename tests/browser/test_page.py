@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -199,3 +200,20 @@ def test_a_notebook_shows_it_in_a_frame(opened: Open, tmp_path: Path) -> None:
     assert frame.locator("h1").inner_text() == 'Say "hello" & <b>'
     frame.locator(".chart svg").first.wait_for()
     assert seen.errors == []
+
+
+@pytest.mark.parametrize("width", [340, 390, 650, 840, 1100])
+def test_words_below_a_chart_do_not_overlap(demo: Path, opened: Open, width: int) -> None:
+    page = opened(demo).page
+    page.set_viewport_size({"width": width, "height": 844})
+    boxes = page.evaluate(
+        """[...document.querySelectorAll('.dots-axis')].map((axis) =>
+            [...axis.querySelectorAll('span > span')].map((word) => word.getBoundingClientRect())
+                .filter((box) => box.width).map((box) => [box.left, box.right]))"""
+    )
+    assert boxes
+    for words in boxes:
+        assert words
+        assert words[0][0] >= 0
+        assert words[-1][1] <= width
+        assert all(one[1] < other[0] for one, other in pairwise(words))

@@ -1,7 +1,8 @@
 """An attacker with the published data and a linear programme learns no hidden count closely.
 
 The model of the attacker is written here from scratch: cells of month, place, sex, label and
-prediction; every published number is an equation; each hidden count is bounded from both sides.
+prediction; every published number is an equation; each hidden count is bounded from both sides. He
+is taken to know of every group that there is at least one such row, which nothing can hide.
 """
 
 import itertools
@@ -84,13 +85,15 @@ def equations(published: dict[str, Any]) -> tuple[list[Any], list[float]]:
     return left, right
 
 
-def ends(left: list[Any], right: list[float], asked: Any) -> tuple[float, float]:
+def ends(left: list[Any], right: list[float], there: list[Any], asked: Any) -> tuple[float, float]:
     found = []
     for sign in (1.0, -1.0):
         done = linprog(
             sign * asked,
             A_eq=np.array(left) if left else None,
             b_eq=np.array(right) if left else None,
+            A_ub=-np.array(there),
+            b_ub=-np.ones(len(there)),
             bounds=(0, None),
             method="highs",
         )
@@ -106,6 +109,12 @@ def test_no_hidden_count_is_known_closely() -> None:
         kept_back = suppressed(findings, LEAST)
         published = json.loads(made_public(eq.Evidence.of(*findings), kept_back, LEAST))
         left, right = equations(published)
+        there = [
+            mask(found.claim["metric"], row.where, False)
+            for found in findings
+            for row in found.rows
+            if row.n
+        ]
         truth = [float(one @ sizes) for one in left]
         assert truth == right, "the attacker's own model must agree with the table"
         for found, entry in zip(findings, published["entries"], strict=True):
@@ -116,8 +125,11 @@ def test_no_hidden_count_is_known_closely() -> None:
                     continue
                 assert row.group not in kept
                 hidden += 1
-                low, high = ends(left, right, mask(found.claim["metric"], row.where, False))
-                if low > max(row.n - LEAST, 0) + 1e-4 or high < row.n + LEAST - 1e-4:
+                asked = mask(found.claim["metric"], row.where, False)
+                low, high = ends(left, right, there, asked)
+                # the least that it takes for all these groups to exist, if nothing is published
+                fewest, _ = ends([], [], there, asked)
+                if low > max(row.n - LEAST, fewest) + 1e-4 or high < row.n + LEAST - 1e-4:
                     pinned.append((row.group, row.n, low, high))
     assert pinned == []
     # hiding everything would be no art

@@ -28,6 +28,21 @@ def test_the_first_screen_is_short_and_names_every_peer_with_its_range() -> None
     )
 
 
+def test_false_alarms_are_read_and_power_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "README.md"
+    power = "; with 10 points planted in a race 40 % at n = 500, 70 % at n = 2,000"
+    page.write_text(
+        "## false_alarms\n\n| what | figure |\n|---|---|\n"
+        f"| equipoise 1: `flag` | 1 % at n = 500, 2 % (1 %) at n = 2,000{power} |\n"
+        f"| peer 1: a rule | 90 % at n = 500, 80 % at n = 2,000{power} |\n"
+        f"| peer 1: lost | 9 % at n = 500, **could not be run: no** at n = 2,000{power} |\n"
+    )
+    monkeypatch.setattr(front_page, "BENCHMARKS", page)
+    assert front_page.alarms().endswith("| 2 % | peer 80 %, by rule |")
+
+
 @pytest.mark.parametrize(
     ("written", "read"),
     [("4.09e+03 × faster", "4,090 × faster"), ("113 × faster", "113 × faster"), ("1e-09", "1e-09")],

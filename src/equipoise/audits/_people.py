@@ -14,7 +14,6 @@ from equipoise._codec import canonical
 from equipoise._validate import is_word, known_name, listing, short
 from equipoise.cells import Cells, gather
 from equipoise.cells.groups import level_text, level_where, shared_levels
-from equipoise.cells.query import merge
 from equipoise.cells.rows import cell_numbers, pull_rows
 from equipoise.cells.tally import Axis, steady_cells
 from equipoise.claims import Metric, overall
@@ -23,7 +22,7 @@ from equipoise.claims.groups import Dimension, Intersections, Levels, as_dimensi
 from equipoise.claims.metric import METRICS, as_metric, error_rate
 from equipoise.errors import ClaimError, EquipoiseError, OptionError
 from equipoise.methods import transport
-from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray
+from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray, merge
 from equipoise.methods.transport import Plan, Solution
 from equipoise.trail import Trail
 from equipoise.trail.engine import fetch

@@ -47,7 +47,7 @@ from equipoise.claims.measure import Measure
 from equipoise.errors import ClaimError, OptionError
 from equipoise.findings.summary import ComparedSide, ComparedSpread, Comparison
 from equipoise.methods import spread
-from equipoise.methods.inference.measures import (
+from equipoise.methods.measures import (
     SIDES,
     Area,
     Macro,

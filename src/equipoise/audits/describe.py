@@ -39,7 +39,7 @@ from equipoise.errors import OptionError
 from equipoise.findings import DescribedGroup, Description
 from equipoise.findings.describe import DescribedMetrics
 from equipoise.methods.inference.core import Core
-from equipoise.methods.inference.student import clopper_pearson, wilson
+from equipoise.methods.inference.counts import clopper_pearson, wilson
 from equipoise.methods.numerics import FloatArray
 from equipoise.methods.targets import Constant, compare
 from equipoise.trail import Trail

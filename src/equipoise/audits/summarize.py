@@ -39,7 +39,7 @@ from equipoise.audits._common import (
 )
 from equipoise.audits._groups.problem import cell_moments, cluster_sums
 from equipoise.cells import Cells, Collection, form_groups, gather
-from equipoise.cells.groups import EveryLevel, sparse_sums
+from equipoise.cells.groups import EveryLevel
 from equipoise.cells.rows import pull_rows
 from equipoise.cells.tally import Tallied, steady_cells
 from equipoise.claims import Claim, Metric, overall
@@ -49,7 +49,7 @@ from equipoise.errors import ClaimError, OptionError
 from equipoise.findings.summary import MeasuredSpread, SummarizedGroup, Summary, VarianceDetails
 from equipoise.methods import spread
 from equipoise.methods.inference.student import ClusterSums
-from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
+from equipoise.methods.numerics import BoolArray, FloatArray, IntArray, sparse_sums
 from equipoise.methods.spread import Meta
 from equipoise.methods.spread.sample import highest_z, mean_limits, needs_positive, one_sided_z
 from equipoise.methods.targets import Constant, Moments

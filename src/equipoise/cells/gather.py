@@ -18,11 +18,9 @@ from equipoise.cells.query import (
     Scan,
     cluster_codes,
     distinct_metrics,
-    each_once,
     encode,
     floats,
     key_of,
-    merge,
     metric_columns,
     numbers,
     ordered_column,
@@ -57,7 +55,7 @@ from equipoise.claims.groups import (
 )
 from equipoise.claims.metric import Metric
 from equipoise.errors import ClaimError, TrailError
-from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray
+from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray, each_once, merge
 from equipoise.trail import Roles, Trail
 from equipoise.trail.engine import engine_errors, fetch, number_of_levels
 from equipoise.trail.trail import expect_trail

@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
@@ -33,7 +33,16 @@ from equipoise.claims.groups import (
     named_level,
 )
 from equipoise.errors import ClaimError, TrailError
-from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, GroupSums, IntArray
+from equipoise.methods.numerics import (
+    AnyArray,
+    BoolArray,
+    FloatArray,
+    GroupSums,
+    IntArray,
+    alike,
+    sparse_sums,
+    staged_sums,
+)
 from equipoise.methods.targets import TiltSums
 
 # --- Views of one axis: what groups an attribute gives rise to, and how to sum cells into them
@@ -54,14 +63,14 @@ def number_text(value: float) -> str:
     return f"{value:,.10g}" if 10_000 <= abs(value) < 1e10 else f"{value:.10g}"
 
 
-def level_text(dimension: Dimension, level: Any, told_apart: bool) -> str:
+def level_text(dimension: Dimension, level: object, told_apart: bool) -> str:
     """One level of an attribute; text stands alone if it tells enough and no other shares it."""
     name = dimension.name
     if isinstance(dimension, Condition):
         return name if level else f"not {name}"
     if level is None:
         return f"{name} missing"
-    if isinstance(dimension, Binned):
+    if isinstance(dimension, Binned) and isinstance(level, tuple):
         return open_range_text(name, *level)
     if isinstance(level, bool):
         return name if level else f"not {name}"
@@ -346,19 +355,6 @@ class ProductSums:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SparseSums:
-    """Sums by a sparse groups × cells matrix, for collections without a product structure."""
-
-    matrix: Any
-
-    def __call__(self, x: FloatArray, /) -> FloatArray:
-        """Sum ``x`` over each group."""
-        flat = x.reshape(-1, x.shape[-1])
-        sums = np.asarray((self.matrix @ flat.T).T)
-        return sums.reshape(*x.shape[:-1], self.matrix.shape[0])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class BinnedSums:
     """Sums over each group of another operator, once for each bin of a further axis."""
 
@@ -388,17 +384,16 @@ def product_sums(index: IntArray, views: tuple[View, ...], take: IntArray) -> Pr
     return ProductSums(order, starts.astype(np.int64), place, views, take, same)
 
 
-def sparse_sums(
-    group: IntArray, cell: IntArray, groups: int, cells: int, weight: FloatArray | None = None
-) -> SparseSums:
-    """The operator for the given (group, cell) pairs, each cell weighing one unless said."""
-    from scipy.sparse import csr_array
+def cheaper(product: ProductSums, index: IntArray, choices: IntArray) -> GroupSums:
+    """The same sums in stages, where the groups are combinations of levels and that costs less."""
+    sizes = [view.choices for view in product.views]
+    # every view goes through the box once
+    cost = math.prod(sizes) * len(sizes)
+    if cost < _SMALL_BOX:
+        return product
+    staged = staged_sums(index, [size - 1 for size in sizes], choices)
+    return staged if staged.additions < cost else product
 
-    entries = np.ones(len(group)) if weight is None else weight
-    return SparseSums(csr_array((entries, (group, cell)), shape=(groups, cells)))
-
-
-# --- From a group collection, as asked, to the groups found in the cells ---
 
 # --- From tilts, as asked, to the weight of every cell and the sums over them ---
 
@@ -543,6 +538,8 @@ def _rounded(values: FloatArray) -> FloatArray:
 # Boxes larger than this, or this many times emptier than full, are summed sparsely.
 _BOX_LIMIT = 4_000_000
 _BOX_FILL = 64
+# Summing a box as small as this, or going through it, takes no time to speak of.
+_SMALL_BOX = 20_000
 
 
 def form_groups(groups: Groups, cells: Cells) -> Collection:
@@ -640,9 +637,10 @@ def _product(
     # Fewer attributes first, so that broad groups lead and their refinements follow.
     take = take[np.argsort(bound[take], kind="stable")]
     choices = np.stack(np.unravel_index(take, shape), axis=1).astype(np.int64)
-    return Collection(
-        groups=groups, views=views, choices=choices, sums=product_sums(index, views, take)
-    )
+    # A range is the sum of many levels, so only levels can be summed in stages.
+    product = product_sums(index, views, take)
+    sums = cheaper(product, index, choices) if isinstance(groups, Intersections) else product
+    return Collection(groups=groups, views=views, choices=choices, sums=sums)
 
 
 def _bound_attributes(views: tuple[View, ...], shape: tuple[int, ...]) -> IntArray:
@@ -662,37 +660,18 @@ def _sparse_intersections(
     free = np.array([view.choices - 1 for view in views], dtype=np.int64)
     _refuse_too_many(groups, index, free, depth)
     found: list[IntArray] = []
-    pairs: list[IntArray] = []
     number = 0
     for size in range(1, depth + 1):
         for chosen in itertools.combinations(range(len(views)), size):
-            first, inverse = np.unique(
-                _keys(index, free, chosen), return_index=True, return_inverse=True
-            )[1:]
+            first = np.unique(alike(index, free.tolist(), chosen), return_index=True)[1]
             choices = np.tile(free, (first.size, 1))
             choices[:, chosen] = index[first][:, chosen]
-            pairs.append(inverse.reshape(-1) + number)
             found.append(choices)
             number += first.size
             _check_number(groups, number, "at least ")
-    cell = np.tile(np.arange(len(cells)), len(pairs))
-    choices, place = _in_order(np.concatenate(found), free)
-    sums = sparse_sums(place[np.concatenate(pairs)], cell, number, len(cells))
+    choices = _in_order(np.concatenate(found), free)
+    sums = staged_sums(index, free.tolist(), choices)
     return Collection(groups=groups, views=views, choices=choices, sums=sums)
-
-
-def _keys(index: IntArray, free: IntArray, chosen: Sequence[int]) -> IntArray:
-    """One number for each cell, alike where the chosen attributes are, and in their order."""
-    keys = np.zeros(len(index), dtype=np.int64)
-    span = 1
-    for column in chosen:
-        span *= int(free[column]) + 1
-        if span >= 1 << 62:
-            # as many numbers as there are different keys, so that the next factor fits again
-            keys = np.unique(keys, return_inverse=True)[1].reshape(-1)
-            span = (int(keys.max(initial=0)) + 1) * (int(free[column]) + 1)
-        keys = keys * (int(free[column]) + 1) + index[:, column]
-    return keys
 
 
 def _refuse_too_many(groups: Intersections, index: IntArray, free: IntArray, depth: int) -> None:
@@ -708,17 +687,14 @@ def _refuse_too_many(groups: Intersections, index: IntArray, free: IntArray, dep
         return
     number = 0
     for chosen in reversed(every):
-        number += np.unique(_keys(index, free, chosen)).size
+        number += np.unique(alike(index, free.tolist(), chosen)).size
         _check_number(groups, number, "at least ")
 
 
-def _in_order(choices: IntArray, free: IntArray) -> tuple[IntArray, IntArray]:
-    """Fewer attributes first, then by level, as in a product; and where each group went."""
+def _in_order(choices: IntArray, free: IntArray) -> IntArray:
+    """Fewer attributes first, then by level, as in a product."""
     bound = (choices != free).sum(axis=1)
-    order = np.lexsort((*choices.T[::-1], bound))
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    return choices[order], place
+    return choices[np.lexsort((*choices.T[::-1], bound))]
 
 
 def _check_number(groups: Groups, number: int, about: str = "") -> None:

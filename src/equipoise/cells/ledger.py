@@ -12,7 +12,7 @@ import hashlib
 import json
 import mmap
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -135,7 +135,7 @@ def fixed_edges(claims: Sequence[Claim]) -> None:
                 )
 
 
-def _order(names: Mapping[Any, str | None]) -> Any:
+def _order(names: Mapping[Any, str | None]) -> Callable[[str], float | str]:
     """The order of periods: dates and numbers by size, names by letters."""
     first: dict[str, Any] = {}
     for value, name in names.items():

@@ -35,7 +35,7 @@ from equipoise.claims.groups import (
 )
 from equipoise.claims.metric import Metric
 from equipoise.errors import ClaimError, TrailError
-from equipoise.methods.numerics import AnyArray, FloatArray, IntArray
+from equipoise.methods.numerics import AnyArray, FloatArray, IntArray, merge
 from equipoise.trail import Roles, Trail
 from equipoise.trail.engine import Frame, engine_errors, objects
 from equipoise.trail.trail import (
@@ -49,44 +49,6 @@ from equipoise.trail.trail import (
 )
 
 # --- Grouped rows into cells, and into clusters within cells ---
-
-
-def merge(index: IntArray, totals: dict[str, FloatArray]) -> tuple[IntArray, dict[str, FloatArray]]:
-    """Add up grouped rows that fall into the same cell, cells in the order of their levels."""
-    cells, place = distinct_rows(index)
-    distinct = {id(values): values for values in totals.values()}
-    # Adding in a fixed order makes the sums independent of the order an engine returned rows in.
-    order = np.lexsort((*distinct.values(), place))
-    place = place[order]
-
-    def added(values: FloatArray) -> FloatArray:
-        return np.bincount(place, values[order], len(cells)).astype(np.float64)
-
-    return cells.astype(np.int64), each_once(added, totals)
-
-
-def distinct_rows(index: IntArray) -> tuple[IntArray, IntArray]:
-    """The distinct rows of a table of whole numbers in order, and which of them each row is."""
-    low = index.min(axis=0, initial=0)
-    size = index.max(axis=0, initial=0) - low + 1
-    if float(np.prod(size.astype(np.float64))) >= 2.0**62:
-        rows, place = np.unique(index, axis=0, return_inverse=True)
-        return rows.astype(np.int64), place.reshape(-1)
-    # one number for each row sorts as the row does, and much quicker
-    steps = np.append(np.cumprod(size[::-1])[::-1][1:], 1)[: len(size)]
-    _, first, place = np.unique((index - low) @ steps, return_index=True, return_inverse=True)
-    return index[first].astype(np.int64), place.reshape(-1)
-
-
-def each_once(
-    change: Callable[[FloatArray], FloatArray], sums: Mapping[str, FloatArray]
-) -> dict[str, FloatArray]:
-    """Every array changed, one with several names only once.
-
-    Without weights the sums of all orders are the same arrays, and stay so.
-    """
-    changed = {key: change(values) for key, values in {id(v): v for v in sums.values()}.items()}
-    return {name: changed[id(values)] for name, values in sums.items()}
 
 
 Order = Callable[[object], str | tuple[str, object]]

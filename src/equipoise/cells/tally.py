@@ -14,7 +14,6 @@ from equipoise._validate import LARGEST, known_keywords, listing, rows_text
 from equipoise.cells.query import (
     Columns,
     Scan,
-    each_once,
     floats,
     is_local,
     model_columns,
@@ -26,7 +25,7 @@ from equipoise.claims.formula import Reference, Term, as_number, as_truth, parse
 from equipoise.claims.groups import Dimension, Levels, Tilt
 from equipoise.claims.metric import Metric, as_metric
 from equipoise.errors import ClaimError, TrailError
-from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray
+from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray, each_once
 from equipoise.trail import Roles, Trail
 from equipoise.trail.engine import objects
 from equipoise.trail.trail import expect_trail, model_positive

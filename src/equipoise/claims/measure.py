@@ -1,7 +1,7 @@
 """Measures that are no means: functions of a group's totals, as metrics of claims.
 
 A measure says by what rows are cut besides the groups, and what is summed; its mathematics is in
-`equipoise.methods.inference.measures`.
+`equipoise.methods.measures`.
 """
 
 import dataclasses

@@ -196,7 +196,7 @@ def audit(
     if not attributes:
         raise OptionError("--across needs at least one attribute, such as --across race,sex.")
     if not (metrics or usual_metrics(roles)):
-        raise OptionError("Name the columns: --prediction, and --label if the truth is known.")
+        raise OptionError(_nothing_decided(roles))
     if reference == "highest" and harm is Harm.HIGH:
         raise OptionError(
             "Nobody is above the highest group, so there is nothing that --harm high could find. "
@@ -595,6 +595,10 @@ def _write(
     texts = {target: page.published or whole, out / "report.html": page.html}
     kinds = ["evidence", "page"]
     if full is not None:
+        if os.path.realpath(full) in {os.path.realpath(path) for path in texts}:
+            raise OptionError(
+                f"{full} is where what may be published goes; name another for --full-evidence."
+            )
         texts, kinds = {**texts, full: whole}, [*kinds, "evidence"]
     return write_together(texts, force=force, kinds=kinds), page
 
@@ -748,6 +752,18 @@ def _predicts_amounts(trail: "Trail") -> bool:
 
     roles = dict(trail.roles)
     return "label" in roles and amounts_in(look(trail, [roles["label"]]), roles)
+
+
+def _nothing_decided(roles: Mapping[str, object]) -> str:
+    """What to add where no column says what was decided."""
+    columns = "--prediction names the column of decisions, --score that of the model's numbers"
+    label = roles.get("label")
+    if label is None:
+        return f"Name the columns: {columns}, --label what turned out to be true, if that is known."
+    return (
+        f"Name the columns: {columns}. --label alone says what happened and not what was decided; "
+        f"if {label!r} is itself the decision, pass it by --prediction."
+    )
 
 
 def groups_of(trail: "Trail", attributes: Sequence[str], depth: int | None, bins: int) -> object:

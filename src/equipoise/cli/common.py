@@ -293,14 +293,15 @@ def printable(text: str) -> str:
 
 def show_evidence(evidence: Evidence, told: "Sequence[Kept] | None" = None) -> None:
     """The verdict, then every finding in short; only what is ``told``, if that is given."""
+    from equipoise.report.suppress import conclusion_of, sentences_of, suppressed
+
     out = console()
-    sign, style = _SIGNS[evidence.conclusion]
+    kept = [*(told or suppressed([entry.finding for entry in evidence.entries], None))]
+    sign, style = _SIGNS[conclusion_of(evidence, kept)]
     out.print(Text(printable(evidence.title), style="bold"))
     out.print(Text(sign, style=f"bold {style}"))
-    found = [entry.finding for entry in evidence.entries]
-    if told is not None:
-        found = [one.finding for one in told]
-    verdict, *rest = evidence.sentences()
+    found = [one.finding for one in kept]
+    verdict, *rest = sentences_of(evidence, kept)
     first = [short(said, 400) for said in headlines(found)[:HEADLINES]]
     for sentence in (verdict, *first, *rest):
         out.print(Padding(Text(printable(sentence)), (0, 0, 0, 2)))
@@ -308,17 +309,17 @@ def show_evidence(evidence: Evidence, told: "Sequence[Kept] | None" = None) -> N
     notes = evidence.notes if told is None else ()
     for sentence in (*warnings_of(found), *notes):
         out.print(Padding(Text(f"! {printable(sentence)}", style="yellow"), (0, 0, 0, 2)))
-    for place, entry in enumerate(evidence.entries):
-        _show_entry(out, entry, None if told is None else told[place])
+    for entry, one in zip(evidence.entries, kept, strict=True):
+        _show_entry(out, entry, one)
 
 
-def _show_entry(out: Console, entry: Entry, kept: "Kept | None") -> None:
-    finding = entry.finding if kept is None else kept.finding
-    sign, style = _SIGNS[entry.finding.conclusion]
+def _show_entry(out: Console, entry: Entry, kept: "Kept") -> None:
+    finding = kept.finding
+    sign, style = _SIGNS[kept.conclusion]
     out.print()
     heading = Text(printable(entry.name), style="bold") + Text(f"  {sign}", style=style)
     out.print(heading + Text(f"  ({entry.asked})", style="dim"))
-    for sentence in finding.sentences()[:SENTENCES] if kept is None or kept.told else ():
+    for sentence in finding.sentences()[:SENTENCES]:
         out.print(Padding(Text(printable(sentence)), (0, 0, 0, 2)))
     _show_rows(out, finding)
 

@@ -150,6 +150,13 @@ def show_verification(
     if found.differences or (found.not_performed and not allow_extra) or quiet:
         return
     say(f"Verified: {found.compared:,} values came out the same.", style="green")
+    if found.rounded:
+        many = "1 number is" if found.rounded == 1 else f"{found.rounded:,} numbers are"
+        say(
+            f"Of these, {many} not the same to the last digit, but to nine: another processor may "
+            "round so, and so may somebody's hand.",
+            style="yellow",
+        )
     for words in signed:
         say(words, style="green")
     if found.stated:
@@ -279,7 +286,7 @@ def export(
 
 def evidence_schema() -> None:
     """Print the JSON schema of evidence files, for whoever reads them with other tools."""
-    from equipoise.findings import schema as schemas
+    from equipoise.findings import evidence as schemas
 
     typer.echo(json_format.dumps(schemas.evidence_schema(), indent=1, ensure_ascii=False))
 
@@ -382,7 +389,7 @@ def init(
         positive=common.positive_of(positive),
         encoding=encoding,
     )
-    write_atomically(out, text)
+    write_atomically(out, text, force=force, kind="plan")
     say(f"wrote {out}; read it, edit it, then: equipoise run {out}")
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from equipoise._files import WRITTEN
+from equipoise._files import INPUTS, WRITTEN
 from equipoise._validate import short
 from equipoise._version import __version__
 from equipoise.cli import auditing
@@ -109,6 +109,7 @@ def execute(arguments: list[str]) -> int:
             _hide_argument(word)
     # taken from anywhere, since it is added to the end of a command that failed
     debug, arguments = DEBUG in arguments, [word for word in arguments if word != DEBUG]
+    watched = INPUTS.set(set())
     try:
         return _execute(arguments, debug)
     except Exception as error:
@@ -120,6 +121,8 @@ def execute(arguments: list[str]) -> int:
         )
         _show_traceback(debug)
         return ERROR
+    finally:
+        INPUTS.reset(watched)
 
 
 def _hide_argument(word: str) -> None:

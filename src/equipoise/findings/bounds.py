@@ -164,6 +164,16 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             self, level=level, critical=critical, rows=rows, guarantee=said, unknown=unknown
         )
 
+    def by_itself(self, among: int) -> "Bounds":
+        """Every group judged by what is stored of it alone, as one of so many (Bonferroni)."""
+        from equipoise.methods.stored import family_critical
+
+        family = {"family": "bonferroni", "groups": among}
+        critical = family_critical(family, self.level, self.side)
+        ends = self._again(critical)
+        rows = tuple(map(self._rebound, self.rows, ends, ends))
+        return dataclasses.replace(self, critical=critical, rows=rows)
+
     def reason(self, row: BoundedGroup) -> str:
         """Why a verdict is undetermined: ``few rows``, ``unknown people``, or ``not answered``.
 

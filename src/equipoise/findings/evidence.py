@@ -5,17 +5,18 @@ import datetime
 import hashlib
 import json
 import platform
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
+from equipoise._codec import DRAFT, Schema
 from equipoise._files import read_text, write_atomically
 from equipoise._validate import known_name, listing, short
 from equipoise._version import __version__
 from equipoise.errors import EquipoiseError
-from equipoise.findings.finding import Finding, from_dict
+from equipoise.findings.finding import STORED, Finding, from_dict, kinds_of_findings
 from equipoise.findings.words import Verdict, plural, together
 
 SCHEMA = "equipoise-evidence/1"
@@ -126,10 +127,7 @@ class Evidence:
 
     def stops(self, conclusion: Verdict | None, *, undetermined_fails: bool) -> bool:
         """Whether a finding of this conclusion stops a build that asks for all of them."""
-        if conclusion is not Verdict.UNDETERMINED:
-            return conclusion is Verdict.EXCEEDED
-        # beside limits that are kept, an audit that can only find violations may find none
-        return undetermined_fails and self.verdict is not Verdict.KEPT
+        return stops(conclusion, self.verdict, undetermined_fails=undetermined_fails)
 
     def entry(self, name: str) -> Entry:
         """The entry of that name; an error says which there are."""
@@ -146,17 +144,9 @@ class Evidence:
     def sentences(self) -> tuple[str, ...]:
         """The verdict in plain words, and what it rests on."""
         conclusions = [entry.finding.conclusion for entry in self.entries]
-        planned = sum(entry.asked == "confirmatory" for entry in self.entries)
         return (
             self._said(),
-            f"{plural(len(conclusions), 'finding')}: "
-            f"{_do(conclusions.count(Verdict.EXCEEDED), 'show')} a violation, "
-            f"{_do(conclusions.count(Verdict.KEPT), 'show')} that the limit is kept, "
-            f"{conclusions.count(Verdict.UNDETERMINED)} cannot tell, "
-            f"{_do(conclusions.count(None), 'set')} no limit.",
-            f"{planned} of them {'was' if planned == 1 else 'were'} fixed in a plan beforehand."
-            if planned
-            else "None of them was fixed in a plan beforehand: read them as exploratory.",
+            *counted_words(conclusions, [entry.asked for entry in self.entries]),
         )
 
     def _said(self) -> str:
@@ -279,6 +269,29 @@ _FIELDS: dict[str, Any] = {
     "entries": list | tuple,
     "seal": str,
 }
+
+
+def stops(conclusion: Verdict | None, together: Verdict, *, undetermined_fails: bool) -> bool:
+    """Whether a finding stops a build that asks for all of them, which say this ``together``."""
+    if conclusion is not Verdict.UNDETERMINED:
+        return conclusion is Verdict.EXCEEDED
+    # beside limits that are kept, an audit that can only find violations may find none
+    return undetermined_fails and together is not Verdict.KEPT
+
+
+def counted_words(conclusions: Sequence[Verdict | None], asked: Sequence[Asked]) -> tuple[str, str]:
+    """How many findings say what, and how many were planned."""
+    planned = list(asked).count("confirmatory")
+    return (
+        f"{plural(len(conclusions), 'finding')}: "
+        f"{_do(conclusions.count(Verdict.EXCEEDED), 'show')} a violation, "
+        f"{_do(conclusions.count(Verdict.KEPT), 'show')} that the limit is kept, "
+        f"{conclusions.count(Verdict.UNDETERMINED)} cannot tell, "
+        f"{_do(conclusions.count(None), 'set')} no limit.",
+        f"{planned} of them {'was' if planned == 1 else 'were'} fixed in a plan beforehand."
+        if planned
+        else "None of them was fixed in a plan beforehand: read them as exploratory.",
+    )
 
 
 def _do(number: int, verb: str) -> str:
@@ -441,3 +454,69 @@ def warnings_of(findings: Iterable[Finding]) -> list[str]:
                 "fewer attributes (depth), or cut them into fewer levels (bins)."
             )
     return list(dict.fromkeys(said))
+
+
+# --- The JSON Schema of evidence, from the annotations that its reader goes by ---
+
+
+def evidence_schema() -> Schema:
+    """What an evidence file of this version holds.
+
+    >>> schema = evidence_schema()
+    >>> schema["properties"]["schema"]["const"]
+    'equipoise-evidence/1'
+    >>> "bounds" in schema["$defs"]
+    True
+    """
+    # ours alone, and sorted: neither what others added nor what was imported first must show
+    known = sorted(kinds_of_findings().items())
+    kinds = {kind: cls for kind, cls in known if cls.__module__.startswith("equipoise.")}
+    parts: dict[str, Schema] = {}
+    definitions = {kind.replace(" ", "_"): _schema_of(cls, parts) for kind, cls in kinds.items()}
+    text, some_text = {"type": "string"}, {"type": ["string", "null"]}
+    entry = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["name", "asked", "finding"],
+        "properties": {
+            "name": text,
+            "asked": {"enum": ["confirmatory", "exploratory"]},
+            "finding": {"oneOf": [{"$ref": f"#/$defs/{name}"} for name in definitions]},
+        },
+    }
+    properties: Schema = {
+        "schema": {"const": SCHEMA},
+        "title": text,
+        "verdict": {"enum": ["kept", "exceeded", "undetermined"]},
+        "created": text,
+        "plan_hash": some_text,
+        "fingerprint": text,
+        "input": {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["name", "sha256"],
+            "properties": {"name": text, "sha256": text},
+        },
+        "versions": {"type": "object", "additionalProperties": text},
+        "plan": {"type": ["object", "null"]},
+        "notes": {"type": "array", "items": text},
+        "entries": {"type": "array", "items": entry},
+        "seal": text,
+    }
+    return {
+        "$schema": DRAFT,
+        "$id": f"urn:{SCHEMA.replace('/', ':')}",
+        "title": "Evidence of an audit by equipoise",
+        "type": "object",
+        "additionalProperties": False,
+        "required": [name for name in properties if name not in ("input", "notes")],
+        "properties": properties,
+        "$defs": {**definitions, **dict(sorted(parts.items()))},
+    }
+
+
+def _schema_of(cls: type[Finding], parts: dict[str, Schema]) -> Schema:
+    made = STORED.fields_schema(cls, parts)
+    rows = {"type": "array", "items": STORED.schema(cls.row_type, parts)}
+    properties = {"kind": {"const": cls.kind}, **made["properties"], "rows": rows}  # type: ignore[dict-item]
+    return {**made, "required": ["kind", *made["required"]], "properties": properties}  # type: ignore[misc]

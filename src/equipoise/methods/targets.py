@@ -694,3 +694,15 @@ class HighestPivot:
             down[here] = np.minimum(down[here], low)
             number[here] += 1
         return up, np.minimum(down * np.maximum(number, 1.0), 1.0)
+
+
+class Stated(Comparison):
+    """Groups whose moves are drawn for themselves."""
+
+    __slots__ = ()
+
+    def moves(
+        self, weight: FloatArray, total: FloatArray, factor: FloatArray, sums: GroupSums
+    ) -> FloatArray:
+        """Moves are drawn for the groups, not for cells."""
+        return total

@@ -338,8 +338,11 @@ def gate(evidence: Evidence, undetermined: Literal["pass", "fail"] | None = None
 
 # --- Re-performance: run the plan of an evidence file again and compare every number ---
 
-#: Relative difference that another processor's rounding may cause.
+#: Difference, as a share of a number, that another processor's rounding may cause. Every number
+#: that is not the same to the last digit is counted and told.
 ROUNDING = 1e-9
+#: What counts as nothing: numbers that cancel have no share to be judged by.
+_NOTHING = 1e-12
 
 #: Fields that say where and by which version, not what was found; they are compared apart.
 _CIRCUMSTANCE = ("version", "source")
@@ -375,6 +378,8 @@ class Verification:
     version or another file than here. Whoever wrote it may have invented it."""
     stated: tuple[str, ...] = ()
     """What nothing but a signature can show: when it was made, and that the plan came first."""
+    rounded: int = 0
+    """How many numbers were not the same to the last digit, though within rounding."""
 
     @property
     def holds(self) -> bool:
@@ -428,13 +433,14 @@ def compared_with(
     ``elsewhere`` says that the rows were read from another place than the evidence names.
     """
     again = {entry.name: entry.finding.to_dict() for entry in performed.entries}
-    compared = 0
+    compared = rounded = 0
     differences = [*differences, *_circumstances(evidence, performed)]
     for entry in evidence.entries:
         if entry.name in again:
             pairs = list(_pairs(entry.finding.to_dict(), again[entry.name], (entry.name,)))
             compared += len(pairs)
             differences += [_difference(*pair) for pair in pairs if not _same(*pair[1:])]
+            rounded += sum(_same(*pair[1:]) and pair[1] != pair[2] for pair in pairs)
     stated = [entry.name for entry in evidence.entries]
     missing = [
         Difference(where=name, stated="not in it", again="a finding")
@@ -457,12 +463,15 @@ def compared_with(
             f"made {evidence.created}",
             *_confirmatory(evidence),
         ),
+        rounded=rounded,
     )
 
 
 def _confirmatory(evidence: Evidence) -> list[str]:
     number = sum(entry.asked == "confirmatory" for entry in evidence.entries)
-    return [f"{number} confirmatory: the plan was fixed before looking"] if number else []
+    if not number:
+        return ["none confirmatory: all was asked after looking"]
+    return [f"{number} confirmatory: the plan was fixed before looking"]
 
 
 def _circumstances(evidence: Evidence, performed: Evidence) -> Iterator[Difference]:
@@ -505,7 +514,6 @@ def _places(evidence: Evidence, performed: Evidence) -> Iterator[Difference]:
         stated, here = entry.finding.provenance.source, sources.get(entry.name)
         if here is not None and stated != here:
             yield _difference((entry.name, "source"), stated, here)
-    # evidence of before digests were taken has none
     if evidence.input is not None and evidence.input != performed.input:
         yield _difference(("input",), _file(evidence.input), _file(performed.input))
 
@@ -524,8 +532,20 @@ def _plan_differences(evidence: Evidence, quoted: Plan, plan: Plan | None) -> It
         yield Difference(where="plan", stated=evidence.plan_hash, again=plan.hash)
     if evidence.title != quoted.title:
         yield Difference(where="title", stated=evidence.title, again=quoted.title)
+    if plan is not None and {entry.asked for entry in evidence.entries} == {"exploratory"}:
+        # a plan that was registered was fixed before looking
+        yield Difference(where="asked", stated="exploratory", again="confirmatory")
+    if evidence.input is None and _names_file(quoted.trail):
+        yield Difference(where="input", stated="no digest", again="that of the file of the plan")
     for name, stated, given in evidence.contradictions():
         yield Difference(where=name, stated=stated, again=given)
+
+
+def _names_file(trail: TrailPlan) -> bool:
+    """Whether a plan's rows are in a file, whose digest its evidence must state."""
+    source = trail.source
+    scheme = source.split("://", 1)[0].lower() if "://" in source else ""
+    return not source.startswith(("equipoise:", "${")) and scheme in ("", "duckdb", "sqlite")
 
 
 Place = tuple[str, ...]
@@ -556,8 +576,7 @@ def _same(stated: object, again: object) -> bool:
     if isinstance(stated, bool) or isinstance(again, bool):
         return stated is again
     if isinstance(stated, numbers) and isinstance(again, numbers):
-        # A number near zero has no relative size, so there the difference itself is judged.
-        return math.isclose(stated, again, rel_tol=ROUNDING, abs_tol=ROUNDING)
+        return math.isclose(stated, again, rel_tol=ROUNDING, abs_tol=_NOTHING)
     return bool(stated == again)
 
 

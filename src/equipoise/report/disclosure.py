@@ -4,10 +4,12 @@ A reader of a page knows the published counts exactly and knows that every count
 in cells: of all attributes of the page, times what happened and what was decided. Whatever he
 concludes about a hidden count lies between the ends of two linear programmes over those cells. A
 set of hidden counts is good if between these ends there is room for ``least`` on either side of
-every small count (down to zero). It is found small count by small count: the published counts that
-must be free to move for the small one to be larger, or smaller, by as much, at the least price of
-what is moved (a linear programme); what is hidden already is free. Then whatever has become
-needless is shown again.
+every small count (down to the one person without whom there is no group).
+
+He knows this rule too, and can ask on which tables it would hide just these groups. So nothing is
+hidden because it is the cheapest: of one attribute all groups below twice the limit go together,
+and of several attributes whole blocks, which are formed by sizes that are shown. Where that is not
+enough everything goes that these attributes form together. Groups are hidden under every metric.
 """
 
 import itertools
@@ -31,8 +33,8 @@ Mask = npt.NDArray[np.bool_]
 ALL: Key = "{}"
 #: Cells beyond which groups of several attributes are hidden rather than looked at.
 MOST_CELLS = 20_000
-#: Programmes that are spent on showing again what need not be hidden.
-MOST_LOOKS = 2_000
+#: Other groups that are looked at, the smallest first, for one that may be why some are hidden.
+MOST_OTHERS = 12
 _ROOM = 1e-6
 
 #: What each metric counts, over (label, prediction) with None for a missing value: the rows on
@@ -78,16 +80,120 @@ def hidden(
     >>> sorted(key for _, key in hidden(table, 10))
     ['{"a": "y"}', '{"a": "z"}']
     """
-    gone = {c for c, told in table.items() if c[1] != ALL and told.n < least} | set(already)
-    space = _Space.of(table, gaps)
+    secrets = _secret_keys(table, least) | {key for _, key in already}
+    if not secrets:
+        return set()
+    gone, space = set[Count](), _Space.of(table, gaps)
     if space is None:
         # too many cells to look at: what several attributes form together is not told at all
-        gone |= {count for count in table if len(json.loads(count[1])) > 1}
-        table = {count: told for count, told in table.items() if len(json.loads(count[1])) < 2}
+        gone = {count for count in table if len(json.loads(count[1])) > 1}
+        table = {count: told for count, told in table.items() if count not in gone}
+        secrets &= {key for _, key in table}
         space = _Space.of(table, gaps)
         if space is None:
             return gone | set(table)
-    return gone | _cheapest(space, table, gone, least)
+    reader = _Reader(space, table, least)
+    wishes = [
+        *_wishes(reader, _secrets(table, least, space), least),
+        *_either(reader, table, space, least),
+    ]
+    sizes = [sum({name} == set(json.loads(key)) for _, key in table) for name in _names(table)]
+    width, found = 2, set[Count]()
+    while width < 4 * max(sizes, default=1):
+        blocks = _in_blocks(table, secrets, least, width)
+        found = {count for count in table if count[1] in blocks}
+        if reader.allow(wishes, set(table) - found):
+            break
+        width *= 2
+    return gone | _further(reader, wishes, table, found)
+
+
+# --- What goes together: decided by what the reader sees, not by what is small ---
+
+
+def _secret_keys(table: Table, least: int) -> set[Key]:
+    """Groups that are small, or small but for another metric, or the least of a small remainder."""
+    found = {key for (_, key), told in table.items() if key != ALL and told.n < least}
+    for one, other in _nested(table):
+        if 0 < table[one].n - table[other].n < least:
+            found.add(one[1])
+    for parent, kids in _families(table):
+        if 0 < table[parent].n - sum(table[kid].n for kid in kids) < least:
+            found.add(min((table[kid].n, kid[1]) for kid in kids)[1])
+    return found - {ALL}
+
+
+def _in_blocks(table: Table, secrets: set[Key], least: int, width: int) -> set[Key]:
+    """Groups to be hidden with those that must be."""
+    wheres = {key: json.loads(key) for _, key in table if key != ALL}
+    names = _names(table)
+    made = {name: _levels_in_blocks(table, name, secrets, least, width) for name in names}
+
+    def block(where: Mapping[str, object]) -> tuple[tuple[str, int], ...]:
+        return tuple((name, made[name][0][_level(where[name])]) for name in sorted(where))
+
+    hit = {block(wheres[key]) for key in secrets if len(wheres[key]) > 1}
+    found = set[Key]()
+    for key, where in wheres.items():
+        if len(where) > 1:
+            # of a level that is hidden all parts are
+            hides = any(_level(value) in made[name][1] for name, value in where.items())
+            found |= {key} if hides or block(where) in hit else set()
+        else:
+            ((name, value),) = where.items()
+            found |= {key} if _level(value) in made[name][1] else set()
+    return found
+
+
+def _names(table: Table) -> list[str]:
+    return sorted({name for _, key in table for name in json.loads(key)})
+
+
+def _level(value: object) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+
+
+def _levels_in_blocks(
+    table: Table, name: str, secrets: set[Key], least: int, width: int
+) -> tuple[dict[str, int], set[str]]:
+    """The block of each level of an attribute, by size, and the levels that are hidden."""
+    sizes: dict[str, dict[str, int]] = defaultdict(dict)
+    levels: dict[str, Key] = {}
+    for (metric, key), told in table.items():
+        where = json.loads(key)
+        if set(where) == {name}:
+            sizes[metric][_level(where[name])] = told.n
+            levels[_level(where[name])] = key
+    gone = {level for level, key in levels.items() if key in secrets}
+    if gone:
+        for metric, own in sizes.items():
+            every = table.get((metric, ALL))
+            rest = 0 if every is None else every.n - sum(own.values())
+            gone |= _with_least(own, gone & set(own), max(rest, 0), least)
+    others = {_level(json.loads(key)[name]) for _, key in table if name in json.loads(key)}
+    size = {
+        level: max((own.get(level, 0) for own in sizes.values()), default=0) for level in others
+    }
+    stay = sorted(others - gone, key=lambda level: (size[level], level))
+    ordered = [*sorted(gone), *stay]
+    # the last is not alone
+    last = max(len(ordered) - 2, 0) // width
+    numbers = {level: min(i // width, last) for i, level in enumerate(ordered)}
+    # what is hidden is in one block, whose sizes are not shown
+    return numbers | dict.fromkeys(gone, 0), gone
+
+
+def _with_least(sizes: Mapping[str, int], gone: set[str], rest: int, least: int) -> set[str]:
+    """With small groups go all below twice the limit, and the next until there is room."""
+    found = gone | {level for level, n in sizes.items() if n < 2 * least}
+    small = [n for level, n in sizes.items() if n < least] + [rest] * (0 < rest < least)
+    most = max(small, default=least - 1) + least
+    for level in sorted(set(sizes) - found, key=lambda level: (sizes[level], level)):
+        members = len(found) + (rest > 0)
+        if members > 1 and sum(sizes[each] for each in found) + rest >= most + members - 1:
+            break
+        found.add(level)
+    return found
 
 
 # --- Cells: all attributes of the page, times label and prediction ---
@@ -271,14 +377,18 @@ def _secrets(table: Table, least: int, space: _Space) -> list[_Secret]:
             add(told.n, count, [])
     for parent, kids in _families(table):
         add(table[parent].n - sum(table[kid].n for kid in kids), parent, kids)
+    for one, other in _nested(table):
+        add(table[one].n - table[other].n, one, [other])
+    return found
+
+
+def _nested(table: Table) -> list[tuple[Count, Count]]:
+    """Pairs of metrics of a group, of which the second counts on some rows of the first."""
     by_group: dict[Key, list[Count]] = defaultdict(list)
     for count in table:
         by_group[count[1]].append(count)
-    for counts in by_group.values():
-        for one, other in itertools.permutations(counts, 2):
-            if _within(other[0], one[0]):
-                add(table[one].n - table[other].n, one, [other])
-    return found
+    pairs = (pair for counts in by_group.values() for pair in itertools.permutations(counts, 2))
+    return [(one, other) for one, other in pairs if _within(other[0], one[0])]
 
 
 def _within(small: str, large: str) -> bool:
@@ -309,7 +419,7 @@ def _families(table: Table) -> list[tuple[Count, list[Count]]]:
     ]
 
 
-# --- The reader's two linear programmes, and the cheapest set that spoils them ---
+# --- The reader's two linear programmes ---
 
 
 Vector = npt.NDArray[np.float64]
@@ -327,11 +437,14 @@ class _Wish:
 class _Reader:
     """What a reader knows: sums over cells, those that no sum tells apart taken together."""
 
-    def __init__(self, space: _Space, table: Table, shown: Iterable[Count]) -> None:
+    def __init__(self, space: _Space, table: Table, least: int) -> None:
+        self.least = least
         listed: list[Mask] = []
-        known, self.owners = [], []
-        for count in shown:
-            told = table[count]
+        known, self.owners, self.groups = [], [], []
+        for count, told in table.items():
+            if told.n > 0:
+                # that there is such a group the reader knows
+                self.groups.append(len(listed))
             for mask, n in ((space.rows[count], told.n), (space.hits[count], told.hits)):
                 if n is not None:
                     listed.append(mask)
@@ -349,86 +462,102 @@ class _Reader:
         # of cells that nothing tells apart any share may lie in the sum
         return (inside > 0 if up else inside == self.cells).astype(float)
 
-    def end(self, cells: Vector, shown: set[Count], *, up: bool) -> float:
-        """The largest (or smallest) a sum of cells can be for a reader of some counts."""
+    def end(self, cells: Vector, shown: set[Count], *, up: bool, small: int | None = None) -> float:
+        """The largest (or smallest) a sum of cells can be for a reader of some counts.
+
+        ``small`` is the place of a group that must have fewer rows than the limit.
+        """
         from scipy.optimize import linprog
 
         if not cells.any():
             return 0.0
         rows = self._rows(shown)
         sign = -1.0 if up else 1.0
+        there = [i for i in self.groups if self.owners[i] not in shown]
+        most = [] if small is None else [small]
         found: Any = linprog(
             sign * cells,
             A_eq=self.matrix[rows],
             b_eq=self.known[rows],
+            A_ub=np.concatenate([-self.matrix[there], self.matrix[most]]),
+            b_ub=np.array([-1.0] * len(there) + [self.least - 1.0] * len(most)),
             bounds=(0, None),
             method="highs",
         )
         if found.status == 3:
             return math.inf
-        # numbers that fit no table allow for nothing
-        return sign * float(found.fun) if found.status == 0 else -sign * math.inf
+        return sign * float(found.fun) if found.status == 0 else math.nan
 
     def _rows(self, shown: set[Count]) -> list[int]:
         links = range(len(self.owners), len(self.known))
         return [*(i for i, owner in enumerate(self.owners) if owner in shown), *links]
 
     def allows(self, wish: _Wish, shown: set[Count]) -> bool:
-        """Whether a reader of some counts must allow for what is wished."""
+        """Whether a reader of some counts must allow for what is wished.
+
+        He knows that something is hidden because a group is small: if it is not this one, it must
+        be possible that it is another.
+        """
         end = self.end(wish.cells, shown, up=wish.up)
-        return end >= wish.goal - _ROOM if wish.up else end <= wish.goal + _ROOM
+        # numbers that fit no table, such as those of weighted rows, tell nothing
+        if math.isnan(end):
+            return True
+        if not wish.up:
+            # a group of two groups has two people, if nothing at all is shown
+            return end <= max(wish.goal, self.end(wish.cells, set(), up=False)) + _ROOM
+        if end < wish.goal - _ROOM:
+            return False
+        hidden = [i for i in self.groups if self.owners[i] not in shown]
+        others = [i for i in hidden if self.owners[i][1] != ALL and not self._is_of(wish, i)]
+        others.sort(key=lambda i: (self.known[i], self.owners[i]))
+        ends = (self.end(wish.cells, shown, up=True, small=i) for i in others[:MOST_OTHERS])
+        return any(end >= wish.goal - _ROOM for end in ends)
 
-    def freed(self, wish: _Wish, shown: set[Count], cost: Mapping[Count, float]) -> set[Count]:
-        """Shown counts to be hidden, at little cost, so that the wish comes true."""
-        from scipy.optimize import linprog
-        from scipy.sparse import csr_array, eye_array, hstack
+    def allow(self, wishes: Iterable[_Wish], shown: set[Count]) -> bool:
+        """Whether all wishes are allowed for."""
+        return all(self.allows(wish, shown) for wish in wishes)
 
-        rows = self._rows(shown)
-        owners = [self.owners[i] for i in rows if i < len(self.owners)]
-        c, m = self.matrix.shape[1], len(owners)
-        # every count may move up or down, at its price for each row it moves by
-        prices = [cost[owner] for owner in owners]
-        moves = csr_array(eye_array(len(rows), m))
-        sign = -1.0 if wish.up else 1.0
-        solve: Any = linprog  # its published types know no sparse matrices
-        found = solve(
-            np.concatenate([np.zeros(c), prices, prices]),
-            A_ub=csr_array(np.concatenate([sign * wish.cells, np.zeros(2 * m)])[None, :]),
-            b_ub=[sign * wish.goal],
-            A_eq=hstack([csr_array(self.matrix[rows]), -moves, moves]),
-            b_eq=self.known[rows],
-            bounds=(0, None),
-            method="highs",
-        )
-        if found.status != 0:
-            return set(owners)
-        moved = found.x[c : c + m] + found.x[c + m :]
-        return {owner for owner, by in zip(owners, moved, strict=True) if by > _ROOM}
+    def _is_of(self, wish: _Wish, i: int) -> bool:
+        return bool(np.array_equal(self.matrix[i] > 0, wish.cells > 0))
 
 
-def _cheapest(space: _Space, table: Table, gone: set[Count], least: int) -> set[Count]:
-    """More counts to hide, so that no secret is known closely."""
-    shown = [count for count in table if count not in gone]
-    reader = _Reader(space, table, shown)
-    wishes = _wishes(reader, _secrets(table, least, space), least)
-    cost, more = {count: _cost(count, table) for count in table}, set[Count]()
-    for wish in wishes:
-        if not reader.allows(wish, set(shown) - more):
-            more |= reader.freed(wish, set(shown) - more, cost)
-    # what was hidden for one may have become needless through what was hidden for another
-    if len(more) * len(wishes) <= MOST_LOOKS:
-        for count in sorted(more, key=lambda one: (-cost[one], one)):
-            seen = set(shown) - more | {count}
-            if all(reader.allows(wish, seen) for wish in wishes):
-                more.discard(count)
-    return more
+def _further(reader: _Reader, wishes: list[_Wish], table: Table, gone: set[Count]) -> set[Count]:
+    """More counts to hide, so that no secret is known closely: all of some attributes at a time."""
+    formed = {count: tuple(sorted(json.loads(count[1]))) for count in table}
+    touched = {name for count in gone for name in formed[count]}
+    # what several attributes form goes before the attributes themselves, everybody last
+    order = sorted(
+        set(formed.values()),
+        key=lambda names: (not names, touched.isdisjoint(names), -len(names), names),
+    )
+    gone = set(gone)
+    for names in order:
+        if reader.allow(wishes, set(table) - gone):
+            break
+        gone |= {count for count, own in formed.items() if own == names}
+    return gone
+
+
+def _either(reader: _Reader, table: Table, space: _Space, least: int) -> list[_Wish]:
+    """For every small group that not all its people are alike: some add one, and some do not."""
+    masks = [
+        mask
+        for count, told in table.items()
+        if count[1] != ALL and 0 < told.n < least and told.hits is not None
+        for mask in (space.hits[count], space.rows[count] & ~space.hits[count])
+    ]
+    cells = {mask.tobytes(): reader.within(mask, up=True) for mask in masks}
+    return [_Wish(cells=one, goal=1.0, up=True) for one in cells.values()]
 
 
 def _wishes(reader: _Reader, secrets: Iterable[_Secret], least: int) -> list[_Wish]:
     """For every secret that it could be larger and smaller; of several about the same, the most."""
     found: dict[tuple[bytes, bool], _Wish] = {}
     for secret in sorted(secrets, key=lambda one: one.n):
-        ends = ((True, float(secret.n + least)), (False, float(max(secret.n - least, 0))))
+        ends = (
+            (True, float(secret.n + least)),
+            (False, float(max(secret.n - least, min(secret.n, 1)))),
+        )
         for up, goal in ends:
             cells = reader.within(secret.mask, up=up)
             place = cells.tobytes(), up
@@ -436,12 +565,4 @@ def _wishes(reader: _Reader, secrets: Iterable[_Secret], least: int) -> list[_Wi
             if known is not None:
                 goal = max(goal, known.goal) if up else min(goal, known.goal)
             found[place] = _Wish(cells=cells, goal=goal, up=up)
-    return list(found.values())
-
-
-def _cost(count: Count, table: Table) -> float:
-    """What the reader loses: more by a large group, most by not knowing the total."""
-    if count[1] == ALL:
-        return 1000.0
-    most = max(told.n for told in table.values()) or 1
-    return 1.0 + 2.0 * table[count].n / most + 1.0 / len(json.loads(count[1]))
+    return [*found.values()]

@@ -23,11 +23,11 @@ from equipoise._files import write_atomically, write_together
 from equipoise._version import __version__
 from equipoise.errors import EquipoiseError, OptionError
 from equipoise.findings import Bounds, Evidence, Finding, Verdict
-from equipoise.findings.evidence import headlines
+from equipoise.findings.evidence import headlines, stops
 from equipoise.findings.words import tidy
 from equipoise.report import report
 from equipoise.report.ask import places_of_strongest, tables_of
-from equipoise.report.suppress import Kept, suppressed
+from equipoise.report.suppress import Kept, sentences_of, suppressed, verdict_of
 
 FORMS = ("csv", "xlsx", "model-card", "model-index", "openlineage")
 """What evidence can be turned into."""
@@ -214,7 +214,7 @@ def model_card(evidence: Evidence, kept: Sequence[Kept] | None = None) -> str:
     """
     told = _kept(evidence, None) if kept is None else kept
     shown = [one.finding for one in told if one.told]
-    lines = ["## Fairness audit", "", _plain(evidence.sentences()[0]), ""]
+    lines = ["## Fairness audit", "", _plain(sentences_of(evidence, told)[0]), ""]
     lines += [f"- {_plain(said)}" for said in headlines(shown)[:MOST_GROUPS]]
     lines += ["", "| audit | question | verdict |", "|---|---|---|"]
     for entry, one in zip(evidence.entries, told, strict=True):
@@ -232,7 +232,10 @@ def model_card(evidence: Evidence, kept: Sequence[Kept] | None = None) -> str:
 
 
 def _markdown_table(finding: Finding) -> list[str]:
-    table = tables_of(finding)[0]
+    tables = tables_of(finding)
+    if not tables:
+        return []
+    table = tables[0]
     heads = [name for name, _ in table.heads]
     lines = [f"| {' | '.join(map(_plain, heads))} |", f"|{'---|' * len(heads)}"]
     for row in table.rows[:MOST_GROUPS]:
@@ -337,7 +340,7 @@ def openlineage(
     own: dict[str, object] = {
         "_producer": PRODUCER,
         "_schemaURL": "urn:equipoise:facet:audit/1",
-        "verdict": str(evidence.verdict),
+        "verdict": str(verdict_of(evidence, told)),
         "planHash": evidence.plan_hash,
         "seal": None if _hides(told) else evidence.seal,
         "audits": [
@@ -415,7 +418,7 @@ def for_tracker(
     else:
         made = Evidence.of(*(found for found in given if isinstance(found, Finding)))
     page = report(made, suppress=suppress)
-    said = [entry.finding.conclusion for entry in made.entries]
+    said = [one.conclusion for one in page.told]
     with TemporaryDirectory() as place:
         folder = Path(place)
         # the full evidence beside a page with small groups left out would give them away
@@ -431,7 +434,7 @@ def for_tracker(
                 "equipoise.violations": said.count(Verdict.EXCEEDED),
                 "equipoise.undetermined": said.count(Verdict.UNDETERMINED),
             },
-            verdict=str(made.verdict),
+            verdict=str(verdict_of(made, page.told)),
         )
 
 
@@ -494,8 +497,8 @@ def outcome_of(
     told: Sequence[Kept] | None = None,
 ) -> Outcome:
     """What a build shows of evidence; of groups that are hidden, only what may be ``told``."""
-    found = [each.finding for each in (evidence.entries if told is None else told)]
-    shown = [True] * len(found) if told is None else [kept.told for kept in told]
+    kept = _kept(evidence, None) if told is None else told
+    together = verdict_of(evidence, kept)
     return Outcome(
         title=evidence.title,
         words=words,
@@ -505,14 +508,12 @@ def outcome_of(
         cases=tuple(
             Case(
                 name=entry.name,
-                verdict=entry.finding.conclusion,
-                stops=evidence.stops(
-                    entry.finding.conclusion, undetermined_fails=undetermined_fails
-                ),
-                said=tuple(tidy(said) for said in finding.sentences()[:SENTENCES]) if tell else (),
-                short=tidy(finding.headline() or finding.sentences()[0]) if tell else "",
+                verdict=one.conclusion,
+                stops=stops(one.conclusion, together, undetermined_fails=undetermined_fails),
+                said=tuple(tidy(said) for said in one.finding.sentences()[:SENTENCES]),
+                short=tidy(one.finding.headline() or one.finding.sentences()[0]),
             )
-            for entry, finding, tell in zip(evidence.entries, found, shown, strict=True)
+            for entry, one in zip(evidence.entries, kept, strict=True)
         ),
     )
 

@@ -22,7 +22,7 @@ from equipoise.findings.flags import Flags
 from equipoise.findings.joint_test import Joint
 from equipoise.findings.words import NOTES, Note, be, clipped, level_text, plural, tidy
 from equipoise.report.ask import Ask, Table, ask_of, tables_of, tidied
-from equipoise.report.suppress import Kept
+from equipoise.report.suppress import Kept, conclusion_of, sentences_of
 
 # --- Charts of findings as data for the page, with words for those who do not see them ---
 
@@ -191,9 +191,7 @@ def _capital(text: str) -> str:
 
 
 def _sentences(kept: Kept, least: int | None) -> tuple[str, ...]:
-    # Sentences that name what was taken out would give it away.
-    said = kept.finding.sentences() if kept.told else ()
-    return (*map(tidy, said), *_suppression(kept, least))
+    return (*map(tidy, kept.finding.sentences()), *_suppression(kept, least))
 
 
 def _suppression(kept: Kept, least: int | None) -> list[str]:
@@ -201,8 +199,7 @@ def _suppression(kept: Kept, least: int | None) -> list[str]:
         return []
     return [
         f"{plural(kept.removed, 'group')} {be(kept.removed)} left out of this report, having "
-        f"fewer than {least} rows or giving away one that has; the conclusion and the guarantee "
-        "still cover them."
+        f"fewer than {least} rows or giving away one that has; nothing here speaks of them."
     ]
 
 
@@ -270,11 +267,12 @@ def render(
     needed = any(section.chart and section.chart.spec for section in sections)
     scripts = [*([_bundle()] if needed else []), _own_scripts()]
     told = [one.finding for one in kept if one.told]
+    conclusion = conclusion_of(evidence, kept)
     page = _template()(
         title=tidy(evidence.title),
-        verdict=CONCLUSIONS[evidence.conclusion],
-        tone=_TONES[evidence.conclusion],
-        sentences=[tidy(sentence) for sentence in evidence.sentences()],
+        verdict=CONCLUSIONS[conclusion],
+        tone=_TONES[conclusion],
+        sentences=[tidy(sentence) for sentence in sentences_of(evidence, kept)],
         headlines=[tidy(said) for said in headlines(told)][:MOST_HEADLINES],
         warnings=[tidy(said) for said in warnings_of(told)],
         model=_model(evidence),

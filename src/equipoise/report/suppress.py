@@ -3,9 +3,9 @@
 Groups of fewer rows than the limit are left out, and so are as many others as it takes that no
 small one can be worked out from all findings, metrics and totals of the page together, not even to
 within the limit (`equipoise.report.disclosure`). Fingerprints, which a guess could be tried
-against, are left out; numbers are rounded; findings whose sentences or targets rest on a hidden
-group are withheld but for their conclusion. What groups of tilts and of single people are worth is
-compared with the limit one by one.
+against, are left out; numbers are rounded. Where groups are hidden, the others are judged one by
+one, each by counts that are shown, and what cannot be had in this way is withheld. What groups of
+tilts and of single people are worth is compared with the limit one by one.
 """
 
 import dataclasses
@@ -18,10 +18,14 @@ from typing import Any, Protocol, TypeGuard
 
 from equipoise.findings import Evidence, Finding, Provenance, Verdict
 from equipoise.findings.bounds import Bounds
+from equipoise.findings.describe import Description
+from equipoise.findings.evidence import counted_words
+from equipoise.findings.finding import is_quoted
+from equipoise.findings.flags import CertificateList, Flags
 from equipoise.findings.joint_test import Joint, JointTest
-from equipoise.findings.power import PlannedGroup, Power
-from equipoise.findings.repair import Alternatives, Repair
-from equipoise.findings.words import plural
+from equipoise.findings.repair import Repair
+from equipoise.findings.summary import Summary
+from equipoise.findings.words import level_text, plural, together
 from equipoise.report.ask import close_ranges
 from equipoise.report.disclosure import ALL, Count, Key, Told, hidden
 
@@ -29,8 +33,13 @@ from equipoise.report.disclosure import ALL, Count, Key, Told, hidden
 class Sized(Protocol):
     """A row of a finding that says of how many people it is."""
 
-    group: str
-    n: int
+    @property
+    def group(self) -> str:
+        """The group in words."""
+
+    @property
+    def n(self) -> int:
+        """How many people."""
 
 
 Pools = dict[str, set[Count]]
@@ -46,9 +55,11 @@ class Kept:
     removed: int
     """How many groups were suppressed."""
     conclusion: Verdict | None
-    """What the whole finding shows, suppressed groups included."""
+    """What is shown by what is published, and by nothing else."""
     told: bool = True
-    """Whether its sentences and its chart still hold of what is left."""
+    """Whether anything is published but the question."""
+    whole: bool = True
+    """Whether it speaks of all groups, and not only of those that are shown."""
 
 
 def suppressed(findings: Sequence[Finding], least: int | None) -> list[Kept]:
@@ -141,100 +152,233 @@ def _target(finding: Finding) -> str:
     return str(target.get("kind")) if isinstance(target, Mapping) else str(target)
 
 
-#: Tables beside a finding's own whose rates are of other columns: another model, cheap labels.
-_FURTHER = ("changed", "labels")
+# --- What of a finding may be told: a function of what is shown, and of nothing else ---
+#
+# A reader can perform the audit himself on every table that agrees with the page, and compare. So
+# whatever depends on how people are split among hidden groups must not be on it, however rounded:
+# no critical value, no p-value adjusted for all groups, no conclusion about them.
+
+_WITHHELD = (
+    "Not published: these numbers rest on every group, those left out included, who could be found "
+    "out by performing the audit again on every table that is possible."
+)
+#: Kinds whose numbers follow from the counts of their groups, where nobody is in two of them.
+_SUMMED = (Bounds, CertificateList, Description, Flags, JointTest, Summary)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Withheld(Finding):
+    """In the place of a finding of which nothing but its question may be told."""
+
+    # no slots: the kind is that of the finding, and no kind of its own
+    kind: str  # type: ignore[misc]
+    columns = ("group",)
+
+    def sentences(self) -> tuple[str, ...]:
+        """Why there is nothing else."""
+        return (_WITHHELD,)
 
 
 def _kept(finding: Finding, gone: Pools, least: int) -> Kept:
-    own, removed = _hidden(finding, gone), set[Key]()
+    closed = all(_is_closed(part, gone) for part in _flattened([finding]))
+    found = _without_marks(finding, least) if closed else _alone(finding, gone)
+    conclusion = finding.conclusion
+    if not closed and conclusion is not None:
+        # that all groups on the page keep a limit says nothing of the others
+        shown = None if found is None else found.conclusion
+        conclusion = Verdict.EXCEEDED if shown is Verdict.EXCEEDED else Verdict.UNDETERMINED
+    made = _withheld(finding) if found is None else found
+    return Kept(
+        finding=_finished(made, gone),
+        removed=_removed(finding, gone),
+        conclusion=conclusion,
+        told=found is not None,
+        whole=closed,
+    )
+
+
+def _finished(finding: Finding, gone: Pools) -> Finding:
+    """A finding, and all its parts, without marks that guesses could be tried on, and rounded."""
     changes: dict[str, Any] = {"provenance": _unmarked(finding.provenance, finding, gone)}
+    if isinstance(finding, Joint):
+        parts = {name: _finished(finding.part(name), gone).to_dict() for name in finding.names}
+        changes["parts"] = {**finding.parts, **parts}
+    made: Finding = _rounded(dataclasses.replace(finding, **changes))
+    return made
+
+
+def _removed(finding: Finding, gone: Pools) -> int:
+    hidden_keys = _hidden(finding, gone)
+    named = {_key(row) for row in _sized(finding)}
+    if isinstance(finding, Joint):
+        named |= {_key(row) for part in _flattened([finding]) for row in _sized(part)}
+    return len(named & hidden_keys)
+
+
+def _is_closed(finding: Finding, gone: Pools) -> bool:
+    """Whether everything that a finding says follows from counts that are shown."""
+    pool, metric = gone.get(_pool(finding), set()), _metric(finding)
+    if not pool:
+        return True
+    rows = _sized(finding)
+    attributes = {tuple(sorted(getattr(row, "where", {}))) for row in rows}
+    return (
+        isinstance(finding, _SUMMED)
+        and not any(own == metric for own, _ in pool)
+        and not any(finding.claim.get(name) for name in ("given", "unknown"))
+        and len(attributes) == 1
+        and all(_is_modelled(row) and _hits(row) is not None for row in rows)
+        and sum({_key(row): row.n for row in rows}.values()) == finding.provenance.counted
+    )
+
+
+def _without_marks(finding: Finding, least: int) -> Finding:
+    """A finding of which everything may be told, without what it was computed from."""
+    changes: dict[str, Any] = {}
     for field in dataclasses.fields(finding):
         value = getattr(finding, field.name)
-        if _is_sized(value):
-            stay = [row for row in value if _may_stay(row, own, least)]
-            few = any(0 < (getattr(row, "unknown", 0) or 0) < least for row in stay)
-            if few or (own and field.name in _FURTHER):
-                # so few are unknown that their number must not be told; or these are rates of other
-                # columns, which nobody weighed beside what is hidden
-                stay = []
-            changes[field.name] = tuple(_rounded(row) for row in stay)
-            removed |= {_key(row) for row in value if _is_group(row)} & own
+        if _is_sized(value) and any(0 < (getattr(row, "unknown", 0) or 0) < least for row in value):
+            # so few are unknown that their number must not be told
+            changes[field.name] = ()
         elif isinstance(value, tuple) and any(hasattr(part, "excluded") for part in value):
             changes[field.name] = tuple(_unnamed(part) for part in value)
-    # These hold, or were computed from, the counts of every group, small ones included.
     if isinstance(finding, Bounds):
-        critical = None if finding.critical is None else float(f"{finding.critical:.3g}")
-        changes |= {"recipe": None, "quantiles": (), "critical": critical}
+        changes |= {"recipe": None, "quantiles": ()}
     if isinstance(finding, JointTest):
         changes["region"] = None
     if isinstance(finding, Repair):
-        # the certificate counts every group, and thresholds by group name them
+        # the certificate counts every group
         changes["certified"] = {}
-        if removed and finding.rule is not None and finding.rule.how == "by_group":
-            changes |= {"rule": None, "tried": ()}
-    if isinstance(finding, Power) and removed:
-        changes |= _without_whole(finding, changes["rows"])
     if isinstance(finding, Joint):
-        parts = {name: _kept(finding.part(name), gone, least) for name in finding.names}
-        plain = {name: part.finding.to_dict() for name, part in parts.items()}
-        changes["parts"] = {**finding.parts, **plain}
-    told = not (removed and _reads_by_place(finding)) and not _rests_on_hidden(finding, gone)
-    if isinstance(finding, Alternatives) and removed:
-        # the largest of all disparities may be that of a hidden group
-        told, changes["rows"] = False, ()
-    if not told:
-        changes |= _emptied(finding)
-    # The conclusion stays that of the whole: an audit does not pass by hiding whom it harms.
-    made: Finding = dataclasses.replace(finding, **changes)
-    return Kept(finding=made, removed=len(removed), conclusion=finding.conclusion, told=told)
+        parts = {name: _without_marks(finding.part(name), least) for name in finding.names}
+        changes["parts"] = {**finding.parts, **_plain_parts(parts)}
+    return dataclasses.replace(finding, **changes)
 
 
-def _without_whole(finding: Power, rows: Sequence[PlannedGroup]) -> dict[str, object]:
-    """What a plan says of all groups together: the smallest decide it, and could be found by it."""
-    whole = ("table_to_flag", "table_to_show", "budget", "width", "width_alike")
-    assumed = None if finding.assumed is None else float(f"{finding.assumed:.3g}")
-    return {
-        **dict.fromkeys(whole),
-        "assumed": assumed,
-        "uncertainty": float(f"{finding.uncertainty:.3g}"),
-        "rows": tuple(dataclasses.replace(row, labels=None) for row in rows),
+def _plain_parts(parts: Mapping[str, Finding]) -> dict[str, object]:
+    return {name: part.to_dict() for name, part in parts.items()}
+
+
+def _alone(finding: Finding, gone: Pools) -> Finding | None:
+    """The groups that are shown, each judged by its own counts and everybody's; None if it cannot.
+
+    Errors are shared among all groups, hidden ones included (Bonferroni), so that what is shown
+    holds at once and yet depends on no other group.
+    """
+    if isinstance(finding, Joint):
+        parts = {name: _alone(finding.part(name), gone) for name in finding.names}
+        known = {name: part for name, part in parts.items() if part is not None}
+        if len(known) < len(parts):
+            return None
+        # which claim is worst for a group rests on bounds that are not shown
+        return dataclasses.replace(finding, rows=(), parts={**finding.parts, **_plain_parts(known)})
+    if _rests_on_hidden(finding, gone) or _reads_by_place(finding):
+        return None
+    own = _hidden(finding, gone)
+    if isinstance(finding, Description):
+        shown = tuple(row for row in finding.rows if _key(row) not in own)
+        return dataclasses.replace(finding, rows=shown, adjusted=(), changed=())
+    if isinstance(finding, Bounds):
+        return _bounds_alone(finding, own)
+    return _flags_alone(finding, own) if isinstance(finding, Flags) else None
+
+
+_BESIDE: dict[str, Any] = {"adjusted": (), "changed": (), "unknown": (), "labels": ()}
+_BY_ITSELF = "each group by itself, its share of the error that of one among {} (Bonferroni)"
+#: Stored bounds that know of a group no more than its own sums and those of everybody else.
+_OWN_FORMS = ("counts", "values")
+
+
+def _bounds_alone(finding: Bounds, own: set[Key]) -> Bounds | None:
+    recipe, number = finding.recipe or {}, len(finding.rows)
+    places = [i for i, row in enumerate(finding.rows) if _key(row) not in own]
+    if recipe.get("form") not in _OWN_FORMS or "few" in recipe or "normal" in recipe:
+        return None
+    answered = set(recipe["answered"])
+    columns = {
+        name: [[line[i] for i in places] for line in value]
+        for name, value in recipe.items()
+        if name not in ("answered", "values") and isinstance(value, list)
     }
+    new = {"answered": [j for j, i in enumerate(places) if i in answered]}
+    one = dataclasses.replace(
+        finding,
+        **_BESIDE,
+        # the first two are about rows and groups, others about laws of all groups together
+        assumptions=finding.assumptions[:2],
+        rows=tuple(finding.rows[i] for i in places),
+        recipe={**recipe, **columns, **new},
+        quantiles=(),
+        method={"kind": "pivotal", "family": "bonferroni"},
+        engine="none",
+        guarantee=f"With {level_text(finding.level)} confidence all bounds shown hold at once, "
+        + _BY_ITSELF.format(number),
+    )
+    return dataclasses.replace(one.by_itself(number), recipe=None)
+
+
+def _flags_alone(finding: Flags, own: set[Key]) -> Flags | None:
+    # p-values of amounts and of weighted rows rest on the shape of everybody's values
+    counts = all(row.n == 0 or _hits(row) is not None for row in finding.rows)
+    if finding.method.get("kind") != "pivotal" or not counts:
+        return None
+    # the groups that are not shown count as if nothing spoke against them
+    adjusted = _adjusted([None if _key(row) in own else row.p for row in finding.rows])
+    rows = tuple(
+        dataclasses.replace(
+            row,
+            p_adjusted=None if row.p is None else p,
+            flagged=row.p is not None and p <= finding.rate * (1 + 1e-9),
+            note="" if row.p is not None else row.note,
+            reachable=None,
+        )
+        for row, p in zip(finding.rows, adjusted, strict=True)
+        if _key(row) not in own
+    )
+    number = len(finding.rows)
+    return dataclasses.replace(
+        finding,
+        **_BESIDE,
+        assumptions=finding.assumptions[:2],
+        rows=rows,
+        control="family-wise error (Bonferroni)",
+        guarantee=f"The chance of any false flag is at most {level_text(finding.rate)}, "
+        + _BY_ITSELF.format(number),
+    )
+
+
+def _adjusted(p: Sequence[float | None]) -> list[float]:
+    return [1.0 if each is None else min(each * len(p), 1.0) for each in p]
 
 
 def _rests_on_hidden(finding: Finding, gone: Pools) -> bool:
     """Whether what a finding says of groups that are shown rests on one that is not."""
-    for part in _flattened([finding]):
-        pool, metric = gone.get(_pool(part), set()), _metric(part)
-        if (metric, ALL) in pool:
-            return True
-        kind, some = _target(part), any(own == metric for own, _ in pool)
-        if kind == "reference":
-            target: Any = part.claim["target"]
-            key = _text(target.get("where", {}))
-            if (metric, key) in pool or key not in {_key(row) for row in _sized(part)}:
-                return True
-        # the mean of groups, the highest of them, groups like these: hidden ones take part
-        elif some and (
-            kind not in ("overall", "complement", "constant") or part.claim.get("given")
-        ):
-            return True
-    return False
+    pool, metric = gone.get(_pool(finding), set()), _metric(finding)
+    if (metric, ALL) in pool or any(finding.claim.get(name) for name in ("given", "unknown")):
+        return True
+    kind = _target(finding)
+    if kind == "reference":
+        target: Any = finding.claim["target"]
+        key = _text(target.get("where", {}))
+        return (metric, key) in pool or key not in {_key(row) for row in _sized(finding)}
+    # the mean of groups, the highest of them, groups like these: hidden ones take part
+    return kind not in ("overall", "complement", "constant")
 
 
-def _emptied(finding: Finding) -> dict[str, object]:
-    """What is left of a finding that cannot be told: neither rows nor whom it compares with."""
-    changes: dict[str, Any] = {
-        field.name: ()
-        for field in dataclasses.fields(finding)
-        if _is_sized(getattr(finding, field.name))
-    }
+def _withheld(finding: Finding) -> Withheld:
+    claim, question = finding.claim, finding.question
     if _target(finding) == "reference" or isinstance(finding, Joint):
-        said = "a group that is too small to be named"
-        claim = {name: part for name, part in finding.claim.items() if name != "target"}
-        changes |= {"claim": claim, "question": f"{_metric(finding)} against {said}"}
-        changes |= {"against": said} if hasattr(finding, "against") else {}
-        changes |= {"parts": {}} if isinstance(finding, Joint) else {}
-    return changes
+        claim = {name: part for name, part in claim.items() if name != "target"}
+        question = f"{_metric(finding)} against a group that is too small to be named"
+    return Withheld(
+        kind=finding.kind,
+        claim=claim,
+        question=question,
+        guarantee="none, since nothing is published",
+        assumptions=(),
+        provenance=finding.provenance,
+        rows=(),
+    )
 
 
 def _unmarked(source: Provenance, finding: Finding, gone: Pools) -> Provenance:
@@ -247,28 +391,65 @@ def _unmarked(source: Provenance, finding: Finding, gone: Pools) -> Provenance:
     )
 
 
-def _rounded(row: Any) -> Any:
-    """A row with numbers of three digits: bounds and p-values rounded to the safe side."""
-    if not dataclasses.is_dataclass(row) or isinstance(row, type):
-        return row
-    changes: dict[str, Any] = {}
-    for field in dataclasses.fields(row):
-        value = getattr(row, field.name)
-        if isinstance(value, float) and math.isfinite(value) and value:
-            step = 10.0 ** (math.floor(math.log10(abs(value))) - 2)
-            turn = _TO_THE_SAFE_SIDE.get(field.name, round)
-            changes[field.name] = float(f"{turn(value / step) * step:.12g}")
-    if hasattr(row, "reach"):
+#: What was asked, and stands in the plan: not rounded, since it tells of nobody.
+_ASKED = ("level", "tolerance", "rate", "alpha", "at", "where", "where_to", "claim", "method")
+
+
+def _rounded(value: Any, name: str = "") -> Any:
+    """Numbers of three digits, wherever they stand: bounds and p-values to the safe side."""
+    if name in _ASKED or is_quoted(value):
+        return value
+    if isinstance(value, float):
+        return _three_digits(value, name)
+    if isinstance(value, Mapping):
+        return {key: _rounded(item, str(key)) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        ends = ("lower", "upper") if len(value) == 2 else ("",) * len(value)
+        return type(value)(_rounded(item, end) for item, end in zip(value, ends, strict=True))
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        return value
+    fields = dataclasses.fields(value)
+    changes = {f.name: _rounded(getattr(value, f.name), f.name) for f in fields}
+    if "reach" in changes:
         changes["reach"] = None
-    return dataclasses.replace(row, **changes)
+    return dataclasses.replace(value, **changes)
 
 
-_TO_THE_SAFE_SIDE = {
-    "lower": math.floor,
-    "upper": math.ceil,
-    "p": math.ceil,
-    "p_adjusted": math.ceil,
-}
+def _three_digits(value: float, name: str) -> float:
+    if not value or not math.isfinite(value):
+        return value
+    step = 10.0 ** (math.floor(math.log10(abs(value))) - 2)
+    last = name.rpartition("_")[2]
+    turn = {"lower": math.floor, "upper": math.ceil}.get(last, round)
+    if last == "p" or name == "p_adjusted":
+        turn = math.ceil
+    return float(f"{turn(round(value / step, 9)) * step:.3g}")
+
+
+def verdict_of(evidence: Evidence, kept: Sequence[Kept]) -> Verdict:
+    """What the published findings show together."""
+    if all(one.whole for one in kept):
+        return evidence.verdict
+    said = [one.conclusion for one in kept if not (one.whole and one.finding.silent)]
+    return together(said)
+
+
+def conclusion_of(evidence: Evidence, kept: Sequence[Kept]) -> Verdict | None:
+    """The same; None if no finding has a limit to judge by."""
+    return None if evidence.conclusion is None else verdict_of(evidence, kept)
+
+
+def sentences_of(evidence: Evidence, kept: Sequence[Kept]) -> tuple[str, ...]:
+    """The verdict of what is published in plain words, and what it rests on."""
+    if all(one.whole for one in kept):
+        return evidence.sentences()
+    found, conclusion = [one.conclusion for one in kept], conclusion_of(evidence, kept)
+    first = {
+        None: "No limit was named, so none is kept or exceeded.",
+        Verdict.EXCEEDED: "A violation is shown: at least one group on this page exceeds its "
+        "limit.",
+    }.get(conclusion, "Not told: groups are left out, and those on this page do not settle it.")
+    return (first, *counted_words(found, [entry.asked for entry in evidence.entries]))
 
 
 def published(evidence: Evidence, kept: Sequence[Kept], least: int) -> str:
@@ -276,7 +457,7 @@ def published(evidence: Evidence, kept: Sequence[Kept], least: int) -> str:
     made = {
         "schema": "equipoise-published/1",
         "title": evidence.title,
-        "verdict": str(evidence.verdict),
+        "verdict": str(verdict_of(evidence, kept)),
         "created": evidence.created,
         "plan_hash": evidence.plan_hash,
         "versions": dict(evidence.versions),
@@ -286,6 +467,7 @@ def published(evidence: Evidence, kept: Sequence[Kept], least: int) -> str:
                 "name": entry.name,
                 "asked": entry.asked,
                 "conclusion": None if one.conclusion is None else str(one.conclusion),
+                "of all groups": one.whole,
                 "left out": one.removed,
                 "finding": one.finding.to_dict() if one.told else None,
             }
@@ -356,16 +538,6 @@ def _key(row: Sized) -> Key:
 def _place(where: Mapping[str, object], row: Sized) -> dict[str, object]:
     # people with the same features but another label are other people
     return {**where, "label": row.label} if hasattr(row, "label") else dict(where)
-
-
-def _may_stay(row: Sized, gone: set[Key], least: int) -> bool:
-    """Whether a row neither is about a group that must go nor mentions one."""
-    if not _is_group(row):
-        return _size(row) >= least
-    mentioned = [_key(row)]
-    if hasattr(row, "where_to"):
-        mentioned.append(_text(_place(row.where_to, row)))
-    return not any(key in gone for key in mentioned)
 
 
 def _unnamed(part: object) -> object:

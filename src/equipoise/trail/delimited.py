@@ -11,9 +11,10 @@ import codecs
 import csv
 import gzip
 import io
+import os
 import tempfile
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
@@ -87,6 +88,57 @@ def called_in_messages(files: list[str]) -> str:
     'a.csv and others'
     """
     return Path(files[0]).name if len(files) == 1 else f"{Path(files[0]).name} and others"
+
+
+# --- Packed files: none may unpack to more than is stated ---
+
+#: How many times its size a packed file may unpack to, unless `EQUIPOISE_UNPACK` says more.
+TIMES = 100
+#: What any packed file may unpack to.
+ALWAYS = 100_000_000
+
+
+def bounded(stream: IO[bytes], file: str) -> Iterator[bytes]:
+    """What a packed file holds, piece by piece, as long as it is not too much."""
+    times, done = _times(), 0
+    most = max(ALWAYS, times * Path(file).stat().st_size)
+    while piece := stream.read(1 << 20):
+        done += len(piece)
+        if done > most:
+            raise TrailError(
+                f"{Path(file).name} unpacks to more than {most / 1e6:,.0f} MB, over {times:,} "
+                "times its size, as files do that are made to fill a machine. If it is right, "
+                f"set EQUIPOISE_UNPACK={10 * times} to let it be more."
+            )
+        yield piece
+
+
+def _times() -> int:
+    said = os.environ.get("EQUIPOISE_UNPACK", str(TIMES))
+    if not said.isdecimal() or not 1 <= int(said) <= 10**9:
+        raise OptionError(
+            "EQUIPOISE_UNPACK is how many times its size a packed file may unpack to, a whole "
+            f"number such as 1000; got {said!r}."
+        )
+    return int(said)
+
+
+def refuse_bombs(files: Iterable[str]) -> None:
+    """Refuse gzip files that are damaged, or unpack to too much, before an engine reads them."""
+    for file in files:
+        if file.lower().endswith(".gz"):
+            _unpack_once(file)
+
+
+def _unpack_once(file: str) -> None:
+    with engine_errors(Path(file).name):
+        try:
+            with byte_stream(file) as stream:
+                deque(bounded(stream, file), maxlen=0)
+        except EOFError as error:
+            raise TrailError(
+                f"{Path(file).name} could not be read: its end is missing. Copy it again."
+            ) from error
 
 
 # --- Tables written as text: how the file is written, and its rows with types ---
@@ -245,6 +297,7 @@ def open_delimited(
     """
     import duckdb
 
+    refuse_bombs(files)
     asked = _Asked(
         files=files,
         reading=reading,

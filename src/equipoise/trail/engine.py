@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from narwhals.typing import IntoSeries
 
+from equipoise._files import note_input
 from equipoise._validate import did_you_mean, known_name, listing
 from equipoise.errors import EquipoiseError, TrailError
 
@@ -169,6 +170,9 @@ _ENGINES = (
     "grpc",
     "sqlite3",
     "zlib",
+    "gzip",
+    "zipfile",
+    "_csv",
     "python_calamine",
 )
 
@@ -374,6 +378,7 @@ def database_file(source: str) -> tuple[Path, bool] | None:
     if "://" in address and address.split("://", 1)[0].lower() not in ("duckdb", "sqlite"):
         return None
     path = Path(address.split("://", 1)[-1])
+    note_input(path)
     if not path.is_file():
         raise TrailError(
             f"There is no database {str(path)!r}. An absolute path has three slashes, as in "

@@ -5,27 +5,30 @@ import datetime
 import glob
 import hashlib
 import json
-import shutil
 import sqlite3
 import tempfile
 import zipfile
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import narwhals as nw
 
+from equipoise._files import note_input
 from equipoise._validate import did_you_mean, listing, short
 from equipoise.errors import OptionError, TrailError
 from equipoise.trail.delimited import (
     PREAMBLE,
+    bounded,
     called_in_messages,
     fits,
     literal_path,
     open_delimited,
+    refuse_bombs,
     refuse_different,
     refuse_repeated,
     skipped_note,
@@ -147,6 +150,7 @@ def _kept(connection: "DuckDBPyConnection", relation: "DuckDBPyRelation") -> "Du
 def open_json(files: list[str], reading: Reading, *, temporary: bool = False) -> Read:
     """A lazy frame over files of JSON objects, and what was decided in reading them."""
     connection = new_duckdb()
+    refuse_bombs(files)
     lines = "newline_delimited" if suffix_of(files[0]) not in (".json", ".json.gz") else "auto"
     with engine_errors(called_in_messages(files)):
         connection.execute("SET TimeZone = 'UTC'")
@@ -186,7 +190,7 @@ def _without_mixtures(
 # --- Arrow ---
 
 
-def read_arrow(file: str) -> Any:
+def read_arrow(file: str) -> object:
     """A table from a file of Feather or Arrow IPC."""
     arrow = needed("pyarrow", "arrow", "A file of Feather or Arrow")
     feather = needed("pyarrow.feather", "arrow", "A file of Feather or Arrow")
@@ -206,6 +210,11 @@ def open_workbook(path: Path, table: str | None, reading: Reading) -> NamedRead:
     """The table on a sheet of a workbook; one that is alone need not be named."""
     calamine = needed("python_calamine", "excel", f"A workbook ({path.suffix})")
     with engine_errors(path.name):
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                for part in archive.namelist():
+                    with archive.open(part) as inside:
+                        deque(bounded(inside, str(path)), maxlen=0)
         book = calamine.CalamineWorkbook.from_path(str(path))
         sheets = {n: book.get_sheet_by_name(n).to_python() for n in book.sheet_names}
     filled = {name: rows for name, rows in sheets.items() if rows}
@@ -321,7 +330,8 @@ def unpacked(file: str, table: str | None) -> Iterator[tuple[str, str]]:
                 name = _one_of(table, tables, called, "table")
                 made = Path(folder) / f"table{suffix_of(name)}"
                 with archive.open(name) as inside, made.open("wb") as out:
-                    shutil.copyfileobj(inside, out)
+                    for piece in bounded(inside, file):
+                        out.write(piece)
         except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
             # the last is how a password is asked for
             raise TrailError(f"{called} could not be read: {error}.") from error
@@ -641,4 +651,6 @@ def files_of(path: str) -> list[str]:
         )
     if not found:
         raise TrailError(what)
+    for file in found:
+        note_input(file)
     return found

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsFloat
 
 import narwhals as nw
 import numpy as np
@@ -756,7 +756,7 @@ def _words(name: str, values: AnyArray) -> AnyArray:
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 
 
-def _with_gaps(name: str, values: Sequence[Any], missing: Sequence[bool]) -> AnyArray:
+def _with_gaps(name: str, values: Sequence[SupportsFloat], missing: Sequence[bool]) -> AnyArray:
     try:
         return np.array(
             [np.nan if gone else float(v) for v, gone in zip(values, missing, strict=True)]

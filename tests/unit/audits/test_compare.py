@@ -9,7 +9,7 @@ from sklearn import metrics
 
 import equipoise as eq
 from equipoise.methods import spread
-from equipoise.methods.inference.measures import Area
+from equipoise.methods.measures import Area
 from equipoise.methods.spread import compare as compare_rows
 
 

@@ -156,3 +156,21 @@ def test_rows_without_a_factor_are_counted_and_told() -> None:
     known = table.filter(pl.col("k").is_null()).group_by("g").len().rows()
     assert {row.group: row.unknown for row in found.adjusted} == dict(known)
     assert any("Rows without k (" in said for said in found.sentences())
+
+
+@pytest.mark.parametrize("weights", ["mantel-haenszel", "group", "population"])
+def test_a_side_without_any_one_shows_nothing_of_its_rate(weights: Any) -> None:
+    # none of fifteen was taken for a rate of zero without any error: at the same rates on both
+    # sides bounds missed whenever they were given
+    rng = np.random.default_rng(5)
+    stratum = np.repeat(["a", "b", "b", "c"], [350, 15, 345, 375])
+    group = np.repeat(["g", "g", "h", "h"], [350, 15, 345, 375])
+    y = (rng.random(1085) < 0.06).astype(int)
+    y[350:365] = 0
+    table = pl.DataFrame({"s": stratum, "g": group, "y": y, "home": rng.integers(0, 216, 1085)})
+    asked: Any = eq.gap(
+        eq.selection_rate, across="g", target="complement", given=["s"], weights=weights
+    )
+    found = eq.certify(table, asked, prediction="y", cluster="home", rng=1)
+    assert [(row.lower, row.upper) for row in found.rows] == [(None, None)] * 2
+    assert all(row.note for row in found.rows)

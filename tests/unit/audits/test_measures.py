@@ -148,30 +148,30 @@ def _numerical(measure: Any, t: Any, totals: Any) -> Any:
 
 
 def test_gradients_are_derivatives_and_homogeneous() -> None:
-    from equipoise.methods.inference import measures as m
+    from equipoise.methods import measures
 
     rng = np.random.default_rng(1)
 
-    def rows(kinds: int, side: Any, order: Any = None) -> m.Totals:
+    def rows(kinds: int, side: Any, order: Any = None) -> measures.Totals:
         x = rng.uniform(5, 30, (kinds, 3))
-        return m.counted_totals((x, x, x), np.array(side), order)
+        return measures.counted_totals((x, x, x), np.array(side), order)
 
-    cases: list[tuple[m.Measure, m.Totals]] = [
-        (m.Area(), rows(8, [0] * 4 + [1] * 4, np.tile(np.arange(4), 2))),
-        (m.Area(gini=True), rows(8, [0] * 4 + [1] * 4, np.tile(np.arange(4), 2))),
-        *((m.OfTable(name=n), rows(4, m.SIDES[n])) for n in m.SIDES),
-        *((m.Macro(name=f"macro_{n}", classes=3), rows(9, [0] * 9))
+    cases: list[tuple[measures.Measure, measures.Totals]] = [
+        (measures.Area(), rows(8, [0] * 4 + [1] * 4, np.tile(np.arange(4), 2))),
+        (measures.Area(gini=True), rows(8, [0] * 4 + [1] * 4, np.tile(np.arange(4), 2))),
+        *((measures.OfTable(name=n), rows(4, measures.SIDES[n])) for n in measures.SIDES),
+        *((measures.Macro(name=f"macro_{n}", classes=3), rows(9, [0] * 9))
           for n in ("recall", "precision", "f1")),
     ]  # fmt: skip
-    two = m.Totals(
+    two = measures.Totals(
         first=rng.uniform(1, 9, (1, 2, 3)), second=np.ones((1, 2, 2, 3)),
         third=np.ones((1, 2, 2, 2, 3)), weight=np.ones((1, 3)), weight2=np.ones((1, 3)),
         side=np.zeros(1, dtype=np.int64), order=np.zeros(1, dtype=np.int64),
     )  # fmt: skip
-    cases.append((m.Quotient(), two))
+    cases.append((measures.Quotient(), two))
     bins = rng.normal(0, 4, (5, 2, 3))
     bins[:, 0] = rng.uniform(20, 40, (5, 3))
-    cases.append((m.CalibrationError(), m.Totals(
+    cases.append((measures.CalibrationError(), measures.Totals(
         first=bins, second=np.ones((5, 2, 2, 3)), third=np.ones((5, 2, 2, 2, 3)),
         weight=bins[:, 0], weight2=bins[:, 0], side=np.zeros(5, dtype=np.int64),
         order=np.arange(5),

@@ -10,9 +10,10 @@ import pytest
 
 import equipoise as eq
 from equipoise.cells import form_groups, gather
-from equipoise.cells.query import encode, merge, sort_levels
+from equipoise.cells.query import encode, sort_levels
 from equipoise.cells.rows import pull_rows
 from equipoise.cells.tally import steady
+from equipoise.methods.numerics import merge
 from equipoise.methods.targets import TiltSums
 
 TABLE = pl.DataFrame(

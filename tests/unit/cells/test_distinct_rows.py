@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from equipoise.cells.query import distinct_rows
+from equipoise.methods.numerics import distinct_rows
 
 
 @pytest.mark.parametrize(("rows", "high"), [(60, 4), (60, 2**40), (1, 3), (0, 3)])

@@ -10,7 +10,8 @@ import pytest
 import equipoise as eq
 from equipoise.cells import Collection, form_groups, gather
 from equipoise.cells import groups as form
-from equipoise.cells.groups import ProductSums, SparseSums
+from equipoise.cells.groups import ProductSums
+from equipoise.methods.numerics import StagedSums
 
 MORNING = datetime.datetime(2020, 1, 2, 5)
 
@@ -131,7 +132,7 @@ def test_intersections_are_in_the_same_order_however_they_are_summed(
     monkeypatch.setattr(form, "_BOX_FILL", 0)
     sparse = collection(tuple(names), **columns)
     assert isinstance(full.sums, ProductSums)
-    assert isinstance(sparse.sums, SparseSums)
+    assert isinstance(sparse.sums, StagedSums)
     assert sparse.wheres() == full.wheres()
     values = rng.random(full.sums.order.size)
     np.testing.assert_allclose(sparse.sums(values), full.sums(values))

@@ -234,6 +234,7 @@ def test_a_draft_guesses_and_says_so(folder: Path, run: Run) -> None:
     [
         (["audit", "nowhere.csv", "--prediction", "d", "--across", "g"], "No file or folder"),
         (["audit", "decisions.csv", "--across", "g"], "Name the columns"),
+        (["audit", "decisions.csv", "--across", "g", "--label", "d"], "pass it by --prediction"),
         (["audit", "decisions.csv", "--prediction", "d", "--across", ","], "at least one attri"),
         (["audit", "decisions.csv", "--prediction", "dd", "--across", "g"], "Did you mean 'd'"),
         (["audit", "decisions.csv", "--prediction", "d", "--across", "q"], "attribute 'q'"),

@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 from scipy.optimize import brentq
 
-from equipoise.methods.inference.student import clopper_pearson, t_interval, wilson
+from equipoise.methods.inference.counts import clopper_pearson, wilson
+from equipoise.methods.inference.student import t_interval
 
 PAIRS = [(0, 1), (1, 1), (0, 10), (3, 10), (10, 10), (1, 1000), (500, 1000), (7, 23)]
 

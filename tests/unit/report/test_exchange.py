@@ -17,7 +17,7 @@ import yaml
 
 import equipoise as eq
 from equipoise.errors import EquipoiseError
-from equipoise.findings.schema import evidence_schema
+from equipoise.findings.evidence import evidence_schema
 from equipoise.report.exchange import (
     FORMS,
     Sheet,

@@ -6,12 +6,12 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from equipoise.errors import EquipoiseError, OptionError
-from equipoise.methods.numerics import BoolArray, FloatArray
+from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray
 
 # --- A small random forest that may be fitted in threads ---
 #
@@ -74,13 +74,37 @@ LANDMARKS = 100
 Tell = Callable[[], None]
 
 
+class Learnt(Protocol):
+    """A model that has been fitted."""
+
+    def predict(self, matrix: FloatArray, /) -> AnyArray:
+        """One answer for each row."""
+
+
+class Learner(Protocol):
+    """A model that has not."""
+
+    def fit(self, matrix: FloatArray, wanted: AnyArray, /) -> Learnt:
+        """The same, fitted."""
+
+
+@runtime_checkable
+class Classifies(Learnt, Protocol):
+    """A fitted model that gives each class a probability."""
+
+    classes_: AnyArray
+
+    def predict_proba(self, matrix: FloatArray, /) -> AnyArray:
+        """Rows × classes."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
     """A kind of residual model."""
 
     name: str
     """How the finding calls it."""
-    make: Callable[[int, int], Any]
+    make: Callable[[int, int], Learner]
     """An unfitted estimator for so many rows, with a seed."""
     of_outcome: bool
     """Whether it predicts the outcome, and not the residual."""
@@ -163,7 +187,7 @@ def fit_models(
 ) -> Fitted:
     """Fit every candidate on every part, on all cores; the answer does not depend on how many."""
     seeds = np.random.default_rng(seed).integers(0, 2**31, (len(candidates), len(parts)))
-    made: dict[tuple[int, int], Any] = {}
+    made: dict[tuple[int, int], Learnt] = {}
 
     def fit(model: int, part: int) -> None:
         candidate, rows = candidates[model], parts[part].fit
@@ -229,11 +253,12 @@ def _candidate(name: object, model: object, binary: bool) -> Candidate:
     if classifier and not hasattr(model, "predict_proba"):
         raise OptionError(f"{model!r} is a classifier without predict_proba; use another one.")
 
-    def make(rows: int, seed: int) -> object:
+    def make(rows: int, seed: int) -> Learner:
         made = clone(model)
         given = made.get_params()
         names = [key for key in given if key.split("__")[-1] == "random_state"]
-        return made.set_params(**{key: seed for key in names if given[key] is None})
+        learner: Learner = made.set_params(**{key: seed for key in names if given[key] is None})
+        return learner
 
     return Candidate(
         name=str(name or _brief(model)), make=make, of_outcome=classifier, classifier=classifier
@@ -246,7 +271,7 @@ def _brief(model: object) -> str:
 
 
 def _forest(depth: int, width: int, of_outcome: bool) -> Candidate:
-    def make(rows: int, seed: int) -> object:
+    def make(rows: int, seed: int) -> Learner:
         return Forest(trees=TREES, depth=depth, width=width, leaf_rows=_leaf(rows), seed=seed)
 
     of = "outcome" if of_outcome else "residual"
@@ -255,21 +280,25 @@ def _forest(depth: int, width: int, of_outcome: bool) -> Candidate:
 
 
 def _tree() -> Candidate:
-    def make(rows: int, seed: int) -> object:
+    def make(rows: int, seed: int) -> Learner:
         from sklearn.tree import DecisionTreeRegressor
 
-        return DecisionTreeRegressor(max_depth=3, min_samples_leaf=_leaf(rows), random_state=seed)
+        learner: Learner = DecisionTreeRegressor(
+            max_depth=3, min_samples_leaf=_leaf(rows), random_state=seed
+        )
+        return learner
 
     return Candidate(name="tree of the residual", make=make, of_outcome=False)
 
 
 def _boosting() -> Candidate:
-    def make(rows: int, seed: int) -> object:
+    def make(rows: int, seed: int) -> Learner:
         from sklearn.ensemble import GradientBoostingRegressor
 
-        return GradientBoostingRegressor(
+        learner: Learner = GradientBoostingRegressor(
             n_estimators=40, max_depth=3, min_samples_leaf=_leaf(rows), random_state=seed
         )
+        return learner
 
     return Candidate(name="boosted trees of the residual", make=make, of_outcome=False)
 
@@ -279,7 +308,7 @@ def _leaf(rows: int) -> int:
 
 
 def _kernel(penalty: float, binary: bool) -> Candidate:
-    def make(rows: int, seed: int) -> object:
+    def make(rows: int, seed: int) -> Learner:
         from sklearn.kernel_approximation import Nystroem
         from sklearn.linear_model import LogisticRegression, Ridge
         from sklearn.pipeline import make_pipeline
@@ -288,7 +317,8 @@ def _kernel(penalty: float, binary: bool) -> Candidate:
         size = min(LANDMARKS, rows)
         kernel = Nystroem(kernel="poly", degree=2, coef0=1, n_components=size, random_state=seed)
         last = LogisticRegression(C=penalty, max_iter=300) if binary else Ridge(alpha=1 / penalty)
-        return make_pipeline(StandardScaler(), kernel, last)
+        learner: Learner = make_pipeline(StandardScaler(), kernel, last)
+        return learner
 
     kind = "kernel logistic" if binary else "kernel ridge"
     return Candidate(
@@ -306,7 +336,7 @@ class _Constant:
         return np.full(len(matrix), self.value)
 
 
-def _fit(candidate: Candidate, matrix: FloatArray, wanted: FloatArray, seed: int) -> Any:
+def _fit(candidate: Candidate, matrix: FloatArray, wanted: FloatArray, seed: int) -> Learnt:
     if candidate.classifier and np.unique(wanted).size < 2:
         return _Constant(float(wanted[0]))
     made = candidate.make(len(matrix), seed)
@@ -319,8 +349,8 @@ def _fit(candidate: Candidate, matrix: FloatArray, wanted: FloatArray, seed: int
         ) from error
 
 
-def _predict(estimator: Any, matrix: FloatArray, candidate: Candidate) -> FloatArray:
-    if candidate.classifier and not isinstance(estimator, _Constant):
+def _predict(estimator: Learnt, matrix: FloatArray, candidate: Candidate) -> FloatArray:
+    if candidate.classifier and isinstance(estimator, Classifies):
         ones = list(estimator.classes_).index(1)
         guess = estimator.predict_proba(matrix)[:, ones]
     else:

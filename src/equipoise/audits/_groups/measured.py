@@ -13,17 +13,17 @@ from equipoise.audits._groups.problem import (
     weight_unit,
 )
 from equipoise.cells import Cells, Collection, gather
-from equipoise.cells.query import distinct_rows, merge
 from equipoise.cells.tally import Axis, ClusterTable, Tallied, steady_cells
 from equipoise.claims import Claim, Ratio
 from equipoise.claims.claim import measure_claims
 from equipoise.claims.groups import Answers, Graded
 from equipoise.claims.measure import Measure
 from equipoise.errors import ClaimError, OptionError
+from equipoise.methods import measures
 from equipoise.methods.inference import measures as m
 from equipoise.methods.inference.core import Core, against_highest
 from equipoise.methods.inference.ranks import Line, QuantilePivot, quantile_pivot
-from equipoise.methods.numerics import FloatArray, IntArray
+from equipoise.methods.numerics import FloatArray, IntArray, distinct_rows, merge
 from equipoise.methods.published.bootstrap import RowData
 from equipoise.methods.targets import Constant, Highest, Status, Target, compare
 from equipoise.trail import Trail
@@ -264,7 +264,7 @@ def _asked(measure: Measure, fine: list[Cells], kinds: _Kinds) -> Asked:
     def make(target: Target, collection: Collection, relative: bool) -> Core:
         whole, what = totals, made
         most = max(MOST_NUMBERS // max(len(collection), 1), 50)
-        if isinstance(what, m.Area) and whole.kinds > 2 * most:
+        if isinstance(what, measures.Area) and whole.kinds > 2 * most:
             if clusters is not None:
                 raise OptionError(
                     "These are too many groups for the AUC of rows in clusters; ask for fewer."
@@ -276,7 +276,7 @@ def _asked(measure: Measure, fine: list[Cells], kinds: _Kinds) -> Asked:
         )
 
     note = ""
-    if isinstance(made, m.Area) and not made.exact:
+    if isinstance(made, measures.Area) and not made.exact:
         share = _tied(totals)
         note = (
             f"; scores in {kinds.places:,} ranges, which moves the {measure.name} of everyone by "
@@ -285,36 +285,36 @@ def _asked(measure: Measure, fine: list[Cells], kinds: _Kinds) -> Asked:
     return Asked(measure=measure, make=make, note=note)
 
 
-def _tied(totals: m.Totals) -> float:
+def _tied(totals: measures.Totals) -> float:
     every = totals.first.sum(axis=-1, keepdims=True)
-    return float(m.Area(exact=False).slack(every, every)[0][0])
+    return float(measures.Area(exact=False).slack(every, every)[0][0])
 
 
 def _totals(
     measure: Measure, fine: list[Cells], kinds: _Kinds
-) -> tuple[m.Measure, m.Totals, m.KindClusters | None]:
+) -> tuple[measures.Measure, measures.Totals, m.KindClusters | None]:
     if measure.name in ("auc", "gini"):
         return _area(measure, fine[0], kinds)
     if measure.name == "expected_calibration_error":
-        return m.CalibrationError(), *_of_one(fine[0], kinds)
+        return measures.CalibrationError(), *_of_one(fine[0], kinds)
     if measure.classes:
         return _macro(measure, fine[0], kinds)
     if measure.name == "actual_expected":
-        return m.Quotient(), *_of_two(fine, kinds)
+        return measures.Quotient(), *_of_two(fine, kinds)
     return _of_table(measure, fine, kinds)
 
 
 def _area(
     measure: Measure, cells: Cells, kinds: _Kinds
-) -> tuple[m.Measure, m.Totals, m.KindClusters | None]:
+) -> tuple[measures.Measure, measures.Totals, m.KindClusters | None]:
     every, ones = _orders(cells, kinds, "weight"), _orders(cells, kinds, "total")
     rows = tuple(
         np.concatenate([np.maximum(x - y, 0.0), y]) for x, y in zip(every, ones, strict=True)
     )
     side = np.repeat([0, 1], kinds.places)
     order = np.tile(np.arange(kinds.places), 2)
-    totals = m.counted_totals((rows[0], rows[1], rows[2]), side, order)
-    made = m.Area(gini=measure.name == "gini", exact=kinds.exact)
+    totals = measures.counted_totals((rows[0], rows[1], rows[2]), side, order)
+    made = measures.Area(gini=measure.name == "gini", exact=kinds.exact)
     table = cells.clusters
     if table is None:
         return made, totals, None
@@ -354,7 +354,7 @@ def _clusters(
     )
 
 
-def _of_one(cells: Cells, kinds: _Kinds) -> tuple[m.Totals, m.KindClusters | None]:
+def _of_one(cells: Cells, kinds: _Kinds) -> tuple[measures.Totals, m.KindClusters | None]:
     """Rows by place with 1 and a number each."""
     w, t, q = (_orders(cells, kinds, name) for name in ("weight", "total", "square"))
     cube = kinds.dense(cells.cube3) / weight_unit(cells) ** 3
@@ -367,7 +367,7 @@ def _of_one(cells: Cells, kinds: _Kinds) -> tuple[m.Totals, m.KindClusters | Non
         ],
         1,
     )
-    totals = m.Totals(
+    totals = measures.Totals(
         first=np.stack([w[0], t[0]], 1),
         second=second,
         third=third,
@@ -390,7 +390,7 @@ def _of_one(cells: Cells, kinds: _Kinds) -> tuple[m.Totals, m.KindClusters | Non
     )
 
 
-def _of_two(fine: list[Cells], kinds: _Kinds) -> tuple[m.Totals, m.KindClusters | None]:
+def _of_two(fine: list[Cells], kinds: _Kinds) -> tuple[measures.Totals, m.KindClusters | None]:
     """Rows with two numbers each, whose products follow from sums and differences of both."""
     a, e, plus, less = fine
     one = weight_unit(a)
@@ -406,7 +406,7 @@ def _of_two(fine: list[Cells], kinds: _Kinds) -> tuple[m.Totals, m.KindClusters 
     aee, aae = ((up + down) / 2 - aaa) / 3, ((up - down) / 2 - eee) / 3
     powers = (aaa, aae, aee, eee)
     w = _orders(a, kinds, "weight")
-    totals = m.Totals(
+    totals = measures.Totals(
         first=np.stack([of(a, "total", 1), of(e, "total", 1)], 1),
         second=np.stack([np.stack(row, 1) for row in square], 1),
         third=np.stack(
@@ -436,16 +436,16 @@ def _of_two(fine: list[Cells], kinds: _Kinds) -> tuple[m.Totals, m.KindClusters 
 
 def _macro(
     measure: Measure, cells: Cells, kinds: _Kinds
-) -> tuple[m.Measure, m.Totals, m.KindClusters | None]:
+) -> tuple[measures.Measure, measures.Totals, m.KindClusters | None]:
     number = round(kinds.places**0.5)
     if number < 2:
         raise ClaimError(f"The {measure.name} needs at least two classes; there is one.")
     label, said = np.divmod(np.arange(kinds.places), number)
     side = said if measure.name == "macro_precision" else label
-    totals = m.counted_totals(_orders(cells, kinds, "weight"), side)
+    totals = measures.counted_totals(_orders(cells, kinds, "weight"), side)
     # kinds of classes are no line, and are never put together
     totals = replace(totals, order=np.zeros(kinds.places, dtype=np.int64))
-    made = m.Macro(name=measure.name, classes=number)
+    made = measures.Macro(name=measure.name, classes=number)
     table = cells.clusters
     if table is None:
         return made, totals, None
@@ -466,7 +466,7 @@ def _macro(
 
 def _of_table(
     measure: Measure, fine: list[Cells], kinds: _Kinds
-) -> tuple[m.Measure, m.Totals, m.KindClusters | None]:
+) -> tuple[measures.Measure, measures.Totals, m.KindClusters | None]:
     """True negatives, false positives, false negatives, true positives."""
     both, label, said = (_orders(cells, kinds, "total") for cells in fine)
     every = _orders(fine[0], kinds, "weight")
@@ -475,11 +475,12 @@ def _of_table(
         return np.concatenate([np.maximum(x, 0.0) for x in (n - y - p + b, p - b, y - b, b)])
 
     rows = [four(*sums) for sums in zip(both, label, said, every, strict=True)]
-    side = np.array(m.SIDES[measure.name])
+    side = np.array(measures.SIDES[measure.name])
     totals = replace(
-        m.counted_totals((rows[0], rows[1], rows[2]), side), order=np.zeros(4, dtype=np.int64)
+        measures.counted_totals((rows[0], rows[1], rows[2]), side),
+        order=np.zeros(4, dtype=np.int64),
     )
-    made = m.OfTable(name=measure.name)
+    made = measures.OfTable(name=measure.name)
     tables = [cells.clusters for cells in fine]
     if tables[0] is None or tables[1] is None or tables[2] is None:
         return made, totals, None

@@ -781,3 +781,19 @@ class FlagOptions:
             raise OptionError(f"Pass one of above=, below= and outside=; got {listing(named)}.")
         if self.min_rows is not None:
             whole("min_rows", self.min_rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MadeProblem(Problem):
+    """A problem whose core is made in a way of its own."""
+
+    made: Core
+
+    @cached_property
+    def core(self) -> Core:
+        """The core as it was made."""
+        return self.made
+
+
+def no_rows() -> RowData:
+    raise OptionError("With probabilities in place of attributes there are no rows to resample.")

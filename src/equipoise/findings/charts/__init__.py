@@ -480,10 +480,7 @@ def ranked(
         return ""
     scale = _scale(shown, even, limits, relative)
     rows = "".join(_row(dot, scale, even, limits, said) for dot in shown)
-    axis = "".join(
-        f'<span style="left:{scale.place(x)}%">{escape(said(x))}</span>'
-        for x in _ticks(scale, even, limits)
-    )
+    axis = "".join(tick.drawn() for tick in _ticks(scale, even, limits, said))
     return (
         f'<div class="dots">{_STYLE}{rows}'
         f'<div class="dots-row dots-axis"><span></span><span>{axis}</span><span></span></div>'
@@ -503,14 +500,48 @@ def _scale(shown: Sequence[Dot], even: float, limits: Sequence[float], relative:
     return Scale(low=low, high=high if high > low else low + 1.0, relative=False)
 
 
-def _ticks(scale: Scale, even: float, limits: Sequence[float]) -> list[float]:
-    """Values that are named below the tracks: no two so close that their words overlap."""
-    made: list[float] = []
-    for value in (even, *limits, scale.low, scale.high):
-        at = scale.place(value)
-        if all(abs(at - scale.place(other)) >= 14 for other in made):
-            made.append(value)
-    return sorted(made)
+#: Digits that fit under a track on a phone, and on paper or a large screen.
+_NARROW, _WIDE = 28, 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tick:
+    """A value that is named below the tracks."""
+
+    at: float
+    text: str
+    narrow: bool
+    """Whether there is room for it on a phone."""
+
+    def drawn(self) -> str:
+        """Centred below its place, but never beyond the ends of the track."""
+        half = f"{len(self.text) / 2:g}ch"
+        wide = "" if self.narrow else ' class="dots-wide"'
+        place = f"left:clamp({half},{self.at}%,100% - {half})"
+        return f'<span{wide} style="{place}">{escape(self.text)}</span>'
+
+    def clear_of(self, other: "_Tick", track: int) -> bool:
+        """Whether words stand apart on a track of so many digits."""
+        own, its = len(self.text) / 2, len(other.text) / 2
+        apart = abs(
+            min(max(self.at / 100 * track, own), track - own)
+            - min(max(other.at / 100 * track, its), track - its)
+        )
+        return apart >= own + its + 1
+
+
+def _ticks(
+    scale: Scale, even: float, limits: Sequence[float], said: Callable[[float], str]
+) -> list[_Tick]:
+    """What is named below the tracks, the even point and limits first: no words overlap."""
+    values = (even, *limits, scale.low, scale.high)
+    found: list[_Tick] = []
+    for narrow, track in ((True, _NARROW), (False, _WIDE)):
+        for value in values:
+            tick = _Tick(at=scale.place(value), text=said(value), narrow=narrow)
+            if all(tick.clear_of(other, track) for other in found):
+                found.append(tick)
+    return sorted(found, key=lambda tick: tick.at)
 
 
 def _row(
@@ -602,6 +633,13 @@ _STYLE = """<style>
 .dots-axis > span { position: relative; height: 100% }
 .dots-axis > span > span { position: absolute; transform: translateX(-50%); white-space: nowrap;
   color: var(--soft, #777); font-size: .8rem }
+@media screen and (max-width: 52rem) { .dots-axis .dots-wide { display: none } }
+@media (max-width: 40rem) {
+  /* names above their tracks, which have little enough room */
+  .dots-row { grid-template-columns: 1fr 6rem; row-gap: 0; padding: .15rem 0 }
+  .dots-row > .dots-name { grid-column: 1 / -1; text-align: left }
+  .dots-axis > span:first-child { display: none }
+}
 .dots-legend { display: flex; flex-wrap: wrap; gap: .2rem 1rem; margin: .6rem 0 0;
   font-size: .85rem }
 .dots-legend b { color: var(--dot) }

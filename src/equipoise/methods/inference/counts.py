@@ -596,3 +596,38 @@ def _moved(rates: FloatArray, move: FloatArray) -> FloatArray:
     room = np.where(move > 0, 1 - rates, rates)
     fits = np.divide(room, np.abs(move), out=np.full_like(move, np.inf), where=move != 0)
     return np.asarray(np.clip(rates + move * np.minimum(fits.min(axis=0), 1.0), 0.0, 1.0))
+
+
+# --- Intervals of one rate by itself ---
+
+
+def clopper_pearson(
+    successes: FloatArray, n: FloatArray, level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Exact interval for a proportion: it covers with at least ``level`` whatever the truth.
+
+    >>> low, high = clopper_pearson(np.array([0.0, 8.0]), np.array([10.0, 10.0]), 0.95)
+    >>> low.round(4).tolist(), high.round(4).tolist()
+    ([0.0, 0.4439], [0.3085, 0.9748])
+    """
+    tail = (1 - level) / 2
+    failures = n - successes
+    # The beta quantile is undefined at the ends of the range, where the answer is the end itself.
+    low = np.where(successes > 0, betaincinv(np.maximum(successes, 1), failures + 1, tail), 0.0)
+    high = np.where(failures > 0, betaincinv(successes + 1, np.maximum(failures, 1), 1 - tail), 1.0)
+    return low, high
+
+
+def wilson(successes: FloatArray, n: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """Score interval for a proportion: closer to nominal coverage, not guaranteed to reach it.
+
+    >>> low, high = wilson(np.array([8.0]), np.array([10.0]), 0.95)
+    >>> low.round(4).tolist(), high.round(4).tolist()
+    ([0.4902], [0.9433])
+    """
+    # All rates p with (p̂ − p)² ≤ z² p(1 − p)/n, a quadratic in p: the error is the one under p.
+    z2 = float(ndtri((1 + level) / 2)) ** 2
+    share = successes / n
+    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n**2))) / (1 + z2 / n)
+    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)

@@ -11,17 +11,17 @@ told in rows: a rate whose variance is half that of gold labels alone has the ta
 many, so that counts stay counts, and is never worth fewer than the gold labels alone.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from equipoise.methods.inference.core import Core
+from equipoise.methods.inference.core import Core, core_of
 from equipoise.methods.inference.counts import CountPivot
 from equipoise.methods.inference.orthogonal import ScoreDraws
 from equipoise.methods.inference.student import LEAST_ROWS, Spread
-from equipoise.methods.inference.unknown import Stated
-from equipoise.methods.numerics import FloatArray, GroupSums
-from equipoise.methods.targets import Moments, Target, over
+from equipoise.methods.inference.unknown import PairCore, pair_core, sums_over
+from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
+from equipoise.methods.targets import Moments, Opposite, Overall, Reference, Stated, Target, over
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,3 +254,76 @@ def _products(s: LabelSums) -> FloatArray:
     table = [[*a, *b] for a, b in zip(gold, mixed, strict=True)]
     table += [[*(row[i] for row in mixed), *every[i]] for i in range(3)]
     return np.moveaxis(np.array(table, dtype=np.float64), -1, 0)
+
+
+# --- Rows without a label: both ends are plain rates, of the group at one, of others at the other
+
+
+def worst_labels(
+    known: Core,
+    low: Moments,
+    high: Moments,
+    member: BoolArray,
+    target: Target,
+    *,
+    relative: bool,
+    weighted: bool = False,
+) -> PairCore:
+    """The core over all labels that rows without one may have.
+
+    ``low`` and ``high`` are the cells as they are if every missing label makes rates lowest, or
+    highest; ``member`` says of which cells each group is made, ``(C, G)``. Everyone is a target for
+    metrics that count on every row: then who is in the group does not depend on labels.
+    """
+    both = Moments(
+        **{
+            f.name: np.concatenate([getattr(low, f.name), getattr(high, f.name)])
+            for f in fields(low)
+        }
+    )
+    if not weighted:
+        # the sums are counts, which one array says
+        both = replace(both, weight=both.rows, weight2=both.rows, weight3=both.rows)
+    none = np.zeros_like(member)
+    other = ~member
+    if isinstance(target, Reference):
+        other = other & np.asarray(target.cells)[:, None]
+    ends = []
+    for first in (True, False):
+        own = np.concatenate([member, none] if first else [none, member])
+        outside = np.concatenate([none, other] if first else [other, none])
+        against = target
+        if target.estimated:
+            shared = own if isinstance(target, Overall) else np.zeros_like(own)
+            against = Opposite(
+                scale=target.scale, other=sums_over(shared | outside), both=sums_over(shared)
+            )
+        ends.append(
+            core_of(
+                both, against, sums_over(own), relative=relative, zero_one=True, weighted=weighted
+            )
+        )
+    return pair_core(known, *ends)
+
+
+# --- Labels that are seen by chance: who was hardly ever to be seen ---
+
+ENOUGH = 5.0
+"""People of small chances, the smallest first, of whom fewer than this were to be expected among
+those observed: the observed ones say nothing about them."""
+
+
+def hardly_seen(place: IntArray, other: IntArray, chance: FloatArray) -> BoolArray:
+    """Which cells hold people of whom, with all of smaller chances, hardly any were to be seen.
+
+    ``place`` is the range of chances of each cell, ``other`` what else it is, and ``chance`` the
+    sum of the chances of its people.
+
+    >>> place, other = np.array([0, 1, 2, 0]), np.array([0, 0, 0, 1])
+    >>> hardly_seen(place, other, np.array([2.0, 2.5, 9.0, 7.0])).tolist()
+    [True, True, False, False]
+    """
+    shape = (int(other.max(initial=0)) + 1, int(place.max(initial=0)) + 1)
+    expected = np.zeros(shape)
+    np.add.at(expected, (other, place), chance)
+    return np.asarray(expected.cumsum(axis=1)[other, place] < ENOUGH)

@@ -64,6 +64,8 @@ class Scores:
     """How many rows' worth of people factors leave open: Σ e(1 − e)."""
     smallest: float
     """The smallest chance of either side, before it was held away from zero."""
+    constant: bool
+    """Whether all that is compared of one side is alike, so that nothing tells how it varies."""
 
 
 def scores(rows: Predicted, kind: Weights) -> Scores:
@@ -120,7 +122,18 @@ def scores(rows: Predicted, kind: Weights) -> Scores:
         share=share,
         information=float((rows.chance * (1 - rows.chance)).sum()),
         smallest=float(raw.min(initial=0.5)),
+        constant=_constant(rows),
     )
+
+
+def _constant(rows: Predicted) -> bool:
+    """Whether either side shows no spread among the rows that are compared.
+
+    None of fifteen is no proof that the rate is zero; the other side's spread says nothing of it.
+    """
+    compared = (rows.weight > 0) & (rows.chance > 0) & (rows.chance < 1)
+    sides = (rows.outcome[compared & side] for side in (rows.member, ~rows.member))
+    return any(bool(side.size) and bool((side == side[0]).all()) for side in sides)
 
 
 def _alone(rows: Predicted, kind: Weights, kept: FloatArray) -> FloatArray:
@@ -368,7 +381,8 @@ def _assembled(
     if clustered:
         few = (state == Status.OK) & (spread.degrees < LEAST_DEGREES)
         state = np.where(few, int(Status.FEW_CLUSTERS), state)
-    state = np.where((state == Status.OK) & ~(spread.variance > 0), int(Status.CONSTANT), state)
+    still = ~(spread.variance > 0) | column("constant", 0.0).astype(bool)
+    state = np.where((state == Status.OK) & still, int(Status.CONSTANT), state)
     comparison = Residual(
         target=target,
         relative=False,

@@ -17,7 +17,7 @@ from typing import Protocol
 
 import numpy as np
 from scipy import sparse
-from scipy.special import betaincinv, ndtri, stdtr, stdtrit
+from scipy.special import ndtri, stdtr, stdtrit
 
 from equipoise.methods.hypotheses import Tails
 from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray, child
@@ -355,38 +355,6 @@ def _bets(rows: FloatArray, aim: float) -> FloatArray:
 # None of these accounts for looking at many groups; they describe, they do not certify.
 
 
-def clopper_pearson(
-    successes: FloatArray, n: FloatArray, level: float
-) -> tuple[FloatArray, FloatArray]:
-    """Exact interval for a proportion: it covers with at least ``level`` whatever the truth.
-
-    >>> low, high = clopper_pearson(np.array([0.0, 8.0]), np.array([10.0, 10.0]), 0.95)
-    >>> low.round(4).tolist(), high.round(4).tolist()
-    ([0.0, 0.4439], [0.3085, 0.9748])
-    """
-    tail = (1 - level) / 2
-    failures = n - successes
-    # The beta quantile is undefined at the ends of the range, where the answer is the end itself.
-    low = np.where(successes > 0, betaincinv(np.maximum(successes, 1), failures + 1, tail), 0.0)
-    high = np.where(failures > 0, betaincinv(successes + 1, np.maximum(failures, 1), 1 - tail), 1.0)
-    return low, high
-
-
-def wilson(successes: FloatArray, n: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """Score interval for a proportion: closer to nominal coverage, not guaranteed to reach it.
-
-    >>> low, high = wilson(np.array([8.0]), np.array([10.0]), 0.95)
-    >>> low.round(4).tolist(), high.round(4).tolist()
-    ([0.4902], [0.9433])
-    """
-    # All rates p with (p̂ − p)² ≤ z² p(1 − p)/n, a quadratic in p: the error is the one under p.
-    z2 = float(ndtri((1 + level) / 2)) ** 2
-    share = successes / n
-    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
-    half = np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n**2))) / (1 + z2 / n)
-    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
-
-
 def t_interval(
     mean: FloatArray, variance: FloatArray, n: FloatArray, level: float
 ) -> tuple[FloatArray, FloatArray]:
@@ -611,12 +579,21 @@ class RowDraws:
         self.mean, square = mixed
         self._root = np.sqrt(w2)
         self._rest = self._root * np.sqrt(np.maximum(square - self.mean**2, 0.0))
+        self._room = np.empty((2, 0, self._root.size))
 
     def draw(self, rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:
-        """Normal moves with the covariance of each cell's sums."""
-        first, second = rng.standard_normal((2, size, self._root.size))
-        weight = first * self._root
-        return weight, weight * self.mean + second * self._rest
+        """Normal moves with the covariance of each cell's sums, in arrays that the next draw uses.
+
+        With many cells it would take longer to get memory for these arrays than to fill them.
+        """
+        if self._room.shape[1] != size:
+            self._room = np.empty((2, size, self._root.size))
+        rng.standard_normal(out=self._room)
+        for weight, total in zip(*self._room, strict=True):
+            weight *= self._root
+            total *= self._rest
+            total += weight * self.mean
+        return self._room[0], self._room[1]
 
     def units(self) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Blocks of the 2C independent moves, one standard deviation each, that make up a draw."""

@@ -7,7 +7,7 @@ raises those it is compared with, so both sides of a disparity are at their wors
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
@@ -20,12 +20,11 @@ from equipoise.methods.inference.orthogonal import ScoreDraws
 from equipoise.methods.inference.student import LEAST_ROWS, ClusterSums, Law, Spread
 from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
 from equipoise.methods.targets import (
-    Comparison,
     Complement,
     Moments,
     Opposite,
     Overall,
-    Reference,
+    Stated,
     Status,
     Target,
     over,
@@ -157,6 +156,12 @@ class PairCore(Core):
         low, high = (core.law(draws=draws, seed=seed) for core in both)
         return PairLaw(low=low, high=high)
 
+    def ends(self) -> tuple[FloatArray, FloatArray]:
+        """The lowest and the highest estimates; NaN for a group without an answer."""
+        able = self.status == Status.OK
+        low, high = (np.where(able, one.pivot.estimate, np.nan) for one in (self.low, self.high))
+        return low, high
+
 
 def pair_core(middle: Core, low: Core, high: Core) -> PairCore:
     """The core of disparities between those of ``low`` and ``high``, as ``middle`` estimates."""
@@ -251,53 +256,6 @@ class Unsure:
 
 
 # --- Rows without a label: both ends are plain rates, of the group at one, of others at the other
-
-
-def worst_labels(
-    known: Core,
-    low: Moments,
-    high: Moments,
-    member: BoolArray,
-    target: Target,
-    *,
-    relative: bool,
-    weighted: bool = False,
-) -> PairCore:
-    """The core over all labels that rows without one may have.
-
-    ``low`` and ``high`` are the cells as they are if every missing label makes rates lowest, or
-    highest; ``member`` says of which cells each group is made, ``(C, G)``. Everyone is a target for
-    metrics that count on every row: then who is in the group does not depend on labels.
-    """
-    both = Moments(
-        **{
-            f.name: np.concatenate([getattr(low, f.name), getattr(high, f.name)])
-            for f in fields(low)
-        }
-    )
-    if not weighted:
-        # the sums are counts, which one array says
-        both = replace(both, weight=both.rows, weight2=both.rows, weight3=both.rows)
-    none = np.zeros_like(member)
-    other = ~member
-    if isinstance(target, Reference):
-        other = other & np.asarray(target.cells)[:, None]
-    ends = []
-    for first in (True, False):
-        own = np.concatenate([member, none] if first else [none, member])
-        outside = np.concatenate([none, other] if first else [other, none])
-        against = target
-        if target.estimated:
-            shared = own if isinstance(target, Overall) else np.zeros_like(own)
-            against = Opposite(
-                scale=target.scale, other=sums_over(shared | outside), both=sums_over(shared)
-            )
-        ends.append(
-            core_of(
-                both, against, sums_over(own), relative=relative, zero_one=True, weighted=weighted
-            )
-        )
-    return pair_core(known, *ends)
 
 
 # --- How unevenly the unknown would have to be spread ---
@@ -653,18 +611,6 @@ class EitherPivot:
         up, down = self.normal.tails(disparity, chosen)
         counts = self.counts.tail(disparity, chosen, upper)
         return np.asarray(np.maximum(np.where(upper, up, down), counts))
-
-
-class Stated(Comparison):
-    """Groups whose moves are drawn for themselves."""
-
-    __slots__ = ()
-
-    def moves(
-        self, weight: FloatArray, total: FloatArray, factor: FloatArray, sums: GroupSums
-    ) -> FloatArray:
-        """Moves are drawn for the groups, not for cells."""
-        return total
 
 
 def proxy_core(cells: ProxySums, target: Target, reference: int | None, relative: bool) -> PairCore:

@@ -18,8 +18,8 @@ import numpy as np
 from scipy.special import betaincinv, log_ndtr, ndtr, ndtri, xlogy
 
 from equipoise.methods.inference.core import Core, core_of, plain_worth
-from equipoise.methods.inference.measures import Measure, Totals
 from equipoise.methods.inference.student import ClusterSums
+from equipoise.methods.measures import Measure, Totals
 from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
 from equipoise.methods.targets import (
     Constant,
@@ -552,7 +552,7 @@ def pseudo_values(kinds: Kinds, weight: FloatArray, group: IntArray, groups: int
     Examples
     --------
     >>> import numpy as np
-    >>> from equipoise.methods.inference.measures import OfTable
+    >>> from equipoise.methods.measures import OfTable
     >>> table = np.array([0, 1, 2, 3, 3] * 20)
     >>> f1 = Kinds(measure=OfTable(name="f1"), kind=table, side=np.array([0, 1, 1, 1]),
     ...            order=np.zeros(4, dtype=int), numbers=np.ones((100, 1)))
