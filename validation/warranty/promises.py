@@ -270,6 +270,31 @@ def given(rng: Rng) -> tuple[str, World]:
     ), world
 
 
+def alike_strata(rng: Rng) -> tuple[str, World]:
+    """Rates differ by stratum, the odds ratio of a group does not."""
+    strata = int(np.exp(rng.uniform(np.log(2), np.log(300))))
+    sizes = np.maximum(np.exp(rng.uniform(np.log(3), np.log(60)) + rng.normal(0, 0.5, strata)), 2)
+    groups, odds = int(rng.integers(2, 6)), float(rng.choice([0.0, 0.5, 1.5]))
+    centre, apart = float(rng.choice([-3.0, -1.0, 0.0])), float(rng.choice([0.2, 1.0]))
+    logit = centre + apart * rng.normal(size=strata)
+
+    def world(rng: Rng) -> bool:
+        place = np.repeat(np.arange(strata), np.round(sizes).astype(int))
+        group = rng.integers(0, groups, place.size)
+        y = rng.random(place.size) < 1 / (1 + np.exp(-logit[place] - odds * (group == 0)))
+        table = pl.DataFrame({"s": place, "g": [f"g{i}" for i in group], "y": y * 1.0})
+        # with one group that differs only the others taken together are alike in every stratum
+        target: Any = "complement" if odds == 0 else eq.reference(g="g1")
+        claim = eq.gap(eq.metric("y", "y"), across="g", target=target, given=["s"])
+        found = eq.certify(table, claim, rng=seed(rng))
+        return any("not the same for every" in line for line in found.sentences())
+
+    return (
+        f"{groups} groups, {strata} strata of {sizes.mean():.0f} rows, "
+        f"log odds {centre:g} ± {apart:g}, of a group {odds:+g}"
+    ), world
+
+
 def factors(rng: Rng) -> tuple[str, World]:
     """Continuous factors; given them the group differs by one number."""
     rows, effect = int(rng.choice([400, 800])), float(rng.choice([0.0, 0.05]))
@@ -710,6 +735,7 @@ PROMISES: tuple[Promise, ...] = (
     _promise(compare, "the interval of the difference misses"),
     _promise(measures, ANY_BOUND, audit="AUC, F1, medians …"),
     _promise(given, ANY_BOUND, audit="given strata"),
+    _promise(alike_strata, "strata are said to differ that do not", audit="alike in all strata"),
     _promise(factors, "the bound misses", audit="given learnt factors", **SLOW),
     _promise(highest, ANY_BOUND, audit="to the highest group"),
     _promise(unknown, ANY_BOUND, audit="unknown people, worst case"),

@@ -332,7 +332,7 @@ def _given(
     level: float,
     rng: int,
 ) -> tuple[PackTable, list[Finding]]:
-    """The same within requisitions: Mantel and Haenszel, exact test, Breslow and Day."""
+    """The same within requisitions: Mantel and Haenszel, exact test, odds alike."""
     trail = _trail(name, strewn, given)
     claim = ratio(selection_rate, across=name, target=reference({name: top}), given=[given])
     bounds = certify(trail, claim, level=level, rng=rng)
@@ -371,7 +371,7 @@ def _given(
             f"Rates are standardised by Mantel and Haenszel's weights; {level_text(level)} bounds "
             "hold at once. The exact test is Cochran's, Mantel's and Haenszel's, all margins of "
             "all strata as they are. 'p same': whether the odds ratio is the same in all strata "
-            "(Breslow and Day, Tarone). People alone share their "
+            "(exact, given all margins). People alone share their "
             f"{given} with nobody of {top}, and say nothing."
         ),
     )  # fmt: skip

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import ndtri
 
 from equipoise.audits._common import finite
 from equipoise.audits._groups.problem import Problem, cell_moments, group_fields, strata_of
@@ -139,10 +138,10 @@ def _stratum_names(problem: Problem) -> list[str]:
 
 def _differing(same: Sameness, group: int, named: list[str]) -> tuple[str, ...]:
     """Strata that depart from what all have by more than chance does in any of them."""
-    score = np.abs(same.score[:, group])
-    far = float(-ndtri(0.025 / max(int((score > 0).sum()), 1)))
-    most = np.argsort(-score, kind="stable")
-    return tuple(named[s] for s in most.tolist() if score[s] > far)
+    apart = same.apart[:, group]
+    chance = 0.05 / max(int((apart < 1).sum()), 1)
+    most = np.argsort(apart, kind="stable")
+    return tuple(named[s] for s in most.tolist() if apart[s] < chance)
 
 
 def _by_rows(problem: Problem, found: Residual, plain: FloatArray) -> tuple[AdjustedGroup, ...]:

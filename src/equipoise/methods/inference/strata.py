@@ -485,34 +485,156 @@ class Sameness:
     """Whether a group's odds ratio is the same in all strata, and which of them depart from it."""
 
     p: FloatArray
-    """p-value of each group (Breslow and Day, Tarone), ``(G,)``; NaN where too few can tell."""
-    score: FloatArray
-    """How many standard deviations each stratum departs from what all have, ``(S, G)``."""
+    """p-value of each group, ``(G,)``; NaN where too few can tell."""
+    apart: FloatArray
+    """Chance of a table as far from what all have, for every stratum by itself, ``(S, G)``."""
+
+
+# With the margins of every stratum and the ones of the group in all of them given, the tables that
+# are possible have one law if the odds ratio is the same everywhere, whatever it is (Zelen 1971).
+# So how far the strata lie from what all have is compared with tables drawn from that law: exact
+# however few rows a stratum has, where the chi-squared law of Breslow and Day is wrong for many
+# small strata. Where there are too many tables to draw from, sums of squares have the first two
+# moments that the strata's own laws give them.
+
+DRAWS, ENOUGH = 20_000, 100
+"""Tables drawn at most, and tables as far apart after which no more are needed."""
+MOST_COUNTS = 5_000
+"""Counts that strata can take, all together, up to which tables are drawn."""
+SEED = 1971
 
 
 def homogeneity(strata: Strata) -> Sameness:
     """Test that the odds ratio is the same in all strata."""
     out = np.full(strata.group_rows.shape[1], np.nan)
-    score = np.zeros(strata.group_rows.shape)
+    apart = np.ones(strata.group_rows.shape)
     for g in range(out.size):
         n1, n0 = strata.group_rows[:, g], strata.other_rows[:, g]
         k1, k0 = strata.group_ones[:, g], strata.other_ones[:, g]
-        n, m = n1 + n0, k1 + k0
         # strata in which all rows are alike, or all of one side, say nothing
-        use = (n1 > 0) & (n0 > 0) & (m > 0) & (m < n)
-        if use.sum() < 2:
+        use = (n1 > 0) & (n0 > 0) & (k1 + k0 > 0) & (k1 + k0 < n1 + n0)
+        n1, n0, k1, k0 = (x[use] for x in (n1, n0, k1, k0))
+        # one table is possible if all strata have as many ones as they can, or as few
+        if k1.size < 2 or not (k1 * (n0 - k0)).any() or not (k0 * (n1 - k1)).any():
             continue
-        n1, n0, k1, k0, n, m = (x[use] for x in (n1, n0, k1, k0, n, m))
-        top, bottom = (k1 * (n0 - k0) / n).sum(), (k0 * (n1 - k1) / n).sum()
-        if top == 0 or bottom == 0:
-            continue
-        fitted = _expected_ones(n1, n0, m, float(top / bottom))
-        variance = 1 / (1 / fitted + 1 / (n1 - fitted) + 1 / (m - fitted) + 1 / (n0 - m + fitted))
-        statistic = ((k1 - fitted) ** 2 / variance).sum()
-        statistic -= (k1 - fitted).sum() ** 2 / variance.sum()
-        out[g] = float(chdtrc(use.sum() - 1, max(float(statistic), 0.0)))
-        score[use, g] = (k1 - fitted) / np.sqrt(variance)
-    return Sameness(p=out, score=score)
+        law = _CommonOdds.fitted(n1, n0, k1, k1 + k0)
+        out[g] = law.p_value(k1)
+        apart[use, g] = law.beyond(k1)
+    return Sameness(p=out, apart=apart)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _CommonOdds:
+    """The group's ones in every stratum, if the odds ratio is the same in all; ``(S, K)``."""
+
+    counts: FloatArray
+    """Counts a stratum can have; of very many every so-manieth."""
+    chance: FloatArray
+    mean: FloatArray
+    variance: FloatArray
+
+    @staticmethod
+    def fitted(n1: FloatArray, n0: FloatArray, k1: FloatArray, ones: FloatArray) -> "_CommonOdds":
+        """With the odds ratio under which as many ones are expected as were seen."""
+        top, bottom = k1 * (n0 - ones + k1), (ones - k1) * (n1 - k1)
+        log = float(np.log((top / (n1 + n0)).sum() / (bottom / (n1 + n0)).sum()))
+        low, high = -np.inf, np.inf
+        for _ in range(100):
+            law = _CommonOdds.at(log, n1, n0, ones)
+            off = float(k1.sum() - law.mean.sum())
+            if abs(off) <= 1e-9 * max(float(law.variance.sum()), 1.0):
+                break
+            low, high = (log, high) if off > 0 else (low, log)
+            step = log + float(np.clip(off / law.variance.sum(), -2.0, 2.0))
+            log = step if low < step < high else (low + high) / 2
+        return law
+
+    @staticmethod
+    def at(log: float, n1: FloatArray, n0: FloatArray, ones: FloatArray) -> "_CommonOdds":
+        """With this logarithm of the odds ratio."""
+        lowest, highest = np.maximum(0.0, ones - n0), np.minimum(n1, ones)
+        middle = _expected_ones(n1, n0, ones, float(np.exp(log)))
+        near = np.maximum(np.minimum(middle - lowest, highest - middle), 0.25)
+        # a variance is at most the smallest of the four expected counts
+        reach = 10 * (1 + np.sqrt(near))
+        start = np.maximum(lowest, np.floor(middle - reach))
+        end = np.minimum(highest, np.ceil(middle + reach))
+        step = np.ceil((end - start + 1) / 1000)
+        k = start[:, None] + step[:, None] * np.arange(int(((end - start) / step).max()) + 1)
+        inside = k <= end[:, None]
+        k = np.where(inside, k, start[:, None])
+        a, b, m = n1[:, None], n0[:, None], ones[:, None]
+        weight = k * log - (
+            gammaln(k + 1) + gammaln(a - k + 1) + gammaln(m - k + 1) + gammaln(b - m + k + 1)
+        )
+        weight = np.where(inside, weight, -np.inf)
+        chance = np.exp(weight - weight.max(axis=1, keepdims=True))
+        chance /= chance.sum(axis=1, keepdims=True)
+        mean = (chance * k).sum(axis=1)
+        variance = (chance * (k - mean[:, None]) ** 2).sum(axis=1)
+        return _CommonOdds(counts=k, chance=chance, mean=mean, variance=variance)
+
+    @property
+    def distance(self) -> FloatArray:
+        """How far every count is from what is expected, squared, in variances."""
+        off = (self.counts - self.mean[:, None]) ** 2
+        return np.asarray(off / np.maximum(self.variance, 1e-300)[:, None])
+
+    def beyond(self, k1: FloatArray) -> FloatArray:
+        """Twice the chance of a count as far to one side, for every stratum by itself."""
+        k = self.counts
+        up, down = (
+            np.where(far, self.chance, 0.0).sum(axis=1)
+            for far in (k >= k1[:, None], k <= k1[:, None])
+        )
+        return np.asarray(np.minimum(2 * np.minimum(up, down), 1.0))
+
+    def p_value(self, k1: FloatArray) -> float:
+        """Chance of strata as far from what all have."""
+        seen = float(((k1 - self.mean) ** 2 / np.maximum(self.variance, 1e-300)).sum())
+        whole = bool((np.diff(self.counts, axis=1).max(axis=1) <= 1).all())
+        if whole and np.count_nonzero(self.chance) <= MOST_COUNTS:
+            return self._drawn(int(k1.sum()), seen)
+        return self._by_moments(seen)
+
+    def _by_moments(self, seen: float) -> float:
+        off = self.counts - self.mean[:, None]
+        third, fourth = ((self.chance * off**power).sum(axis=1) for power in (3, 4))
+        v = self.variance
+        # given the sum of all ones a mean and a part of the variance are gone
+        spread = (fourth / v**2 - 1).sum() - (third / v).sum() ** 2 / v.sum() - 2
+        mean = max(v.size - 1.0, 1.0)
+        scale = max(float(spread), 1e-9) / (2 * mean)
+        return float(chdtrc(mean / scale, max(seen, 0.0) / scale))
+
+    def _drawn(self, ones: int, seen: float) -> float:
+        first = self.counts[:, 0].astype(np.int64)
+        chance, distance = self.chance, self.distance
+        # the law of what is left for the strata that come later
+        left = [np.ones(1)]
+        for row in chance[:0:-1]:
+            left.append(np.convolve(np.trim_zeros(row, "b"), left[-1]))
+        left.reverse()
+        rng, drawn, far, size = np.random.default_rng(SEED), 0, 0, 250
+        while drawn < DRAWS:
+            rest = np.full(size, ones - int(first.sum()))
+            total = np.zeros(size)
+            for s, later in enumerate(left):
+                width = np.count_nonzero(np.trim_zeros(chance[s], "b")) or 1
+                after = rest[:, None] - np.arange(width)
+                fits = (after >= 0) & (after < later.size)
+                weight = chance[s, :width] * np.where(fits, later[np.where(fits, after, 0)], 0.0)
+                edges = weight.cumsum(axis=1)
+                pick = (edges <= rng.random(size)[:, None] * edges[:, -1:]).sum(axis=1)
+                rest = rest - np.minimum(pick, width - 1)
+                total += distance[s, np.minimum(pick, width - 1)]
+            hits = (total >= seen * (1 - 1e-9) - 1e-9).cumsum()
+            if far + hits[-1] >= ENOUGH:
+                # no more than these draws are needed (Besag and Clifford 1991)
+                return float(ENOUGH / (drawn + 1 + int(np.argmax(far + hits >= ENOUGH))))
+            far, drawn = far + int(hits[-1]), drawn + size
+            size = min(2 * size, DRAWS - drawn)
+        return (far + 1) / (drawn + 1)
 
 
 def _expected_ones(n1: FloatArray, n0: FloatArray, ones: FloatArray, odds: float) -> FloatArray:
