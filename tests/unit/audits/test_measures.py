@@ -509,3 +509,29 @@ def test_a_class_that_nobody_is_said_to_have_has_no_precision_to_average() -> No
     rows = eq.describe(trail, eq.gap("macro_precision", across="g")).rows
     assert rows[0].value is None
     assert rows[1].value == 1.0
+
+
+def _repeated(each: int, homes: int, seed: int) -> pl.DataFrame:
+    """Three groups of so many homes, of which everybody is alike."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, 3 * homes)
+    s = y + rng.normal(size=3 * homes)
+    home = np.arange(3 * homes)
+    one = pl.DataFrame({"g": np.repeat(list("abc"), homes), "y": y, "p": (s > 1) * 1, "home": home})
+    return pl.concat([one.with_columns(s=pl.Series(s))] * each)
+
+
+@pytest.mark.parametrize("metric", [eq.f1, eq.balanced_accuracy, eq.auc], ids=lambda m: str(m.name))
+def test_people_who_come_together_are_worth_no_more_than_one(metric: Any) -> None:
+    """Nine homes of four that are all alike gave bounds that missed in 15 % of worlds for 5."""
+    claim = eq.gap(metric, across="g")
+    for homes in (9, 12, 40, 200):
+        for seed in range(5):
+            once = eq.certify(_repeated(1, homes, seed), claim, rng=1, **ROLES)
+            four = eq.certify(_repeated(4, homes, seed), claim, rng=1, cluster="home", **ROLES)
+            for one, all_ in zip(once, four, strict=True):
+                if one.lower is None or one.upper is None:
+                    assert all_.lower is None, (homes, seed)
+                elif all_.lower is not None and all_.upper is not None:
+                    assert all_.upper - all_.lower > 0.9 * (one.upper - one.lower), (homes, seed)
+        assert homes < 200 or all(row.lower is not None for row in four)

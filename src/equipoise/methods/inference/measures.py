@@ -360,11 +360,19 @@ def measure_core(
     matters = _matters(mine, totals.side), _matters(theirs, totals.side)
     factor = found.factor(np.where(np.isfinite(found.estimate), found.estimate, 1.0))
     spreads: Spreads = fine
+    a, b = _members(found)
+    worth = tuple(np.tensordot(x, fine.size, 1) for x in (a, b))
     if clusters is not None:
-        spreads = left_out_kinds(clusters, totals, measure, found, sums).shaped(factor)
+        left_out, many = left_out_kinds(clusters, totals, measure, found, sums)
+        spreads = left_out.shaped(factor)
+        if totals.side.any():
+            # of a side people who come together are worth no more than one
+            worth = tuple(np.minimum(x, y) for x, y in zip(worth, many, strict=True))
     pivot = MeasurePivot(comparison=found, spreads=spreads, slack=_slack(measure, t, second, found))
     spread = spreads.spread(factor)
-    status = _unsure(found, fine, matters, spread, measure.least, clustered=clusters is not None)
+    status = _unsure(
+        found, fine, worth, matters, spread, measure.least, clustered=clusters is not None
+    )
     rows = np.minimum(found.rows, fine.size.sum(axis=(0, 1)))
     if clusters is None:
         at = found.factor(np.clip(np.nan_to_num(found.estimate, nan=1.0), -1e6, 1e6))
@@ -490,6 +498,7 @@ def _matters(slope: FloatArray, side: IntArray) -> BoolArray:
 def _unsure(
     found: Measured,
     forms: Forms,
+    worth: tuple[FloatArray, ...],
     matters: tuple[BoolArray, BoolArray],
     spread: Spread,
     least: float,
@@ -500,7 +509,7 @@ def _unsure(
     status = found.status.copy()
     ok = status == Status.OK
     a, b = _members(found)
-    own, other = (np.tensordot(x, forms.size, 1) for x in (a, b))
+    own, other = worth
     # a side on which nothing depends may be empty; one whose rows are all alike may not be small
     few = np.where(matters[0], own, np.inf).min(axis=0) < least
     if clustered:
@@ -532,8 +541,11 @@ def left_out_kinds(
     measure: Measure,
     found: Comparison,
     sums: GroupSums,
-) -> LeftOut:
-    """What leaving out whole clusters does to groups and targets, to first order."""
+) -> tuple[LeftOut, tuple[FloatArray, ...]]:
+    """What leaving out whole clusters does to groups and targets, to first order.
+
+    Beside it how many clusters each side of a group, and of its target, is worth, ``(S, G)``.
+    """
     cells = totals.first.shape[-1]
     own_cells, other_cells = found.both(np.eye(cells), sums)
     a, b = _members(found)
@@ -541,6 +553,8 @@ def left_out_kinds(
     groups, number = own_cells.shape[1], clusters.number
     powers = [np.zeros((k + 1, groups)) for k in (2, 3, 4)]
     sizes, blank = np.zeros((5, groups)), np.zeros(groups)
+    sides = int(totals.side.max()) + 1
+    worth = np.zeros((2, sides, groups))
     estimated = found.target.estimated
     slopes = (
         measure.value(np.tensordot(a, first, 1), totals)[1],
@@ -548,7 +562,7 @@ def left_out_kinds(
     )
     for g in range(groups):
         moves, shares = [], []
-        for member, slope in zip((own_cells, other_cells), slopes, strict=True):
+        for which, (member, slope) in enumerate(zip((own_cells, other_cells), slopes, strict=True)):
             here = member[clusters.cell, g]
             weight = np.bincount(clusters.cluster, clusters.weight * here, number)
             share = np.nan_to_num(weight / max(float(weight.sum()), 1e-300))
@@ -561,14 +575,25 @@ def left_out_kinds(
             moved = np.bincount(clusters.cluster, each, number)
             moves.append(-moved / np.maximum(1 - share, 1e-9))
             shares.append(share**2)
+            for s in range(sides):
+                kinds = totals.side == s
+                inside = clusters.weight * here * kinds[clusters.kind]
+                by_side = np.bincount(clusters.cluster, inside, number)
+                every, square = float(by_side.sum()), float((by_side**2).sum())
+                worth[which, s, g] = size = every**2 / square if square > 0 else 0.0
+                if isinstance(measure, OfTable | Macro) and size > 0:
+                    # as if DOUBT more clusters of the usual size had shown what none did
+                    for k, out in zip((2, 3, 4), powers, strict=True):
+                        moving = (-slope[kinds, 0, g] * every / size) ** k
+                        out[k if which else 0, g] += DOUBT * float(moving.mean())
         u, t = moves
         for k, out in zip((2, 3, 4), powers, strict=True):
             for i in range(k + 1):
-                out[i, g] = (u ** (k - i) * t**i).sum()
+                out[i, g] += (u ** (k - i) * t**i).sum()
         own, other = shares
         each_size = (own, other, own * own, own * other, other * other)
         sizes[:, g] = [z.sum() for z in each_size]
-    return LeftOut(powers=tuple(powers), sizes=sizes, clusters=number, blank=blank)
+    return LeftOut(powers=tuple(powers), sizes=sizes, clusters=number, blank=blank), tuple(worth)
 
 
 # --- Means in units of everybody's standard deviation ---
