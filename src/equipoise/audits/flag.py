@@ -27,7 +27,7 @@ from equipoise.audits._common import (
     sensible_limit,
     stepped_down,
 )
-from equipoise.audits._groups.beside import exchangeable
+from equipoise.audits._groups.given import exchangeable
 from equipoise.audits._groups.likelihood import WRONG, audit_of, likelihood_p_values
 from equipoise.audits._groups.problem import (
     CONTROLS,

@@ -28,7 +28,6 @@ from equipoise.audits._common import (
     provenance_of,
     unit_of,
 )
-from equipoise.audits._groups.factors import by_models, by_strata, check_groups
 from equipoise.cells import Cells, Collection, form_groups, gather
 from equipoise.cells.gather import (
     group_means,
@@ -49,7 +48,7 @@ from equipoise.findings import Provenance
 from equipoise.findings.adjusted import AdjustedGroup, ChangedGroup, LabelledGroup, UnknownGroup
 from equipoise.findings.words import Side
 from equipoise.methods.inference.core import Core, core_of, highest_core
-from equipoise.methods.inference.orthogonal import Residual, factor_core
+from equipoise.methods.inference.orthogonal import Residual
 from equipoise.methods.inference.strata import Adjusted, Weights
 from equipoise.methods.inference.student import (
     LEAST_ROWS,
@@ -126,10 +125,12 @@ class Problem:
 
             return unknown_core(self)
         if self.claim.given and (self.claim.learnt or not _plain_counts(self.cells)):
-            return _factor_core(self)
+            from equipoise.audits._groups.given import factor_core_of
+
+            return factor_core_of(self)
         core = self._known(self.cells)
         if self.cells.sides is not None:
-            from equipoise.audits._groups.beside import without_partners
+            from equipoise.audits._groups.given import without_partners
 
             core = without_partners(self, core)
         if self.median is None and not self.medians:
@@ -340,29 +341,6 @@ def strata_of(cells: Cells, claim: Claim) -> tuple[IntArray, Weights]:
     return place.reshape(-1).astype(np.int64), Weights(claim.weights)
 
 
-def _factor_core(problem: Problem) -> Core:
-    """The core of groups given factors, where it takes the rows themselves."""
-    claim, cells = problem.claim, problem.cells
-    if problem.table is None:
-        raise OptionError("This audit has no rows to learn from; leave out given=.")
-    if isinstance(claim, Ratio) or isinstance(problem.target, Overall) or claim.target.scale != 1:
-        raise OptionError(
-            "Given factors, metrics that are no 0/1 counts, weights and clusters take gap(…) "
-            "against complement() or reference(…), not scaled."
-        )
-    check_groups(claim, len(problem.collection))
-    kind, learnt = Weights(claim.weights), claim.learnt
-    table = problem.table(() if learnt is None else claim.given_columns)
-    if learnt is None:
-        predict = by_strata(table, strata_of(cells, claim)[0], kind)
-    else:
-        predict = by_models(table, learnt, kind, zero_one=cells.zero_one)
-    return factor_core(
-        table.cell, table.cluster, cell_moments(cells), problem.target, problem.collection.sums,
-        predict, kind,
-    )  # fmt: skip
-
-
 def cell_moments(cells: Cells) -> Moments:
     """The cells' sums as the mathematics takes them, weights being about one."""
     one = weight_unit(cells)
@@ -552,7 +530,7 @@ def adjusted_groups(problem: Problem) -> tuple[AdjustedGroup, ...]:
     if not isinstance(problem.core.comparison, Adjusted | Residual):
         return ()
     # few audits ask for it
-    from equipoise.audits._groups.beside import without_factors
+    from equipoise.audits._groups.given import without_factors
 
     return without_factors(problem)
 
@@ -561,7 +539,7 @@ def changed_groups(problem: Problem) -> tuple[ChangedGroup, ...]:
     """Both rates of every group where two are compared row by row; empty if none are."""
     if problem.sides is None and not isinstance(problem.target, Before):
         return ()
-    from equipoise.audits._groups.beside import both_sides
+    from equipoise.audits._groups.given import both_sides
 
     return both_sides(problem)
 
