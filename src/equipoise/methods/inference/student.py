@@ -10,7 +10,8 @@ large, counts for more than 1/γ − γ/6 standard errors. Groups that cannot re
 not answered.
 """
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import comb
 from typing import Protocol
@@ -551,6 +552,8 @@ DRAWN = 60_000_000
 MOST_DRAWS, LEAST_DRAWS = 10_000, 1000
 SPREAD = 3
 """So many cells for each group, and scores are drawn from their covariance, not cell by cell."""
+FEW_MOVES = 20_000
+"""Cells times groups up to which what each does to the other is worked out once for all draws."""
 
 
 class CellDraws(Protocol):
@@ -691,6 +694,7 @@ class JointLaw:
                 yield from self._few_groups(self.cells)
                 return
         error, loose = self._errors()
+        moves = self._moves()
         step = max(1, min(CHUNK, (1 << 22) // max(self.factor.size, 1)))
         done = 0
         for chunk in range(-(-self.draws // CHUNK)):
@@ -700,10 +704,25 @@ class JointLaw:
             own = rng.standard_normal((size, self.used.size))
             for start in range(0, size, step):
                 part = slice(start, min(start + step, size))
-                moved = self.found.moves(weight[part], total[part], self.factor, self.sums)
-                z = moved[:, self.used] / error
+                z = moves(weight[part], total[part]) / error
                 yield np.sqrt(1 - loose) * z + np.sqrt(loose) * own[part]
             done += size
+
+    def _moves(self) -> Callable[[FloatArray, FloatArray], FloatArray]:
+        """Moves of the answered groups, from moves of the cells."""
+
+        def moved(weight: FloatArray, total: FloatArray) -> FloatArray:
+            return self.found.moves(weight, total, self.factor, self.sums)[:, self.used]
+
+        if not isinstance(self.cells, RowDraws):
+            return moved
+        size = self.cells.mean.size
+        if size * self.used.size > FEW_MOVES:
+            return moved
+        # what every cell does to every group, once: a product is quicker than sums draw by draw
+        one, none = np.eye(size), np.zeros((size, size))
+        by_weight, by_total = moved(one, none), moved(none, one)
+        return lambda weight, total: np.asarray(weight @ by_weight + total @ by_total)
 
     def _errors(self) -> tuple[FloatArray, FloatArray]:
         """Standard deviations of the moves, and shares of the scores that are not drawn by them."""
@@ -751,6 +770,7 @@ def apart_of(outcomes: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(outcomes, 1.0) ** (-2 / 3))
 
 
+@functools.lru_cache(maxsize=10_000)
 def independent_score(level: float, groups: int, two_sided: bool) -> float:
     """The critical score of independent groups (Šidák), or Bonferroni's for one side.
 
