@@ -24,8 +24,7 @@ from equipoise.methods.hypotheses import Tails
 from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray, child
 from equipoise.methods.targets import ROUNDING, Comparison, Moments, over
 
-# --- The pivot of real-valued metrics: the distance from the estimate in its own standard errors
-# ---
+# --- The pivot: the distance from the estimate in its own standard errors ---
 
 LEAST_ROWS = 20
 """Groups and targets worth fewer rows are not answered: their spread and skewness are unknown."""
@@ -285,8 +284,7 @@ def _finite(x: FloatArray) -> FloatArray:
     return np.where(np.isfinite(x), x, 1.0)
 
 
-# --- Exact bounds on the mean of a bounded metric, at any number of rows and for any distribution
-# ---
+# --- Exact bounds on the mean of a bounded metric, whatever the rows and the distribution ---
 #
 # Somebody who bets against "the mean is m" gains little if it is true: by Ville's inequality the
 # chance that a capital of 1 ever grows to 1/α is at most α. The bounds are the means against
@@ -693,8 +691,7 @@ class JointLaw:
             if cells >= SPREAD * groups and 2 * cells <= self.draws:
                 yield from self._few_groups(self.cells)
                 return
-        error, loose = self._errors()
-        moves = self._moves()
+        (error, loose), moves = self._errors(), self._moves()
         step = max(1, min(CHUNK, (1 << 22) // max(self.factor.size, 1)))
         done = 0
         for chunk in range(-(-self.draws // CHUNK)):
@@ -714,14 +711,12 @@ class JointLaw:
         def moved(weight: FloatArray, total: FloatArray) -> FloatArray:
             return self.found.moves(weight, total, self.factor, self.sums)[:, self.used]
 
-        if not isinstance(self.cells, RowDraws):
-            return moved
-        size = self.cells.mean.size
+        size = self.cells.mean.size if isinstance(self.cells, RowDraws) else FEW_MOVES + 1
         if size * self.used.size > FEW_MOVES:
             return moved
         # what every cell does to every group, once: a product is quicker than sums draw by draw
-        one, none = np.eye(size), np.zeros((size, size))
-        by_weight, by_total = moved(one, none), moved(none, one)
+        one = np.eye(size)
+        by_weight, by_total = moved(one, 0 * one), moved(0 * one, one)
         return lambda weight, total: np.asarray(weight @ by_weight + total @ by_total)
 
     def _errors(self) -> tuple[FloatArray, FloatArray]:
