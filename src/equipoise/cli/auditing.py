@@ -17,6 +17,7 @@ from equipoise._files import add_to, write_together
 from equipoise._validate import short
 from equipoise.cli import common
 from equipoise.cli.common import (
+    Harm,
     Leave,
     Steps,
     in_words_of,
@@ -35,14 +36,6 @@ if TYPE_CHECKING:
     from equipoise.plan import Gate, Plan
     from equipoise.report.exchange import Outcome
     from equipoise.trail import Trail
-
-
-class Harm(enum.StrEnum):
-    """The direction of a disparity that is worse for those concerned."""
-
-    HIGH = "high"
-    LOW = "low"
-    BOTH = "both"
 
 
 class Unknown(enum.StrEnum):
@@ -105,7 +98,7 @@ def example(
 
 def audit(
     data: common.Source,
-    across: Annotated[str, typer.Option(help="Attributes that form groups: race,sex.")],
+    across: common.Across,
     table: common.Table = None,
     label: common.Label = None,
     prediction: common.Prediction = None,
@@ -116,28 +109,17 @@ def audit(
     pair: common.Pair = None,
     positive: common.Positive = None,
     encoding: common.Encoding = None,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(help="Metric, or several with commas between; may be given several times."),
-    ] = None,
+    metric: common.Metrics = None,
     reference: Annotated[
         str | None,
         typer.Option(
             help="Who groups are compared with: race=Caucasian, or overall, complement, highest."
         ),
     ] = None,
-    ratio: Annotated[
-        bool, typer.Option("--ratio", help="Compare by ratios, as the four-fifths rule does.")
-    ] = False,
-    depth: Annotated[
-        int | None, typer.Option(min=1, help="How many attributes a group may combine.")
-    ] = None,
-    bins: Annotated[
-        int, typer.Option(min=2, help="Ranges of about equally many rows a number is cut into.")
-    ] = 4,
-    harm: Annotated[
-        Harm, typer.Option(help="Which disparities count as harm: high, low or both.")
-    ] = Harm.BOTH,
+    ratio: common.Ratio = False,
+    depth: common.Depth = None,
+    bins: common.Bins = 4,
+    harm: common.HarmOption = Harm.BOTH,
     unknown: Annotated[
         Unknown,
         typer.Option(
@@ -149,9 +131,9 @@ def audit(
         float | None,
         typer.Option(min=0, help="Disparity that is tolerated: 0.10, or 0.8 for ratios."),
     ] = None,
-    level: Annotated[float, typer.Option(help="Confidence of bounds.")] = 0.95,
-    fdr: Annotated[float, typer.Option(help="Share of flags that may be false.")] = 0.10,
-    seed: Annotated[int, typer.Option(min=0, help="Start of all randomness.")] = 7,
+    level: common.Level = 0.95,
+    fdr: common.Fdr = 0.10,
+    seed: common.Seed = 7,
     title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
     model: Annotated[
         str | None, typer.Option(help="What is audited, with its version, for the report.")
@@ -284,8 +266,8 @@ def pack(
         str | None,
         typer.Option(help="ll144: why categories under 2 % are left out of the ratios."),
     ] = None,
-    level: Annotated[float, typer.Option(help="Confidence of bounds.")] = 0.95,
-    seed: Annotated[int, typer.Option(min=0, help="Start of all randomness.")] = 7,
+    level: common.Level = 0.95,
+    seed: common.Seed = 7,
     out: Annotated[
         list[Path] | None,
         typer.Option(help="File to write: .md, .html, .csv, .json or .txt; may be repeated."),
@@ -323,7 +305,7 @@ class Kind(enum.StrEnum):
 
 def repair(
     data: common.Source,
-    across: Annotated[str, typer.Option(help="Attributes that form groups: race,sex.")],
+    across: common.Across,
     tolerance: Annotated[float, typer.Option(help="Disparity that is tolerated: 0.10.")],
     metric: Annotated[str, typer.Option(help="What should be alike.")] = "selection_rate",
     table: common.Table = None,
@@ -349,7 +331,7 @@ def repair(
     learn: Annotated[float, typer.Option(help="Share of the rows to learn from.")] = 0.5,
     tries: Annotated[int, typer.Option(min=1, help="Rules to choose among; each costs.")] = 1,
     level: Annotated[float, typer.Option(help="Confidence of the certificate.")] = 0.95,
-    seed: Annotated[int, typer.Option(min=0, help="Start of all randomness.")] = 7,
+    seed: common.Seed = 7,
     out: Annotated[
         Path | None, typer.Option(help="File for the rule, as JSON; written if it is certified.")
     ] = None,

@@ -3,6 +3,7 @@
 What the commands print: verdict, sentences, tables that fit the terminal.
 """
 
+import enum
 import io
 import os
 import re
@@ -92,6 +93,34 @@ Allow = Annotated[
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that hold something else.")]
 Out = Annotated[Path, typer.Option(help="Folder for evidence.json and report.html.")]
+Across = Annotated[str, typer.Option(help="Attributes that form groups: race,sex.")]
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option(help="Metric, or several with commas between; may be given several times."),
+]
+Ratio = Annotated[
+    bool, typer.Option("--ratio", help="Compare by ratios, as the four-fifths rule does.")
+]
+Depth = Annotated[int | None, typer.Option(min=1, help="How many attributes a group may combine.")]
+Bins = Annotated[
+    int, typer.Option(min=2, help="Ranges of about equally many rows a number is cut into.")
+]
+Level = Annotated[float, typer.Option(help="Confidence of bounds.")]
+Fdr = Annotated[float, typer.Option(help="Share of flags that may be false.")]
+Seed = Annotated[int, typer.Option(min=0, help="Start of all randomness.")]
+
+
+class Harm(enum.StrEnum):
+    """The direction of a disparity that is worse for those concerned."""
+
+    HIGH = "high"
+    LOW = "low"
+    BOTH = "both"
+
+
+HarmOption = Annotated[
+    Harm, typer.Option(help="Which disparities count as harm: high, low or both.")
+]
 
 
 def names(text: str | None) -> list[str]:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from equipoise.cli import common
-from equipoise.cli.auditing import Harm, Undetermined, groups_of, show_and_write, target_of
-from equipoise.cli.common import Leave, say, show_finding
+from equipoise.cli.auditing import Undetermined, groups_of, show_and_write, target_of
+from equipoise.cli.common import Harm, Leave, say, show_finding
 from equipoise.cli.evidence_commands import show_verification
 from equipoise.errors import EquipoiseError, OptionError, PlanError
 
@@ -36,12 +36,11 @@ Budget = Annotated[
     int | None, typer.Option(min=1, help="Rows to be split over the groups in the best way.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")]
-Seed = Annotated[int, typer.Option(min=0, help="Start of all randomness.")]
 
 
 def power(
     data: common.Source,
-    across: Annotated[str, typer.Option(help="Attributes that form groups: race,sex.")],
+    across: common.Across,
     table: common.Table = None,
     label: common.Label = None,
     prediction: common.Prediction = None,
@@ -54,26 +53,15 @@ def power(
     n: Rows = None,
     rate: Rate = None,
     spread: Spread = None,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(help="Metric, or several with commas between; may be given several times."),
-    ] = None,
+    metric: common.Metrics = None,
     reference: Annotated[
         str | None,
         typer.Option(help="Who groups are compared with: race=Caucasian, overall or complement."),
     ] = None,
-    ratio: Annotated[
-        bool, typer.Option("--ratio", help="Compare by ratios, as the four-fifths rule does.")
-    ] = False,
-    depth: Annotated[
-        int | None, typer.Option(min=1, help="How many attributes a group may combine.")
-    ] = None,
-    bins: Annotated[
-        int, typer.Option(min=2, help="Ranges of about equally many rows a number is cut into.")
-    ] = 4,
-    harm: Annotated[
-        Harm, typer.Option(help="Which disparities count as harm: high, low or both.")
-    ] = Harm.BOTH,
+    ratio: common.Ratio = False,
+    depth: common.Depth = None,
+    bins: common.Bins = 4,
+    harm: common.HarmOption = Harm.BOTH,
     disparity: Annotated[
         float | None,
         typer.Option(help="Disparity that should be flagged: 0.05, -0.05, or 0.7 for ratios."),
@@ -83,10 +71,10 @@ def power(
         typer.Option(min=0, help="Disparity to be shown kept: 0.10, or 0.8 for ratios."),
     ] = None,
     power: Wanted = 0.8,
-    level: Annotated[float, typer.Option(help="Confidence of bounds.")] = 0.95,
-    fdr: Annotated[float, typer.Option(help="Share of flags that may be false.")] = 0.10,
+    level: common.Level = 0.95,
+    fdr: common.Fdr = 0.10,
     budget: Budget = None,
-    seed: Seed = 7,
+    seed: common.Seed = 7,
     json: AsJson = False,
     quiet: common.Quiet = False,
 ) -> None:
