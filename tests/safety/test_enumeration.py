@@ -9,6 +9,7 @@ import functools
 import itertools
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 import equipoise as eq
 from equipoise.claims.claim import Together
+from equipoise.report.disclosure import Told, hidden
 from equipoise.report.exchange import csv_of, junit, model_card, openlineage, outcome_of, sheets_of
 from equipoise.report.suppress import suppressed
 from tests.safety.conftest import number
@@ -235,3 +237,86 @@ def test_no_small_group_is_found_by_performing_the_audit_again(verb: str) -> Non
         names = ("g", "s") if square else ("g",)
         pinned += attacked(verb, table, names, 4)
     assert pinned == []
+
+
+# --- Rare events: which groups are hidden must not say which of them is small ---
+
+Four = tuple[int, int, int, int]
+"""A number for each cell of two attributes with two levels each."""
+PLACES = tuple(itertools.product((0, 1), (0, 1)))
+
+
+def seen_of(sizes: Four, hits: Four, least: int) -> tuple[Any, ...]:
+    """What a page would hide of two attributes, and the counts that it would tell."""
+    ways: list[dict[str, int]] = [{}, {"a": 0}, {"a": 1}, {"b": 0}, {"b": 1}]
+    ways += [{"a": i, "b": j} for i, j in PLACES]
+    told = {}
+    for where in ways:
+        inside = [where.get("a", i) == i and where.get("b", j) == j for i, j in PLACES]
+        n, h = (sum(itertools.compress(one, inside)) for one in (sizes, hits))
+        told[METRIC, json.dumps(where, sort_keys=True)] = Told(n=n, hits=h)
+    gone = hidden(told, least)
+    return frozenset(gone), tuple((count, told[count]) for count in told if count not in gone)
+
+
+def with_sums_of(sizes: Four, hits: Four) -> Iterator[tuple[Four, Four]]:
+    """Every table with the same sums of rows and of columns, of people and of the selected."""
+
+    def moved(four: Four, by: int) -> Four:
+        return (four[0] + by, four[1] - by, four[2] - by, four[3] + by)
+
+    for by in range(-max(sizes), max(sizes) + 1):
+        n = moved(sizes, by)
+        for step in range(-max(sizes), max(sizes) + 1) if min(n) > 0 else ():
+            h = moved(hits, step)
+            if all(0 <= own <= rows for own, rows in zip(h, n, strict=True)):
+                yield n, h
+
+
+def found_out(sizes: Four, hits: Four, least: int) -> list[str] | None:
+    """What is known of small cells, where all sums are shown; None if some are not."""
+    seen = seen_of(sizes, hits, least)
+    if any(len(json.loads(key)) < 2 for _, key in seen[0]):
+        return None
+    every = [(n, h) for n, h in with_sums_of(sizes, hits) if seen_of(n, h, least) == seen]
+    wrong = []
+    for i, rows in enumerate(sizes):
+        possible = {n[i] for n, _ in every}
+        # a group that is shown may say of all its people that they are alike
+        rates = {h[i] / n[i] for n, h in every} | {
+            h[i] / n[i] for n, h in with_sums_of(sizes, hits)
+        }
+        known = len({h[i] / n[i] for n, h in every}) < min(len(rates), 2)
+        if rows < least and (max(possible) < rows + least or min(possible) > 1 or known):
+            wrong.append(f"{sizes} {hits}: cell {i} has one of {sorted(possible)} rows")
+    return wrong
+
+
+@pytest.mark.parametrize(
+    ("sizes", "hits", "least"),
+    [
+        ((1, 8, 6, 5), (1, 0, 0, 0), 5),
+        ((1, 9, 6, 11), (1, 0, 0, 0), 5),
+        ((4, 10, 9, 5), (1, 0, 0, 0), 5),
+        ((5, 12, 15, 10), (1, 0, 1, 0), 10),
+        ((9, 22, 18, 12), (1, 1, 0, 0), 10),
+        ((7, 30, 30, 15), (1, 0, 0, 0), 10),
+        ((15, 2, 5, 10), (8, 1, 2, 4), 5),
+        ((23, 23, 1, 24), (14, 8, 1, 11), 5),
+    ],
+)
+def test_rare_events_do_not_say_which_group_is_small(sizes: Four, hits: Four, least: int) -> None:
+    # in each of these the one small group was known to within a few rows, in some exactly
+    assert not found_out(sizes, hits, least)
+
+
+def test_no_rule_of_hiding_says_which_group_is_small() -> None:
+    rng, looked = np.random.default_rng(33), 0
+    for _ in range(number(60, 300)):
+        sizes = [int(n) for n in rng.integers(4, 26, 4)]
+        sizes[rng.integers(4)] = int(rng.integers(1, 4))
+        hits = rng.binomial(sizes, rng.choice([0.02, 0.1, 0.5, 0.97])).tolist()
+        wrong = found_out(tuple(sizes), tuple(hits), 4)  # type: ignore[arg-type]
+        looked += wrong is not None
+        assert not wrong
+    assert looked > 4

@@ -8,8 +8,11 @@ every small count (down to the one person without whom there is no group).
 
 He knows this rule too, and can ask on which tables it would hide just these groups. So nothing is
 hidden because it is the cheapest: of one attribute all groups below twice the limit go together,
-and of several attributes whole blocks, which are formed by sizes that are shown. Where that is not
-enough everything goes that these attributes form together. Groups are hidden under every metric.
+and of several attributes whole blocks, which are formed by sizes that are shown. Whether that is
+enough follows from what he then sees, and from nothing else: every hidden group that may be small,
+whether it is or not, must be possible with one row and with twice the limit. Where it is not
+enough blocks become wider, and at last everything goes that these attributes form together.
+Groups are hidden under every metric.
 """
 
 import itertools
@@ -93,19 +96,15 @@ def hidden(
         if space is None:
             return gone | set(table)
     reader = _Reader(space, table, least)
-    wishes = [
-        *_wishes(reader, _secrets(table, least, space), least),
-        *_either(reader, table, space, least),
-    ]
     sizes = [sum({name} == set(json.loads(key)) for _, key in table) for name in _names(table)]
     width, found = 2, set[Count]()
     while width < 4 * max(sizes, default=1):
         blocks = _in_blocks(table, secrets, least, width)
         found = {count for count in table if count[1] in blocks}
-        if reader.allow(wishes, set(table) - found):
+        if reader.allows(set(table) - found):
             break
         width *= 2
-    return gone | _further(reader, wishes, table, found)
+    return gone | _further(reader, table, found)
 
 
 # --- What goes together: decided by what the reader sees, not by what is small ---
@@ -355,31 +354,23 @@ def _covers(value: object, piece: Piece) -> bool:
 # --- What must not be known: small groups, small remainders, small differences of metrics ---
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Secret:
-    n: int
-    mask: Mask
+def _may_be_small(table: Table, hidden: set[Count], space: _Space) -> dict[bytes, Mask]:
+    """What is not told and may be small, as far as its place goes: cells it is the sum of.
 
-
-def _secrets(table: Table, least: int, space: _Space) -> list[_Secret]:
-    """Counts that are small: of groups, of what groups leave over, and between two metrics."""
-    found: list[_Secret] = []
-
-    def add(n: int, plus: Count, less: Sequence[Count]) -> None:
-        if 0 < n < least or (n == 0 and not less):
-            mask = space.rows[plus].copy()
-            for one in less:
-                mask &= ~space.rows[one]
-            found.append(_Secret(n=n, mask=mask))
-
-    for count, told in table.items():
-        if told.n < least and count[1] != ALL:
-            add(told.n, count, [])
+    Hidden groups, what they leave over, and what lies between two metrics of one. Which of them
+    are small is nobody's business here: a rule that looked would tell.
+    """
+    masks = [space.rows[count] for count in hidden if count[1] != ALL]
     for parent, kids in _families(table):
-        add(table[parent].n - sum(table[kid].n for kid in kids), parent, kids)
+        if parent in hidden or not hidden.isdisjoint(kids):
+            rest = space.rows[parent].copy()
+            for kid in kids:
+                rest &= ~space.rows[kid]
+            masks.append(rest)
     for one, other in _nested(table):
-        add(table[one].n - table[other].n, one, [other])
-    return found
+        if one in hidden or other in hidden:
+            masks.append(space.rows[one] & ~space.rows[other])
+    return {mask.tobytes(): mask for mask in masks if mask.any()}
 
 
 def _nested(table: Table) -> list[tuple[Count, Count]]:
@@ -425,20 +416,11 @@ def _families(table: Table) -> list[tuple[Count, list[Count]]]:
 Vector = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wish:
-    """So many people, as the most or as the least, must be possible in some cells."""
-
-    cells: Vector
-    goal: float
-    up: bool
-
-
 class _Reader:
     """What a reader knows: sums over cells, those that no sum tells apart taken together."""
 
     def __init__(self, space: _Space, table: Table, least: int) -> None:
-        self.least = least
+        self.space, self.table, self.least = space, table, least
         listed: list[Mask] = []
         known, self.owners, self.groups = [], [], []
         for count, told in table.items():
@@ -492,36 +474,79 @@ class _Reader:
         links = range(len(self.owners), len(self.known))
         return [*(i for i, owner in enumerate(self.owners) if owner in shown), *links]
 
-    def allows(self, wish: _Wish, shown: set[Count]) -> bool:
-        """Whether a reader of some counts must allow for what is wished.
+    def allows(self, shown: set[Count]) -> bool:
+        """Whether nobody who is hidden is known closely by a reader of some counts.
 
-        He knows that something is hidden because a group is small: if it is not this one, it must
-        be possible that it is another.
+        A function of what he sees and of nothing else: whatever may be small must be possible
+        with one person and with twice the limit, whether it is small or not. He also knows that
+        something is hidden because a group is small: if it is not this one, it must be possible
+        that it is another.
         """
-        end = self.end(wish.cells, shown, up=wish.up)
+        hidden = set(self.table) - shown
+        masks = _may_be_small(self.table, hidden, self.space)
+        lowest = {place: self._lowest(mask, shown) for place, mask in masks.items()}
+        open_ = {place: mask for place, mask in masks.items() if lowest[place] < self.least - _ROOM}
+        groups = [
+            i
+            for i in self.groups
+            if self.owners[i] in hidden and self.space.rows[self.owners[i]].tobytes() in open_
+        ]
+        groups.sort(key=lambda i: (lowest[self.space.rows[self.owners[i]].tobytes()], i))
+        return all(
+            self._is_open(place, mask, lowest[place], groups, shown)
+            for place, mask in open_.items()
+        ) and self._either_way(open_, shown)
+
+    def _lowest(self, mask: Mask, shown: set[Count]) -> float:
+        end = self.end(self.within(mask, up=False), shown, up=False)
         # numbers that fit no table, such as those of weighted rows, tell nothing
+        return 0.0 if math.isnan(end) else end
+
+    def _is_open(
+        self, place: bytes, mask: Mask, lowest: float, groups: list[int], shown: set[Count]
+    ) -> bool:
+        """Whether what may be small may also be one person, and twice the limit."""
+        if lowest > 1 + _ROOM:
+            # a group of two groups has two people, if nothing at all is shown
+            anyway = self.end(self.within(mask, up=False), set(), up=False)
+            if lowest > anyway + _ROOM:
+                return False
+        cells, goal = self.within(mask, up=True), 2 * self.least - 1 - _ROOM
+        end = self.end(cells, shown, up=True)
         if math.isnan(end):
             return True
-        if not wish.up:
-            # a group of two groups has two people, if nothing at all is shown
-            return end <= max(wish.goal, self.end(wish.cells, set(), up=False)) + _ROOM
-        if end < wish.goal - _ROOM:
-            return False
-        hidden = [i for i in self.groups if self.owners[i] not in shown]
-        others = [i for i in hidden if self.owners[i][1] != ALL and not self._is_of(wish, i)]
-        others.sort(key=lambda i: (self.known[i], self.owners[i]))
-        ends = (self.end(wish.cells, shown, up=True, small=i) for i in others[:MOST_OTHERS])
-        return any(end >= wish.goal - _ROOM for end in ends)
+        others = [i for i in groups if self.space.rows[self.owners[i]].tobytes() != place]
+        ends = (self.end(cells, shown, up=True, small=i) for i in others[:MOST_OTHERS])
+        return end >= goal and any(other >= goal for other in ends)
 
-    def allow(self, wishes: Iterable[_Wish], shown: set[Count]) -> bool:
-        """Whether all wishes are allowed for."""
-        return all(self.allows(wish, shown) for wish in wishes)
+    def _either_way(self, open_: Mapping[bytes, Mask], shown: set[Count]) -> bool:
+        """Whether of every group that may be small some may add one, and some may not.
 
-    def _is_of(self, wish: _Wish, i: int) -> bool:
-        return bool(np.array_equal(self.matrix[i] > 0, wish.cells > 0))
+        Unless a group that is shown, and that it is part of, says the same of everybody in it.
+        """
+        for count, told in self.table.items():
+            mask = self.space.rows[count]
+            if count in shown or told.hits is None or mask.tobytes() not in open_:
+                continue
+            for adds in (True, False):
+                chosen = self.space.hits[count] if adds else mask & ~self.space.hits[count]
+                end = self.end(self.within(chosen, up=True), shown, up=True)
+                if end < 1 - _ROOM and not self._said(count, adds, shown):
+                    return False
+        return True
+
+    def _said(self, count: Count, adds: bool, shown: set[Count]) -> bool:
+        """Whether a shown group says that nobody in it adds one, or that everybody does."""
+        mask = self.space.rows[count]
+        return any(
+            own[0] == count[0]
+            and self.table[own].hits == (0 if adds else self.table[own].n)
+            and not (mask & ~self.space.rows[own]).any()
+            for own in shown
+        )
 
 
-def _further(reader: _Reader, wishes: list[_Wish], table: Table, gone: set[Count]) -> set[Count]:
+def _further(reader: _Reader, table: Table, gone: set[Count]) -> set[Count]:
     """More counts to hide, so that no secret is known closely: all of some attributes at a time."""
     formed = {count: tuple(sorted(json.loads(count[1]))) for count in table}
     touched = {name for count in gone for name in formed[count]}
@@ -532,37 +557,7 @@ def _further(reader: _Reader, wishes: list[_Wish], table: Table, gone: set[Count
     )
     gone = set(gone)
     for names in order:
-        if reader.allow(wishes, set(table) - gone):
+        if reader.allows(set(table) - gone):
             break
         gone |= {count for count, own in formed.items() if own == names}
     return gone
-
-
-def _either(reader: _Reader, table: Table, space: _Space, least: int) -> list[_Wish]:
-    """For every small group that not all its people are alike: some add one, and some do not."""
-    masks = [
-        mask
-        for count, told in table.items()
-        if count[1] != ALL and 0 < told.n < least and told.hits is not None
-        for mask in (space.hits[count], space.rows[count] & ~space.hits[count])
-    ]
-    cells = {mask.tobytes(): reader.within(mask, up=True) for mask in masks}
-    return [_Wish(cells=one, goal=1.0, up=True) for one in cells.values()]
-
-
-def _wishes(reader: _Reader, secrets: Iterable[_Secret], least: int) -> list[_Wish]:
-    """For every secret that it could be larger and smaller; of several about the same, the most."""
-    found: dict[tuple[bytes, bool], _Wish] = {}
-    for secret in sorted(secrets, key=lambda one: one.n):
-        ends = (
-            (True, float(secret.n + least)),
-            (False, float(max(secret.n - least, min(secret.n, 1)))),
-        )
-        for up, goal in ends:
-            cells = reader.within(secret.mask, up=up)
-            place = cells.tobytes(), up
-            known = found.get(place)
-            if known is not None:
-                goal = max(goal, known.goal) if up else min(goal, known.goal)
-            found[place] = _Wish(cells=cells, goal=goal, up=up)
-    return [*found.values()]

@@ -550,8 +550,9 @@ DRAWN = 60_000_000
 MOST_DRAWS, LEAST_DRAWS = 10_000, 1000
 SPREAD = 3
 """So many cells for each group, and scores are drawn from their covariance, not cell by cell."""
-FEW_MOVES = 20_000
-"""Cells times groups up to which what each does to the other is worked out once for all draws."""
+FEW_MOVES = 8_000
+"""Cells times groups up to which what each does to the other is worked out once for all draws; no
+more, so that no product wakes a second thread."""
 
 
 class CellDraws(Protocol):
