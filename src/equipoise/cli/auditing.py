@@ -179,7 +179,7 @@ def audit(
     from equipoise.plan import Plan
     from equipoise.plan.draft import AMOUNT_METRICS, usual_metrics
     from equipoise.plan.plan import TrailPlan
-    from equipoise.plan.run import open_trail
+    from equipoise.plan.run import columns_read, open_trail
 
     roles = common.given(
         label=label,
@@ -203,7 +203,8 @@ def audit(
             "Leave it out, or compare with another group."
         )
     place = {"source": data, **common.given(table=table, encoding=encoding), **roles}
-    trail = open_trail(TrailPlan.from_plain(place), folder=Path())
+    columns = _columns(roles, attributes, reference)
+    trail = open_trail(TrailPlan.from_plain(place), folder=Path(), columns=columns)
     amounts = _predicts_amounts(trail)
     limits = _Limits(
         tolerance=tolerance, ratio=ratio, harm=harm, level=level, fdr=fdr, share=not amounts
@@ -233,8 +234,10 @@ def audit(
         },
         "this command",
     )
+    # a metric of one's own may read any column, and then the plan is not done with these
+    opened = trail if columns_read(plan) == columns else None
     with queries_sent() as queries:
-        evidence = _perform(plan, asked="exploratory", quiet=quiet or json, trail=trail)
+        evidence = _perform(plan, asked="exploratory", quiet=quiet or json, trail=opened)
     if explain_query:
         for number, text in enumerate(queries, 1):
             # beside the results, so that --json stays JSON
@@ -770,7 +773,9 @@ def groups_of(trail: "Trail", attributes: Sequence[str], depth: int | None, bins
     """The attributes, numbers of many values cut into ranges."""
     from equipoise.plan.draft import look
 
-    seen = {column.name: column for column in look(trail, attributes)}
+    # levels are counted to cut numbers, and every level of a word is a group anyway
+    numbers = [n for n in attributes if n in trail.schema and trail.schema[n].is_numeric()]
+    seen = {column.name: column for column in look(trail, numbers)}
     # one that does not exist is named by the audit, with what does
     made = [seen[name].attribute(bins) if name in seen else name for name in attributes]
     if depth is None:
@@ -778,11 +783,26 @@ def groups_of(trail: "Trail", attributes: Sequence[str], depth: int | None, bins
     return {"kind": "intersections", "attributes": made, "depth": depth}
 
 
+def _columns(
+    roles: Mapping[str, object], attributes: Sequence[str], reference: str | None
+) -> frozenset[str]:
+    """The columns that are named on the command line."""
+    named = {str(column) for role, column in roles.items() if role != "positive"}
+    return frozenset({*named, *attributes, *(name.strip() for name, _, _ in _pairs(reference))})
+
+
+def _pairs(reference: str | None) -> list[tuple[str, str, str]]:
+    """The parts of a reference group; none if it is a word or not given."""
+    if reference is None or reference in ("overall", "complement", "highest"):
+        return []
+    return [part.partition("=") for part in common.names(reference)]
+
+
 def target_of(trail: "Trail", reference: str | None) -> object:
     """Who groups are compared with, as a plan says it."""
+    pairs = _pairs(reference)
     if reference is None or reference in ("overall", "complement", "highest"):
         return reference
-    pairs = [part.partition("=") for part in common.names(reference)]
     if not pairs or not all(name and sign and value for name, sign, value in pairs):
         raise OptionError(
             "--reference names a group, such as --reference race=Caucasian,sex=Male, or is one of "

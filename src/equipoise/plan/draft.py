@@ -18,8 +18,8 @@ from equipoise.trail.trail import is_text
 MOST_LEVELS = 20
 #: Whole numbers with more different values than this are cut into ranges; others with more than 4.
 MOST_NUMBERS = 10
-#: Values of a table up to which they are looked at here; beyond, the engine counts.
-HELD = 2_000_000
+#: Values and rows of a table up to which they are looked at here; beyond, the engine counts.
+HELD, HELD_ROWS = 2_000_000, 50_000
 #: Ranges into which a number is cut.
 BINS = 4
 
@@ -175,8 +175,9 @@ def _levels(trail: Trail, names: Sequence[str]) -> dict[str, int]:
         return {}
     with engine_errors(trail.source):
         size = fetch(trail.frame.select(nw.len().alias("rows")), trail.source)
-    if int(size["rows"][0]) * len(names) <= HELD:
-        # an engine sorts every column apart for this, which takes it longer than handing them over
+    rows = int(size["rows"][0])
+    if rows <= HELD_ROWS and rows * len(names) <= HELD:
+        # with many columns an engine takes longer to count than to hand them over
         held = fetch(trail.frame.select(*map(nw.col, names)), trail.source)
         # what is not a number differs even from itself
         return {n: len({v if v == v else None for v in held[n].tolist()}) for n in names}

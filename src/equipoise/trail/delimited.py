@@ -15,6 +15,8 @@ import os
 import tempfile
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
@@ -247,6 +249,23 @@ KEPT = 1 / 8
 PACKED = 8
 #: Lines among which the header is looked for.
 PREAMBLE = 50
+
+
+#: Columns that whoever reads a file is going to ask for; None where that is not known.
+_WANTED: ContextVar[frozenset[str] | None] = ContextVar("wanted", default=None)
+
+
+@contextmanager
+def only(columns: frozenset[str] | None) -> Iterator[None]:
+    """Read nothing of a text file but these columns, if it has them all.
+
+    Where one is missing, the others are read too, so that a message can name them.
+    """
+    token = _WANTED.set(columns)
+    try:
+        yield
+    finally:
+        _WANTED.reset(token)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -521,7 +540,12 @@ class _Table:
 
     def opened(self) -> tuple[Frame, tuple[str, ...]]:
         """The rows with their types, and what was decided about them."""
-        columns = [_column(*named, self.form, self.asked.words) for named in self.form.columns]
+        chosen = self._chosen()
+        columns = [
+            _column(*named, self.form, self.asked.words)
+            for named in self.form.columns
+            if named[0] in chosen
+        ]
         source, sure = self._read(columns)
         if not self.connection.execute(f"SELECT 1 FROM {source} LIMIT 1").fetchall():
             raise TrailError(
@@ -536,17 +560,23 @@ class _Table:
             words=self.asked.words,
         )
         if not self.kept:
-            query = typed(source, [name for name, _ in self.form.columns], decided.columns)
+            query = typed(source, chosen, decided.columns)
             return nw.from_native(self.connection.sql(query)), decided.notes
         for column in decided.columns:
             self._change_type(column, column.kind.sql)
         return nw.from_native(self.connection.table(source)), decided.notes
 
+    def _chosen(self) -> list[str]:
+        """The columns that are read, in the order of the file."""
+        every, wanted = [name for name, _ in self.form.columns], _WANTED.get()
+        whole = wanted is None or self.asked.ours or not wanted <= {*every}
+        return every if whole else [name for name in every if name in (wanted or ())]
+
     def _read(self, columns: list[Column]) -> tuple[str, set[str]]:
         """SQL for the rows, and the columns that already have their type."""
         import duckdb
 
-        text = dict.fromkeys((column.name for column in columns), "VARCHAR")
+        text = dict.fromkeys((name for name, _ in self.form.columns), "VARCHAR")
         if not self.kept:
             return self._reader(text), set()
         sure = [column for column in columns if column.kind.reader and column.kind != TEXT]
@@ -565,7 +595,10 @@ class _Table:
         return "fields", set()
 
     def _load(self, types: dict[str, str]) -> None:
-        self.connection.execute(f"CREATE OR REPLACE TABLE fields AS FROM {self._reader(types)}")
+        chosen = ", ".join(map(quoted, self._chosen()))
+        self.connection.execute(
+            f"CREATE OR REPLACE TABLE fields AS SELECT {chosen} FROM {self._reader(types)}"
+        )
 
     def _are_exact(self, columns: list[Column]) -> bool:
         tests = [column.kind.exact.format(x=quoted(column.name)) for column in columns]
