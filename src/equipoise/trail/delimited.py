@@ -30,6 +30,7 @@ from equipoise.trail.engine import Frame, engine_errors, new_duckdb, quoted
 from equipoise.trail.fields import (
     COMMA,
     DAY,
+    SAMPLE,
     TEXT,
     TRUTH,
     WHOLE,
@@ -409,13 +410,35 @@ def _form(connection: "DuckDBPyConnection", text: str, file: str, asked: _Asked)
         header = _header(text, form)
     elif form.skip:
         _refuse_ragged(_lines(text, form), form.skip, Path(file).name)
+    if not header:
+        raise TrailError(f"{Path(file).name} is empty. A CSV file needs a header line and rows.")
+    _refuse_rows(header, Path(file).name)
     refuse_repeated(header, Path(file).name)
     if not asked.ours and len(header) == 1 and any(sign in header[0] for sign in ",;|\t"):
         raise TrailError(
             f"{Path(file).name} could not be read: its first line {header[0]!r} could not be cut "
-            "into columns. A quotation mark may be left open, or lines may differ in length."
+            f"into columns. {_uneven(text, header[0])}"
         )
     return form
+
+
+def _uneven(text: str, header: str) -> str:
+    """The first line that has other fields than the header, if there is one near the beginning."""
+    sign = max(",;|\t", key=header.count)
+    with (
+        byte_stream(text) as stream,
+        io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="") as lines,
+    ):
+        rows = csv.reader(lines, delimiter=sign)
+        first = next((len(row) for row in rows if row), 0)
+        for row in islice(rows, SAMPLE):
+            if row and len(row) != first:
+                fields = f"{len(row):,} field{'' if len(row) == 1 else 's'}"
+                return (
+                    f"Line {rows.line_num:,} has {fields} where the first has "
+                    f"{first}. A field with the delimiter in it needs quotation marks."
+                )
+    return "A quotation mark may be left open, or lines may differ in length."
 
 
 def _sniffed(connection: "DuckDBPyConnection", text: str, reading: Reading, known: str) -> Form:
@@ -485,6 +508,16 @@ def _refuse_ragged(lines: list[list[str]], skip: int, called: str) -> None:
             f"{called} could not be read: its lines have different numbers of fields "
             f"({', '.join(map(str, lengths))}). A field with the delimiter in it needs quotation "
             "marks."
+        )
+
+
+def _refuse_rows(header: list[str], called: str) -> None:
+    """Refuse a first line whose names repeat and are numbers: it is a row."""
+    times = Counter(header)
+    if any(times[name] > 1 and _is_number(name) for name in header):
+        raise TrailError(
+            f"The first line of {called} seems to be a row, not the names of columns: "
+            f"{listing(header)}. Write a line with the names above it."
         )
 
 
