@@ -258,7 +258,9 @@ def _begins(name: str, words: Sequence[str]) -> bool:
 def _expect_question(roles: Mapping[str, str], columns: list[Column], source: str) -> None:
     if "label" in roles or "prediction" in roles:
         return
-    two = [column.name for column in columns if column.levels == 2]
+    # what people are called by is the least likely to be what is asked about
+    likely = sorted(columns, key=lambda column: _begins(column.name, _PEOPLE))
+    two = [column.name for column in likely if column.levels == 2]
     raise PlanError(
         f"No column of {source} is called like a decision or an outcome, so there is nothing to "
         "ask. Pass --prediction COLUMN (what was decided) or --label COLUMN (what happened). "

@@ -346,3 +346,12 @@ def test_an_audit_reads_what_it_names_and_verifies_so(run: Run) -> None:
     assert code == 3
     assert "Did you mean 'afam'?" in error
     assert "'other'" in error
+
+
+def test_a_draft_that_finds_no_question_names_what_may_be_one(run: Run) -> None:
+    few = pl.DataFrame({"sex": ["f", "m"] * 9, "rich": [0, 1, 1] * 6, "income": [*range(18)]})
+    few.write_csv("few.csv")
+    code, _, error = run("plan", "init", "few.csv")
+    assert code == 3
+    assert error.rstrip().endswith("Columns of two values: 'rich', 'sex'.")
+    assert run("plan", "init", "few.csv", "--label", "rich")[0] == 0
