@@ -203,7 +203,7 @@ def audit(
             "Leave it out, or compare with another group."
         )
     place = {"source": data, **common.given(table=table, encoding=encoding), **roles}
-    columns = _columns(roles, attributes, reference)
+    columns = common.columns_said(roles, attributes, reference)
     trail = open_trail(TrailPlan.from_plain(place), folder=Path(), columns=columns)
     amounts = _predicts_amounts(trail)
     limits = _Limits(
@@ -218,7 +218,7 @@ def audit(
     usual = AMOUNT_METRICS if amounts else usual_metrics(roles)
     audits = _usual_audits(
         across=groups_of(trail, attributes, depth, bins),
-        target=target_of(trail, reference),
+        target=common.target_of(trail, reference),
         metrics=metrics or usual,
         limits=limits,
         unknown=unknown,
@@ -379,7 +379,7 @@ def repair(
     )  # fmt: skip
     place = TrailPlan.from_plain({"source": data, **roles})
     trail = open_trail(place, folder=Path())
-    target = target_of(trail, reference)
+    target = common.target_of(trail, reference)
     asked = {"kind": "gap", "metric": metric, "across": common.names(across)}
     claim = from_plan(asked if target is None else {**asked, "target": target})
     found = learn_rule(
@@ -781,36 +781,3 @@ def groups_of(trail: "Trail", attributes: Sequence[str], depth: int | None, bins
     if depth is None:
         return made
     return {"kind": "intersections", "attributes": made, "depth": depth}
-
-
-def _columns(
-    roles: Mapping[str, object], attributes: Sequence[str], reference: str | None
-) -> frozenset[str]:
-    """The columns that are named on the command line."""
-    named = {str(column) for role, column in roles.items() if role != "positive"}
-    return frozenset({*named, *attributes, *(name.strip() for name, _, _ in _pairs(reference))})
-
-
-def _pairs(reference: str | None) -> list[tuple[str, str, str]]:
-    """The parts of a reference group; none if it is a word or not given."""
-    if reference is None or reference in ("overall", "complement", "highest"):
-        return []
-    return [part.partition("=") for part in common.names(reference)]
-
-
-def target_of(trail: "Trail", reference: str | None) -> object:
-    """Who groups are compared with, as a plan says it."""
-    pairs = _pairs(reference)
-    if reference is None or reference in ("overall", "complement", "highest"):
-        return reference
-    if not pairs or not all(name and sign and value for name, sign, value in pairs):
-        raise OptionError(
-            "--reference names a group, such as --reference race=Caucasian,sex=Male, or is one of "
-            f"overall, complement and highest; got {reference!r}."
-        )
-    where = {name.strip(): value.strip() for name, _, value in pairs}
-    numeric = {n for n in where if n in trail.schema and trail.schema[n].is_numeric()}
-    return {
-        "kind": "reference",
-        "where": {n: common.number_or_word(v) if n in numeric else v for n, v in where.items()},
-    }

@@ -22,16 +22,8 @@ from equipoise._validate import (
 )
 from equipoise.errors import OptionError, TrailError
 from equipoise.trail.delimited import known_encoding
-from equipoise.trail.engine import (
-    AnyArray,
-    Frame,
-    engine_errors,
-    fetch,
-    new_duckdb,
-    objects,
-    quoted,
-)
-from equipoise.trail.fields import Reading
+from equipoise.trail.engine import AnyArray, Frame, engine_errors, new_duckdb, objects, quoted
+from equipoise.trail.fields import Reading, examples
 from equipoise.trail.sources import Opened, open_source
 
 # --- What each column means: label, prediction, score, weight and so on ---
@@ -349,19 +341,14 @@ class Trail:
         words = is_text(self.schema[column])
         return self._two_valued("model", column, model_positive(self.positive, words))
 
-    def _examples(self, column: str) -> str:
-        """Some of the values of a column of text, for a message."""
-        some = self.frame.select(level=nw.col(column).cast(nw.String)).unique().head(50)
-        found = {str(value) for value in fetch(some, self.source)["level"] if value is not None}
-        return listing(sorted(found), most=5)
-
     def _two_valued(self, role: str, column: str, positive: Scalar) -> nw.Expr:
         if positive is not None:
             return truth_number(self.key(column) == positive).cast(nw.Float64)
         if is_text(self.schema[column]):
+            said = examples(self.frame, column, self.source)
             raise TrailError(
-                f"The {role} column {column!r} holds text: {self._examples(column)}. Pass "
-                "positive=… to equipoise.read to say which of its two values counts as 1."
+                f"The {role} column {column!r} holds text: {said}. Pass positive=… to "
+                "equipoise.read to say which of its two values counts as 1."
             )
         if isinstance(self.schema[column], nw.Object):
             raise TrailError(
