@@ -217,3 +217,30 @@ def test_words_below_a_chart_do_not_overlap(demo: Path, opened: Open, width: int
         assert words[0][0] >= 0
         assert words[-1][1] <= width
         assert all(one[1] < other[0] for one, other in pairwise(words))
+
+
+def test_no_column_of_a_table_is_cut_off(shared: Any) -> None:
+    tables = "[...document.querySelectorAll('.tabled .scroll')]"
+    wide = f"{tables}.filter((t) => t.scrollWidth > t.clientWidth + 1).length"
+    assert shared.page.evaluate(wide) == 0
+
+
+def test_a_phone_shows_disparities_without_scrolling(demo: Path, opened: Open) -> None:
+    page = opened(demo).page
+    page.set_viewport_size({"width": 390, "height": 844})
+    head = page.locator("#finding-1-table-1 thead th", has_text="disparity").bounding_box()
+    assert head["x"] + head["width"] <= 390 + 8
+
+
+def test_a_printed_chart_leaves_room_for_its_words(demo: Path, opened: Open) -> None:
+    # paper of A4 within its margins, in pixels of the style sheet
+    page = opened(demo).page
+    page.set_viewport_size({"width": 688, "height": 994})
+    page.emulate_media(media="print")
+    assert page.locator("#finding-1 .dots .dots-row").count() > 20
+    parts = [page.locator(f"#finding-1 {part}") for part in (".words", "figure")]
+    assert sum(part.bounding_box()["height"] for part in parts) < 0.95 * 994
+    torn = (
+        "[...document.querySelectorAll('h2, .words')].map((e) => getComputedStyle(e).breakInside)"
+    )
+    assert {*page.evaluate(torn)} == {"avoid"}

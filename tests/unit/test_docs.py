@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 TITLED = re.compile(r"yaml title=\"(.*)\"")
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
+TUTORIALS = [page for page in PAGES if page.parent.name == "tutorial"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -25,7 +26,9 @@ def test_code_of_a_page_runs(
 ) -> None:
     # Pages may read and write files; they do so in a folder of their own.
     monkeypatch.chdir(tmp_path)
-    eq.datasets.write_decisions(tmp_path / "decisions.csv")
+    if page.parent.name != "tutorial":
+        # a tutorial is followed from an empty folder
+        eq.datasets.write_decisions(tmp_path / "decisions.csv")
     names: dict[str, object] = {}
     printed = ""
     for opening, block in BLOCK.findall(page.read_text()):
@@ -47,6 +50,13 @@ def run_commands(block: str) -> None:
         if line.startswith("$ equipoise "):
             code = execute(shlex.split(line.removeprefix("$ equipoise ")))
             assert code in (0, 1, 2) if " check " in line else code == 0, line
+
+
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda path: str(path.stem))
+def test_a_tutorial_begins_with_one_install_line(page: Path) -> None:
+    blocks = [block for _, block in BLOCK.findall(page.read_text())]
+    assert re.fullmatch(r"pip install '?equipoise[^;&]*\n", blocks[0])
+    assert not [block for block in blocks[1:] if "pip install" in block]
 
 
 def test_there_are_pages() -> None:

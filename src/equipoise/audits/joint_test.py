@@ -349,10 +349,9 @@ def _by_scores(
         family="joint",
         region=None,
         adjusted=adjusted_groups(problem),
-        changed=(changed := changed_groups(problem)),
+        changed=changed_groups(problem),
         **unknown_beside(problem),
-        share=bool(problem.claim.given or changed or problem.claim.unknown != "group")
-        and problem.share,
+        share=problem.share,
     )
 
 
@@ -424,6 +423,7 @@ def _finding(
         calibration=tested.calibration,
         family=method.family,
         region=region_of(tested.scores, method, problem.moments.binary),
+        share=problem.share,
     )
 
 

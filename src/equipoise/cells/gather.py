@@ -654,8 +654,8 @@ def _check_anybody(
         lost = ", ".join(f"{rows:,} {why}" for why, rows in excluded.items()) or "none excluded"
         where = f" (rows where {metric.where})" if isinstance(metric.where, str) else ""
         raise ClaimError(
-            f"Metric {metric.name!r}{where} counts on no row: of {round(float(present.sum())):,} "
-            f"rows, {lost}. Check the columns it reads."
+            f"Metric {metric.name!r}{where} counts on no row: of "
+            f"{rows_text(round(float(present.sum())))}, {lost}. Check the columns it reads."
         )
     if not counted.moments["weight"].sum():
         raise TrailError(

@@ -161,7 +161,7 @@ def audit(
     from equipoise.plan import Plan
     from equipoise.plan.draft import AMOUNT_METRICS, usual_metrics
     from equipoise.plan.plan import TrailPlan
-    from equipoise.plan.run import open_trail
+    from equipoise.plan.run import columns_read, open_trail
 
     roles = common.given(
         label=label,
@@ -185,7 +185,8 @@ def audit(
             "Leave it out, or compare with another group."
         )
     place = {"source": data, **common.given(table=table, encoding=encoding), **roles}
-    trail = open_trail(TrailPlan.from_plain(place), folder=Path())
+    columns = common.columns_said(roles, attributes, reference)
+    trail = open_trail(TrailPlan.from_plain(place), folder=Path(), columns=columns)
     amounts = _predicts_amounts(trail)
     limits = _Limits(
         tolerance=tolerance, ratio=ratio, harm=harm, level=level, fdr=fdr, share=not amounts
@@ -199,7 +200,7 @@ def audit(
     usual = AMOUNT_METRICS if amounts else usual_metrics(roles)
     audits = _usual_audits(
         across=groups_of(trail, attributes, depth, bins),
-        target=target_of(trail, reference),
+        target=common.target_of(trail, reference),
         metrics=metrics or usual,
         limits=limits,
         unknown=unknown,
@@ -215,8 +216,10 @@ def audit(
         },
         "this command",
     )
+    # a metric of one's own may read any column, and then the plan is not done with these
+    opened = trail if columns_read(plan) == columns else None
     with queries_sent() as queries:
-        evidence = _perform(plan, asked="exploratory", quiet=quiet or json, trail=trail)
+        evidence = _perform(plan, asked="exploratory", quiet=quiet or json, trail=opened)
     if explain_query:
         for number, text in enumerate(queries, 1):
             # beside the results, so that --json stays JSON
@@ -358,7 +361,7 @@ def repair(
     )  # fmt: skip
     place = TrailPlan.from_plain({"source": data, **roles})
     trail = open_trail(place, folder=Path())
-    target = target_of(trail, reference)
+    target = common.target_of(trail, reference)
     asked = {"kind": "gap", "metric": metric, "across": common.names(across)}
     claim = from_plan(asked if target is None else {**asked, "target": target})
     found = learn_rule(
@@ -752,27 +755,11 @@ def groups_of(trail: "Trail", attributes: Sequence[str], depth: int | None, bins
     """The attributes, numbers of many values cut into ranges."""
     from equipoise.plan.draft import look
 
-    seen = {column.name: column for column in look(trail, attributes)}
+    # levels are counted to cut numbers, and every level of a word is a group anyway
+    numbers = [n for n in attributes if n in trail.schema and trail.schema[n].is_numeric()]
+    seen = {column.name: column for column in look(trail, numbers)}
     # one that does not exist is named by the audit, with what does
     made = [seen[name].attribute(bins) if name in seen else name for name in attributes]
     if depth is None:
         return made
     return {"kind": "intersections", "attributes": made, "depth": depth}
-
-
-def target_of(trail: "Trail", reference: str | None) -> object:
-    """Who groups are compared with, as a plan says it."""
-    if reference is None or reference in ("overall", "complement", "highest"):
-        return reference
-    pairs = [part.partition("=") for part in common.names(reference)]
-    if not pairs or not all(name and sign and value for name, sign, value in pairs):
-        raise OptionError(
-            "--reference names a group, such as --reference race=Caucasian,sex=Male, or is one of "
-            f"overall, complement and highest; got {reference!r}."
-        )
-    where = {name.strip(): value.strip() for name, _, value in pairs}
-    numeric = {n for n in where if n in trail.schema and trail.schema[n].is_numeric()}
-    return {
-        "kind": "reference",
-        "where": {n: common.number_or_word(v) if n in numeric else v for n, v in where.items()},
-    }

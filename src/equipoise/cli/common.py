@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from equipoise.packs import PackResult
     from equipoise.plan.run import Exit
     from equipoise.report.suppress import Kept
+    from equipoise.trail import Trail
 
 T = TypeVar("T")
 #: Columns that hold two values, each of which may have a word of its own for 1.
@@ -489,3 +490,36 @@ class Steps:
         """Take note that an audit begins."""
         if self._status:
             self._status.update(Text(f"{number + 1} of {total}: {printable(name)}"))
+
+
+def columns_said(
+    roles: Mapping[str, object], attributes: Sequence[str], reference: str | None
+) -> frozenset[str]:
+    """The columns that are named on the command line."""
+    named = {str(column) for role, column in roles.items() if role != "positive"}
+    return frozenset({*named, *attributes, *(name.strip() for name, _, _ in _parts_of(reference))})
+
+
+def _parts_of(reference: str | None) -> list[tuple[str, str, str]]:
+    """The parts of a reference group; none if it is a word or not given."""
+    if reference is None or reference in ("overall", "complement", "highest"):
+        return []
+    return [part.partition("=") for part in names(reference)]
+
+
+def target_of(trail: "Trail", reference: str | None) -> object:
+    """Who groups are compared with, as a plan says it."""
+    pairs = _parts_of(reference)
+    if reference is None or reference in ("overall", "complement", "highest"):
+        return reference
+    if not pairs or not all(name and sign and value for name, sign, value in pairs):
+        raise OptionError(
+            "--reference names a group, such as --reference race=Caucasian,sex=Male, or is one of "
+            f"overall, complement and highest; got {reference!r}."
+        )
+    where = {name.strip(): value.strip() for name, _, value in pairs}
+    numeric = {n for n in where if n in trail.schema and trail.schema[n].is_numeric()}
+    return {
+        "kind": "reference",
+        "where": {n: number_or_word(v) if n in numeric else v for n, v in where.items()},
+    }

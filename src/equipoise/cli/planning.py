@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from equipoise.cli import common
-from equipoise.cli.auditing import Undetermined, groups_of, show_and_write, target_of
+from equipoise.cli.auditing import Undetermined, groups_of, show_and_write
 from equipoise.cli.common import Harm, Leave, say, show_finding
 from equipoise.cli.evidence_commands import show_verification
 from equipoise.errors import EquipoiseError, OptionError, PlanError
@@ -120,7 +120,7 @@ def power(
             "kind": "ratio" if ratio else "gap",
             "metric": name,
             "across": groups_of(trail, attributes, depth, bins),
-            **({} if reference is None else {"target": target_of(trail, reference)}),
+            **({} if reference is None else {"target": common.target_of(trail, reference)}),
         }
         found.append(_perform(expected or trail, {"claim": from_plan(claim), **asked}, seed))
     _show(found, json, quiet)

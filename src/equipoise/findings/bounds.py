@@ -21,7 +21,17 @@ from equipoise.findings.adjusted import (
     missing_sentences,
     unknown_sentences,
 )
-from equipoise.findings.charts import Dot, Line, forest, forest_pair, ranked, reading, width_curve
+from equipoise.findings.charts import (
+    Axis,
+    Dot,
+    Line,
+    disparity_axis,
+    forest,
+    forest_pair,
+    ranked,
+    reading,
+    width_curve,
+)
 from equipoise.findings.finding import (
     COMPARED,
     IF_ANY,
@@ -375,6 +385,10 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
         if near is None:
             return f"with {level} confidence{scope}, no difference at all is possible too"
         sure = apart(near, self.relative, self.share)
+        if sure.startswith("0.0 points"):
+            # "at least 0.0 points" reads as if nothing were shown
+            there = sure.removeprefix("0.0 points ")
+            return f"that it is {there} at all is shown with {level} confidence{scope}"
         end = "at most" if self.relative and near < 1 else "at least"
         return f"{end} {sure}, with {level} confidence{scope}"
 
@@ -391,7 +405,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             title=f"{self.metric.capitalize()} against {self.against}",
             subtitle=f"{level_text(self.level)} simultaneous bounds"
             + ("; wide bars: what the unknown alone leave open" if self.unknown else ""),
-            axis="ratio" if self.relative else "disparity",
+            axis=disparity_axis(self.relative, self.share),
             reference=self._plot_rules(),
             most=most,
         )
@@ -422,7 +436,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             {name: x._lines() for name, x in zip(names, (self, other), strict=True)},
             title=f"{self.metric.capitalize()} against {self.against}",
             subtitle="What each set of intervals guarantees is said by its finding",
-            axis="ratio" if self.relative else "disparity",
+            axis=disparity_axis(self.relative, self.share),
             reference=self._plot_rules(),
             most=most,
         )
@@ -707,7 +721,7 @@ class RangeCertificates(MetricFinding[CertifiedRange]):
             title=f"Certified ranges of {self.attribute}: "
             f"disparity in {self.metric} {self.claimed}",
             subtitle=self.guarantee,
-            axis=self.attribute,
+            axis=Axis(self.attribute),
             reference=[],
             most=most,
         )

@@ -94,10 +94,7 @@ class Evidence:
         There is no key in it, so whoever changes the content can work it out anew. `equipoise
         verify` performs the audit again, and only a signature says who answers for the file.
         """
-        # Sorted keys: the same content has one text only, in whatever order a file lists it.
-        plain = json.dumps(self._content(), sort_keys=True, ensure_ascii=False)
-        # half a pair of surrogates, which a table may hold, has no place in UTF-8
-        return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()
+        return _seal_of(self._content())
 
     def contradictions(self) -> tuple[tuple[str, str, str], ...]:
         """What the file states of itself but its content does not give: name, stated, given."""
@@ -159,7 +156,8 @@ class Evidence:
 
     def to_dict(self) -> dict[str, object]:
         """Plain data, which `Evidence.from_dict` reads back."""
-        return {**self._content(), "seal": self.seal}
+        content = self._content()
+        return {**content, "seal": _seal_of(content)}
 
     def _content(self) -> dict[str, object]:
         return {
@@ -269,6 +267,13 @@ _FIELDS: dict[str, Any] = {
     "entries": list | tuple,
     "seal": str,
 }
+
+
+def _seal_of(content: Mapping[str, object]) -> str:
+    # Sorted keys: the same content has one text only, in whatever order a file lists it.
+    plain = json.dumps(content, sort_keys=True, ensure_ascii=False)
+    # half a pair of surrogates, which a table may hold, has no place in UTF-8
+    return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def stops(conclusion: Verdict | None, together: Verdict, *, undetermined_fails: bool) -> bool:

@@ -94,12 +94,19 @@ def cell_text(value: object) -> str:
 
 
 #: Kinds of findings whose tables are about shares, and may be read in per cent and points.
-_IN_POINTS = ("bounds", "flags", "description", "power", "repair")
+_IN_POINTS = (
+    "bounds", "flags", "certificates", "description", "power", "repair", "joint_test", "joint",
+    "shift", "monotone shift", "calibration",
+)  # fmt: skip
+#: Columns of numbers that count people or rows, and need no fractions of them.
+_COUNTED = ("effective", "people")
 _DISPARITIES = (
     "disparity",
     "disparity_before",
     "lower",
     "upper",
+    "region_lower",
+    "region_upper",
     "unadjusted",
     "explained",
     "lowest",
@@ -112,8 +119,10 @@ _DISPARITIES = (
 
 
 def unit_of(finding: "Finding", column: str) -> str:
-    """What a column of numbers is counted in: "%", "points", "times", or nothing of the kind."""
+    """What a column of numbers is counted in: "%", "points", "times", "rows" or nothing."""
     share = bool(getattr(finding, "share", False))
+    if column in _COUNTED:
+        return "rows"
     if finding.kind not in _IN_POINTS:
         return ""
     ends_of_value = finding.kind == "description" and column in ("lower", "upper")
@@ -137,6 +146,8 @@ def unit_text(value: object, unit: str) -> str:
         return cell_text(value)
     if unit == "times":
         return f"{value:.2f}"
+    if unit == "rows":
+        return f"{value:,.0f}" if value >= 10 else f"{value:.3g}"
     # adding zero turns a rounded -0.0 into 0.0
     rounded = round(100 * value, 1) + 0.0
     return f"{rounded:+.1f}" if unit == "points" else f"{rounded:.1f}"

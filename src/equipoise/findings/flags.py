@@ -21,8 +21,10 @@ from equipoise.findings.charts import (
     BELOW,
     MOST_BOXES,
     NEITHER,
+    Axis,
     Dot,
     Line,
+    disparity_axis,
     forest,
     lattice,
     ranked,
@@ -184,7 +186,7 @@ class Flags(ComparedFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
             lines,
             title=f"{self.metric.capitalize()} {self.null} {self.against}",
             subtitle=self.guarantee,
-            axis="ratio" if self.relative else "disparity",
+            axis=disparity_axis(self.relative, self.share),
             reference=[even],
             loud={row.group for row in self.flagged},
         )
@@ -322,7 +324,7 @@ class CertificateList(ComparedFinding[CertifiedGroup], ByGroup[CertifiedGroup]):
             lines,
             title=f"Certified: disparity in {self.metric} {self.claimed}",
             subtitle=self.guarantee,
-            axis="disparity",
+            axis=Axis("disparity"),
             reference=rules,
             most=most,
         )

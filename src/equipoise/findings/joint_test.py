@@ -18,7 +18,7 @@ from equipoise.findings.adjusted import (
     missing_sentences,
     unknown_sentences,
 )
-from equipoise.findings.charts import Line, forest
+from equipoise.findings.charts import Line, disparity_axis, forest
 from equipoise.findings.finding import (
     COMPARED,
     IF_ANY,
@@ -241,7 +241,7 @@ class JointTest(ComparedFinding[JointlyTested], ByGroup[JointlyTested]):
             lines,
             title=f"{self.metric.capitalize()} against {self.against}",
             subtitle=f"Joint test: p = {self.p:.3g}; intervals {_FAMILY[self.family]}",
-            axis="disparity",
+            axis=disparity_axis(relative=False, share=self.share),
             reference=[0.0],
             most=40,
         )
@@ -298,6 +298,16 @@ class Joint(FindingOf[JointGroup], ByGroup[JointGroup]):
     def part(self, metric: str) -> Finding:
         """The finding of one claim, with all its numbers."""
         return from_dict(self.parts[known_name("Part", metric, self.names)])
+
+    @property
+    def share(self) -> bool:
+        """Whether all claims are about shares, read as percentages and points."""
+        return all(getattr(self.part(name), "share", False) for name in self.names)
+
+    @property
+    def relative(self) -> bool:
+        """Whether any claim is about ratios."""
+        return any(getattr(self.part(name), "relative", False) for name in self.names)
 
     @property
     def conclusion(self) -> Verdict | None:

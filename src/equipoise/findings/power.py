@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from equipoise._validate import names_extra
-from equipoise.findings.charts import NEITHER, Line, forest
+from equipoise.findings.charts import NEITHER, Line, disparity_axis, forest
 from equipoise.findings.finding import (
     COMPARED,
     IF_ANY,
@@ -165,7 +165,7 @@ class Power(ComparedFinding[PlannedGroup], ByGroup[PlannedGroup]):
             lines,
             title=f"Flagged with {level_text(self.power)} power: {self.metric} beyond these lines",
             subtitle=self.guarantee,
-            axis="ratio" if self.relative else "disparity",
+            axis=disparity_axis(self.relative, self.share),
             reference=sorted({even, *self.limits}),
         )
 

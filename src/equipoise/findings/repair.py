@@ -15,7 +15,7 @@ from equipoise._files import read_text, write_atomically
 from equipoise._validate import listing, names_extra, short
 from equipoise.errors import EquipoiseError, OptionError
 from equipoise.findings.bounds import Bounds, silent_sentences
-from equipoise.findings.charts import Line, forest_pair
+from equipoise.findings.charts import Line, disparity_axis, forest_pair
 from equipoise.findings.charts.others import frontier
 from equipoise.findings.finding import (
     AboutEveryone,
@@ -474,7 +474,7 @@ class Repair(ComparedFinding[RepairedGroup], ByGroup[RepairedGroup]):
             {name: lines for name, lines in series.items() if lines or name != "before"},
             title=f"{self.metric.capitalize()} against {self.against}: repaired",
             subtitle=f"{level_text(self.level)} simultaneous bounds on rows not learnt from",
-            axis="ratio" if self.relative else "disparity",
+            axis=disparity_axis(self.relative, self.share),
             reference=[end for end in ends if end is not None],
         )
 

@@ -12,7 +12,7 @@ import numpy as np
 from equipoise._validate import confidence, names_extra
 from equipoise.errors import OptionError
 from equipoise.findings.bounds import BoundedGroup, Bounds
-from equipoise.findings.charts import Line, forest, reading
+from equipoise.findings.charts import Line, disparity_axis, forest, reading
 from equipoise.findings.charts.others import tilt_chart
 from equipoise.findings.finding import COMPARED, NOT_STORED, Chart, ComparedFinding, from_dict
 from equipoise.findings.shift_questions import (
@@ -184,7 +184,7 @@ class Shift(ShiftRecord):
             lines,
             title=f"{self.metric.capitalize()} against {self.against}, by tilt",
             subtitle=f"{level_text(self.level)} simultaneous bounds; n is the effective size",
-            axis="disparity",
+            axis=disparity_axis(relative=False, share=self.share),
             reference=[0.0],
             most=most,
         )

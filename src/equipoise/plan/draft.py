@@ -18,8 +18,8 @@ from equipoise.trail.trail import is_text
 MOST_LEVELS = 20
 #: Whole numbers with more different values than this are cut into ranges; others with more than 4.
 MOST_NUMBERS = 10
-#: Values of a table up to which they are looked at here; beyond, the engine counts.
-HELD = 2_000_000
+#: Values and rows of a table up to which they are looked at here; beyond, the engine counts.
+HELD, HELD_ROWS = 2_000_000, 50_000
 #: Ranges into which a number is cut.
 BINS = 4
 
@@ -175,8 +175,9 @@ def _levels(trail: Trail, names: Sequence[str]) -> dict[str, int]:
         return {}
     with engine_errors(trail.source):
         size = fetch(trail.frame.select(nw.len().alias("rows")), trail.source)
-    if int(size["rows"][0]) * len(names) <= HELD:
-        # an engine sorts every column apart for this, which takes it longer than handing them over
+    rows = int(size["rows"][0])
+    if rows <= HELD_ROWS and rows * len(names) <= HELD:
+        # with many columns an engine takes longer to count than to hand them over
         held = fetch(trail.frame.select(*map(nw.col, names)), trail.source)
         # what is not a number differs even from itself
         return {n: len({v if v == v else None for v in held[n].tolist()}) for n in names}
@@ -257,7 +258,9 @@ def _begins(name: str, words: Sequence[str]) -> bool:
 def _expect_question(roles: Mapping[str, str], columns: list[Column], source: str) -> None:
     if "label" in roles or "prediction" in roles:
         return
-    two = [column.name for column in columns if column.levels == 2]
+    # what people are called by is the least likely to be what is asked about
+    likely = sorted(columns, key=lambda column: _begins(column.name, _PEOPLE))
+    two = [column.name for column in likely if column.levels == 2]
     raise PlanError(
         f"No column of {source} is called like a decision or an outcome, so there is nothing to "
         "ask. Pass --prediction COLUMN (what was decided) or --label COLUMN (what happened). "

@@ -16,15 +16,17 @@ from equipoise.cells.gather import tallied_within
 from equipoise.cells.ledger import Added, Ledger
 from equipoise.claims import Claim, gap
 from equipoise.claims.claim import as_claim, parts_of
-from equipoise.claims.groups import Dimension
+from equipoise.claims.groups import Binned, Dimension, Levels
 from equipoise.errors import EquipoiseError, OptionError, PlanError, TrailError
 from equipoise.findings.evidence import Asked, Evidence, assemble
 from equipoise.findings.finding import Finding
 from equipoise.findings.words import SELF_TARGET, Verdict
 from equipoise.plan.plan import AuditPlan, Plan, TrailPlan
 from equipoise.trail import Trail, read
+from equipoise.trail.delimited import only
 from equipoise.trail.engine import changed_words, one_moment
 from equipoise.trail.sources import has_tables, input_digest, refuse_unsafe
+from equipoise.trail.trail import ROLE_NAMES
 
 # --- One scan for all group audits of a plan ---
 
@@ -155,7 +157,13 @@ def run(
         refuse_unsafe(plan.trail.source, Path(folder), allow)
     digest = None if bundled else input_digest(source)
     if trail is None:
-        trail = open_trail(plan.trail, folder=Path(folder), data=data, table=table)
+        trail = open_trail(
+            plan.trail,
+            folder=Path(folder),
+            data=data,
+            table=table,
+            columns=columns_read(plan),
+        )
     with one_moment(trail.frame, trail.source):
         found = _perform_all(trail, plan, asked, tell, progress)
     # Some files are read once and others at every question; a digest tells for all of them.
@@ -233,9 +241,17 @@ def perform(
 
 
 def open_trail(
-    asked: TrailPlan, *, folder: Path, data: str | None = None, table: str | None = None
+    asked: TrailPlan,
+    *,
+    folder: Path,
+    data: str | None = None,
+    table: str | None = None,
+    columns: frozenset[str] | None = None,
 ) -> Trail:
-    """The trail of a plan, from where it says or from ``data``."""
+    """The trail of a plan, from where it says or from ``data``.
+
+    ``columns`` are all that will be asked for, if that is known.
+    """
     roles: dict[str, Any] = asked.roles()
     if _is_bundled(asked, data, table):
         trail = BUNDLED[known_name("Bundled source", asked.source, BUNDLED, PlanError)]()
@@ -244,7 +260,26 @@ def open_trail(
     source = _place(asked.source, folder) if data is None else data
     # the plan's table is one of its own database, not of a file given instead
     chosen = table or (asked.table if data is None or has_tables(data) else None)
-    return read(source, table=chosen, **roles)
+    with only(columns):
+        return read(source, table=chosen, **roles)
+
+
+def columns_read(plan: Plan) -> frozenset[str] | None:
+    """The columns that a plan names, where its audits read no others; None where they may."""
+    asked = plan.trail.roles()
+    if plan.models or any(asked.get(name) for name in ("attributes", "proxy", "truth")):
+        return None
+    named = {str(asked[role]) for role in ROLE_NAMES if asked.get(role)}
+    for audit in plan.audits:
+        claims = _claims(audit)
+        cut = [dimension for claim in claims for dimension in claim.dimensions()]
+        by_role = all(
+            claim.metric.by_role and not (claim.metric.models or claim.given) for claim in claims
+        )
+        if not (claims and by_role and all(isinstance(d, Levels | Binned) for d in cut)):
+            return None
+        named |= {dimension.name for dimension in cut}
+    return frozenset(named)
 
 
 def _is_bundled(asked: TrailPlan, data: str | None, table: str | None) -> bool:

@@ -180,7 +180,7 @@ def _apart(finding: Finding, others: Sequence[Finding]) -> str:
     rate = level_text(flags[0].rate)
     return (
         f"{plural(len(only), 'group')} flagged above {be(len(only))} not shown here to exceed the "
-        f"limit ({', '.join(only[:3])}{' …' if len(only) > 3 else ''}). That is no contradiction: "
+        f"limit ({'; '.join(only[:3])}{'; …' if len(only) > 3 else ''}). That is no contradiction: "
         f"of the flags {rate} may be false, while these bounds promise that not one of "
         f"{plural(len(finding), 'group')} is wrong, and so must be wider."
     )

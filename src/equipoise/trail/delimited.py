@@ -15,6 +15,8 @@ import os
 import tempfile
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
@@ -28,6 +30,7 @@ from equipoise.trail.engine import Frame, engine_errors, new_duckdb, quoted
 from equipoise.trail.fields import (
     COMMA,
     DAY,
+    SAMPLE,
     TEXT,
     TRUTH,
     WHOLE,
@@ -249,6 +252,23 @@ PACKED = 8
 PREAMBLE = 50
 
 
+#: Columns that whoever reads a file is going to ask for; None where that is not known.
+_WANTED: ContextVar[frozenset[str] | None] = ContextVar("wanted", default=None)
+
+
+@contextmanager
+def only(columns: frozenset[str] | None) -> Iterator[None]:
+    """Read nothing of a text file but these columns, if it has them all.
+
+    Where one is missing, the others are read too, so that a message can name them.
+    """
+    token = _WANTED.set(columns)
+    try:
+        yield
+    finally:
+        _WANTED.reset(token)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
     """How a file is written."""
@@ -390,13 +410,35 @@ def _form(connection: "DuckDBPyConnection", text: str, file: str, asked: _Asked)
         header = _header(text, form)
     elif form.skip:
         _refuse_ragged(_lines(text, form), form.skip, Path(file).name)
+    if not header:
+        raise TrailError(f"{Path(file).name} is empty. A CSV file needs a header line and rows.")
+    _refuse_rows(header, Path(file).name)
     refuse_repeated(header, Path(file).name)
     if not asked.ours and len(header) == 1 and any(sign in header[0] for sign in ",;|\t"):
         raise TrailError(
             f"{Path(file).name} could not be read: its first line {header[0]!r} could not be cut "
-            "into columns. A quotation mark may be left open, or lines may differ in length."
+            f"into columns. {_uneven(text, header[0])}"
         )
     return form
+
+
+def _uneven(text: str, header: str) -> str:
+    """The first line that has other fields than the header, if there is one near the beginning."""
+    sign = max(",;|\t", key=header.count)
+    with (
+        byte_stream(text) as stream,
+        io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="") as lines,
+    ):
+        rows = csv.reader(lines, delimiter=sign)
+        first = next((len(row) for row in rows if row), 0)
+        for row in islice(rows, SAMPLE):
+            if row and len(row) != first:
+                fields = f"{len(row):,} field{'' if len(row) == 1 else 's'}"
+                return (
+                    f"Line {rows.line_num:,} has {fields} where the first has "
+                    f"{first}. A field with the delimiter in it needs quotation marks."
+                )
+    return "A quotation mark may be left open, or lines may differ in length."
 
 
 def _sniffed(connection: "DuckDBPyConnection", text: str, reading: Reading, known: str) -> Form:
@@ -469,6 +511,16 @@ def _refuse_ragged(lines: list[list[str]], skip: int, called: str) -> None:
         )
 
 
+def _refuse_rows(header: list[str], called: str) -> None:
+    """Refuse a first line whose names repeat and are numbers: it is a row."""
+    times = Counter(header)
+    if any(times[name] > 1 and _is_number(name) for name in header):
+        raise TrailError(
+            f"The first line of {called} seems to be a row, not the names of columns: "
+            f"{listing(header)}. Write a line with the names above it."
+        )
+
+
 def _is_number(name: str) -> bool:
     return name.strip().lstrip("+-").replace(".", "", 1).isdigit()
 
@@ -521,7 +573,12 @@ class _Table:
 
     def opened(self) -> tuple[Frame, tuple[str, ...]]:
         """The rows with their types, and what was decided about them."""
-        columns = [_column(*named, self.form, self.asked.words) for named in self.form.columns]
+        chosen = self._chosen()
+        columns = [
+            _column(*named, self.form, self.asked.words)
+            for named in self.form.columns
+            if named[0] in chosen
+        ]
         source, sure = self._read(columns)
         if not self.connection.execute(f"SELECT 1 FROM {source} LIMIT 1").fetchall():
             raise TrailError(
@@ -536,17 +593,23 @@ class _Table:
             words=self.asked.words,
         )
         if not self.kept:
-            query = typed(source, [name for name, _ in self.form.columns], decided.columns)
+            query = typed(source, chosen, decided.columns)
             return nw.from_native(self.connection.sql(query)), decided.notes
         for column in decided.columns:
             self._change_type(column, column.kind.sql)
         return nw.from_native(self.connection.table(source)), decided.notes
 
+    def _chosen(self) -> list[str]:
+        """The columns that are read, in the order of the file."""
+        every, wanted = [name for name, _ in self.form.columns], _WANTED.get()
+        whole = wanted is None or self.asked.ours or not wanted <= {*every}
+        return every if whole else [name for name in every if name in (wanted or ())]
+
     def _read(self, columns: list[Column]) -> tuple[str, set[str]]:
         """SQL for the rows, and the columns that already have their type."""
         import duckdb
 
-        text = dict.fromkeys((column.name for column in columns), "VARCHAR")
+        text = dict.fromkeys((name for name, _ in self.form.columns), "VARCHAR")
         if not self.kept:
             return self._reader(text), set()
         sure = [column for column in columns if column.kind.reader and column.kind != TEXT]
@@ -565,7 +628,10 @@ class _Table:
         return "fields", set()
 
     def _load(self, types: dict[str, str]) -> None:
-        self.connection.execute(f"CREATE OR REPLACE TABLE fields AS FROM {self._reader(types)}")
+        chosen = ", ".join(map(quoted, self._chosen()))
+        self.connection.execute(
+            f"CREATE OR REPLACE TABLE fields AS SELECT {chosen} FROM {self._reader(types)}"
+        )
 
     def _are_exact(self, columns: list[Column]) -> bool:
         tests = [column.kind.exact.format(x=quoted(column.name)) for column in columns]

@@ -178,8 +178,8 @@ _ENGINES = (
 
 
 @contextmanager
-def engine_errors(source: str) -> Iterator[None]:
-    """Turn an engine's exception into a `TrailError` that names the source.
+def engine_errors(source: str, advice: str = "") -> Iterator[None]:
+    """Turn an engine's exception into a `TrailError` that names the source, and says what to do.
 
     Numbers that overflow or do not exist are found in the sums, so numpy need not warn of them.
     """
@@ -192,6 +192,7 @@ def engine_errors(source: str) -> Iterator[None]:
         if not _is_engine_error(error):
             raise
         said = f"{source} could not be read: {_brief(error)}"
+        said += f"{'' if said.endswith('.') else '.'} {advice}" if advice else ""
         # a traceback shows the cause as well, so one that tells a password is left out
         cause = error if scrub(str(error)) == str(error) else None
         raise TrailError(said) from cause

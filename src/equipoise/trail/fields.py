@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+import narwhals as nw
+
 from equipoise._validate import listing
-from equipoise.trail.engine import quoted
+from equipoise.trail.engine import Frame, fetch, quoted
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -242,3 +244,10 @@ def sql_list(values: Sequence[str]) -> str:
 
 def _sql_tuple(values: Sequence[str]) -> str:
     return f"({', '.join(map(sql_text, values))})"
+
+
+def examples(frame: Frame, column: str, source: str) -> str:
+    """Some of the values of a column of text, for a message."""
+    some = frame.select(level=nw.col(column).cast(nw.String)).unique().head(50)
+    found = {str(value) for value in fetch(some, source)["level"] if value is not None}
+    return listing(sorted(found), most=5)

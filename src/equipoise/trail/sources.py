@@ -92,13 +92,16 @@ def suffix_of(file: str) -> str:
     return Path(name).suffix or "no suffix"
 
 
+#: What is said where an engine's own words say nothing to whoever made the file.
+_DAMAGED = "It may be damaged, or of another kind than its name says: save it again, or as CSV."
+
 # --- Parquet ---
 
 
 def open_parquet(files: list[str], place: Path, *, temporary: bool = False) -> Frame:
     """A lazy frame over Parquet files of one schema; a temporary one is kept in memory."""
     connection = new_duckdb()
-    with engine_errors(called_in_messages(files)):
+    with engine_errors(called_in_messages(files), _DAMAGED):
         columns = connection.execute(
             "SELECT file_name, name, type, logical_type FROM parquet_schema(?) "
             "WHERE num_children IS NULL OR num_children = 0",
@@ -194,7 +197,7 @@ def read_arrow(file: str) -> object:
     """A table from a file of Feather or Arrow IPC."""
     arrow = needed("pyarrow", "arrow", "A file of Feather or Arrow")
     feather = needed("pyarrow.feather", "arrow", "A file of Feather or Arrow")
-    with engine_errors(Path(file).name):
+    with engine_errors(Path(file).name, _DAMAGED):
         try:
             return feather.read_table(file)
         except arrow.ArrowInvalid:
@@ -209,7 +212,7 @@ def read_arrow(file: str) -> object:
 def open_workbook(path: Path, table: str | None, reading: Reading) -> NamedRead:
     """The table on a sheet of a workbook; one that is alone need not be named."""
     calamine = needed("python_calamine", "excel", f"A workbook ({path.suffix})")
-    with engine_errors(path.name):
+    with engine_errors(path.name, _DAMAGED):
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
                 for part in archive.namelist():

@@ -23,7 +23,7 @@ from equipoise._validate import (
 from equipoise.errors import OptionError, TrailError
 from equipoise.trail.delimited import known_encoding
 from equipoise.trail.engine import AnyArray, Frame, engine_errors, new_duckdb, objects, quoted
-from equipoise.trail.fields import Reading
+from equipoise.trail.fields import Reading, examples
 from equipoise.trail.sources import Opened, open_source
 
 # --- What each column means: label, prediction, score, weight and so on ---
@@ -345,9 +345,10 @@ class Trail:
         if positive is not None:
             return truth_number(self.key(column) == positive).cast(nw.Float64)
         if is_text(self.schema[column]):
+            said = examples(self.frame, column, self.source)
             raise TrailError(
-                f"The {role} column {column!r} holds text. Pass positive=… to equipoise.read to "
-                "say which of its two values counts as 1."
+                f"The {role} column {column!r} holds text: {said}. Pass positive=… to "
+                "equipoise.read to say which of its two values counts as 1."
             )
         if isinstance(self.schema[column], nw.Object):
             raise TrailError(

@@ -334,3 +334,24 @@ def test_findings_show_their_chart_in_a_notebook_without_a_network() -> None:
     assert list(shown) == ["image/svg+xml"]
     summary = eq.summarize(eq.datasets.compas(), "accuracy", across="race", rng=1)
     assert "<svg" in summary._repr_html_()
+
+
+def test_an_audit_reads_what_it_names_and_verifies_so(run: Run) -> None:
+    words = pl.Series(["NA", *(str(i) for i in range(ROWS - 1))])
+    loans().with_columns(other=words).write_csv("loans.csv")
+    assert run(*AUDIT, "--across", "afam,income", "--reference", "afam=no")[0] == 0
+    assert "notes" not in json.loads(Path("out/evidence.json").read_text())
+    assert run("verify", "out/evidence.json")[0] == 0
+    code, _, error = run(*AUDIT, "--across", "afm")
+    assert code == 3
+    assert "Did you mean 'afam'?" in error
+    assert "'other'" in error
+
+
+def test_a_draft_that_finds_no_question_names_what_may_be_one(run: Run) -> None:
+    few = pl.DataFrame({"sex": ["f", "m"] * 9, "rich": [0, 1, 1] * 6, "income": [*range(18)]})
+    few.write_csv("few.csv")
+    code, _, error = run("plan", "init", "few.csv")
+    assert code == 3
+    assert error.rstrip().endswith("Columns of two values: 'rich', 'sex'.")
+    assert run("plan", "init", "few.csv", "--label", "rich")[0] == 0

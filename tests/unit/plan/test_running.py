@@ -13,7 +13,7 @@ import pytest
 import equipoise as eq
 from equipoise.findings.evidence import Evidence
 from equipoise.plan import Exit, Plan, TrailPlan, gate, run, verify
-from equipoise.plan.run import open_trail
+from equipoise.plan.run import columns_read, open_trail
 
 PLAN = """
 equipoise: 1
@@ -330,3 +330,38 @@ def test_a_file_given_in_place_of_a_database_needs_no_table(folder: Path) -> Non
     assert open_trail(asked, folder=folder, data=str(given)).source == "decisions.csv"
     with pytest.raises(eq.TrailError, match="no database"):
         open_trail(asked, folder=folder)
+
+
+GAP = "claim: {kind: gap, metric: accuracy, across: [g]}"
+
+
+@pytest.mark.parametrize(
+    ("audit", "columns"),
+    [
+        (f"audit: certify, {GAP}", {"y", "d", "g"}),
+        ("audit: flag, claim: {kind: gap, metric: accuracy, across: [g], "
+         "target: {kind: reference, where: {h: x}}}", {"y", "d", "g", "h"}),
+        ("audit: certify, claim: {kind: gap, metric: accuracy, across: "
+         "[{kind: binned, column: w, quantiles: 4}]}", {"y", "d", "w"}),
+        ("audit: certify, claim: {kind: gap, across: [g], metric: "
+         "{kind: metric, name: old, value: w > 3}}", None),
+        ("audit: certify, claim: {kind: gap, metric: accuracy, across: [g], given: [h]}", None),
+        ("audit: discover, metric: accuracy, features: [g, h]", None),
+    ],
+)  # fmt: skip
+def test_columns_that_no_audit_reads_are_not_read(audit: str, columns: set[str] | None) -> None:
+    head = "equipoise: 1\nseed: 7\ntrail: {source: t.csv, label: y, prediction: d}\naudits:\n"
+    plan = Plan.parse(f"{head}  - {{{audit}}}")
+    assert columns_read(plan) == (None if columns is None else frozenset(columns))
+
+
+def test_what_is_said_of_reading_is_about_columns_that_were_read(folder: Path) -> None:
+    table = _table().with_columns(
+        w=pl.Series([str(i) for i in range(599)] + ["NA"]),
+        y=pl.Series(["NA", *map(str, _table()["y"].to_list()[1:])]),
+    )
+    table.write_csv(folder / "decisions.csv")
+    plan = "equipoise: 1\nseed: 7\ntrail: {source: decisions.csv, label: y, prediction: d}\naudits:"
+    evidence = run(Plan.parse(f"{plan}\n  - {{audit: certify, {GAP}}}"), folder=folder)
+    assert [note[:13] for note in evidence.notes] == ["In column 'y'"]
+    assert verify(evidence, folder=folder).complete

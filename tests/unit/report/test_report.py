@@ -193,3 +193,31 @@ def test_lone_surrogates_do_not_break_the_file(tmp_path: Path) -> None:
     found = eq.describe(eq.datasets.compas(), eq.gap("accuracy", across="sex"))
     row = dataclasses.replace(found.rows[0], group="\ud800", note="\udfff")
     eq.report(dataclasses.replace(found, rows=(row,)), title="\ud800").save(tmp_path / "r.html")
+
+
+def test_every_table_and_axis_about_shares_is_in_per_cent_and_points() -> None:
+    trail = eq.datasets.compas()
+    claim = eq.gap("accuracy", across="race")
+    found: list[Any] = [
+        eq.certify(trail, eq.equalized_odds(across="race"), rng=7),
+        eq.joint_test(trail, claim, rng=7),
+        eq.joint_test(trail, claim, method="likelihood"),
+        eq.shift(trail, eq.gap("accuracy"), over=eq.gaussian("age"), rng=7),
+    ]
+    for finding in found:
+        heads = [head for head, _ in tables_of(finding)[0].heads]
+        assert {"value (%)", "disparity (points)"} <= {*heads}
+        spec = json.dumps(finding.plot().to_dict())
+        assert "disparity (points)" in spec
+        assert "100 * datum.value" in spec
+    assert "effective (rows)" in heads
+    scored = eq.read(trail, **{**dict(trail.roles), "score": "risk"})
+    residual = eq.joint_test(scored, eq.gap("residual", across="race"), rng=7)
+    assert "disparity" in [head for head, _ in tables_of(residual)[0].heads]
+
+
+def test_a_bound_that_rounds_to_nothing_is_said_in_words() -> None:
+    found = eq.certify(eq.datasets.compas(), eq.gap("accuracy", across="race"), rng=7)
+    above = max(found.rows, key=lambda row: row.disparity or -1.0)
+    near = dataclasses.replace(above, lower=0.0003)
+    assert "that it is above at all is shown" in dataclasses.replace(found, rows=(near,)).headline()

@@ -1,6 +1,7 @@
 """Files that cannot be read, or cannot be read together."""
 
 import random
+import re
 from pathlib import Path
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -126,3 +127,34 @@ def test_a_late_word_does_not_end_an_audit(tmp_path: Path) -> None:
     lines = ["y,p,g", *["1,1,7"] * 30_000, "0,1,n/a"]
     (tmp_path / "t.csv").write_text("\n".join(lines))
     assert counted(tmp_path / "t.csv") == 30_001
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("\n\n\n", "is empty"),
+        ("a,b,c\n1,2,3\n1,2\n", "Line 3 has 2 fields where the first has 3"),
+        ('a,b\n"1\n2",x\n1,2,3\n', "different numbers of fields (2, 3)"),
+        ("x,1,0,1\ny,0,1,1\n", "seems to be a row, not the names of columns: 'x', '1', '0', '1'"),
+    ],
+)
+def test_what_is_wrong_with_lines_is_said(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    with pytest.raises(eq.TrailError, match=re.escape(said)):
+        eq.read(path)
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.feather", "t.xlsx"])
+def test_a_file_of_another_kind_than_its_name_says(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("race,label\na,1\n")
+    with pytest.raises(eq.TrailError, match="of another kind than its name says: save it again"):
+        eq.read(tmp_path / name)
+
+
+def test_words_are_named_where_it_is_not_said_which_counts(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("deny,race\nno,a\nyes,b\n")
+    trail = eq.read(path, prediction="deny")
+    with pytest.raises(eq.TrailError, match=r"holds text: 'no', 'yes'\. Pass positive="):
+        eq.describe(trail, eq.gap("selection_rate", across="race"))

@@ -204,3 +204,27 @@ def test_options_for_text_are_refused_elsewhere(tmp_path: Path, option: str) -> 
             eq.read(source, **given)  # type: ignore[arg-type]
     with pytest.raises(eq.OptionError, match=f"{option}="):
         eq.read(trail, **given)
+
+
+def test_only_the_columns_that_are_asked_for_are_read(tmp_path: Path, way: str) -> None:
+    lines = "".join(f"{i % 2},{i},x\n" for i in range(MANY))
+    path = written(tmp_path, f"label,late,note\n{lines}1,word,NA\n")
+    with delimited.only(frozenset({"label"})):
+        assert types(eq.read(path, label="label")) == {"label": "Int64"}
+    # a name that is not there is told beside those that are
+    with (
+        delimited.only(frozenset({"label", "lable"})),
+        pytest.raises(eq.TrailError, match="The table has: 'label', 'late', 'note'"),
+    ):
+        eq.read(path, label="lable")
+    assert types(eq.read(path, label="label"))["late"] == "String"
+
+
+@pytest.mark.parametrize("line", ["1,2", "1,2,3,4", '1,"2,3'])
+def test_a_broken_line_is_an_error_whatever_is_asked_for(
+    tmp_path: Path, way: str, line: str
+) -> None:
+    lines = "".join(f"{i % 2},{i},x\n" for i in range(MANY))
+    path = written(tmp_path, f"label,late,note\n{lines}{line}\n{lines}")
+    with delimited.only(frozenset({"label"})), pytest.raises(eq.TrailError, match="Line"):
+        fetch(eq.read(path, label="label").frame, "t")

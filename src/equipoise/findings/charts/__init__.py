@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from equipoise._validate import names_extra
 from equipoise.errors import OptionError
@@ -133,12 +133,39 @@ class Line:
     """What unknown people alone leave open, drawn wide inside the interval."""
 
 
+class Axis(NamedTuple):
+    """What the axis of a forest plot shows, and whether it is read in hundredths."""
+
+    title: str
+    hundredths: bool = False
+
+    @property
+    def labels(self) -> "alt.Axis":
+        """Its numbers, in the unit of its title."""
+        import altair as alt
+
+        if self.hundredths:
+            return alt.Axis(labelExpr="format(100 * datum.value, '.3~r')")
+        return alt.Axis()
+
+
+def disparity_axis(relative: bool, share: bool) -> Axis:
+    """An axis of disparities: in points if those of shares, as in every text and table.
+
+    >>> disparity_axis(relative=False, share=True)
+    Axis(title='disparity (points)', hundredths=True)
+    """
+    if relative:
+        return Axis("ratio")
+    return Axis("disparity (points)", hundredths=True) if share else Axis("disparity")
+
+
 def forest(
     lines: Sequence[Line],
     *,
     title: str,
     subtitle: str,
-    axis: str,
+    axis: Axis,
     reference: Sequence[float],
     most: int = 40,
     loud: Collection[str] = (),
@@ -181,7 +208,7 @@ def forest_pair(
     *,
     title: str,
     subtitle: str,
-    axis: str,
+    axis: Axis,
     reference: Sequence[float],
     most: int = 40,
 ) -> "ChartType":
@@ -248,12 +275,14 @@ def _open(line: Line) -> dict[str, float]:
 
 
 def _layers(
-    base: "ChartType", shape: "alt.Shape", size: int, axis: str, reference: Sequence[float]
+    base: "ChartType", shape: "alt.Shape", size: int, axis: Axis, reference: Sequence[float]
 ) -> "ChartType":
     """Dashed rules, then the intervals, then the estimates, each over the one before."""
     import altair as alt
 
-    spans = base.mark_rule(strokeWidth=2).encode(x=alt.X("lower:Q", title=axis), x2="upper:Q")
+    spans = base.mark_rule(strokeWidth=2).encode(
+        x=alt.X("lower:Q", title=axis.title, axis=axis.labels), x2="upper:Q"
+    )
     points = base.mark_point(filled=True, size=size, opacity=1)
     below = [rules("x", reference)] if reference else []
     return alt.layer(*below, spans, points.encode(x="estimate:Q", shape=shape))
@@ -538,7 +567,8 @@ def _ticks(
     found: list[_Tick] = []
     for narrow, track in ((True, _NARROW), (False, _WIDE)):
         for value in values:
-            tick = _Tick(at=scale.place(value), text=said(value), narrow=narrow)
+            text = said(value) if value or scale.relative else "0"
+            tick = _Tick(at=scale.place(value), text=text, narrow=narrow)
             if all(tick.clear_of(other, track) for other in found):
                 found.append(tick)
     return sorted(found, key=lambda tick: tick.at)
@@ -613,7 +643,7 @@ def _calm(dot: Dot) -> bool:
 _STYLE = """<style>
 .dots { font-size: .9rem; line-height: 1.3; max-width: 52rem }
 .dots-row { display: grid; gap: .6rem; break-inside: avoid; min-height: 1.3rem;
-  grid-template-columns: minmax(7rem, 36%) 1fr 6rem }
+  grid-template-columns: minmax(7rem, 42%) 1fr 6rem }
 .dots-row + .dots-row { border-top: 1px solid var(--line, #8883) }
 .dots-name, .dots-said { align-self: center }
 .dots-name { overflow-wrap: anywhere; text-align: right }
@@ -639,6 +669,12 @@ _STYLE = """<style>
   .dots-row { grid-template-columns: 1fr 6rem; row-gap: 0; padding: .15rem 0 }
   .dots-row > .dots-name { grid-column: 1 / -1; text-align: left }
   .dots-axis > span:first-child { display: none }
+}
+@media print {
+  /* names on one line leave room for the chart below the words that belong to it */
+  .dots { font-size: .75rem; line-height: 1.2 }
+  .dots-row { grid-template-columns: 45% 1fr 5rem; min-height: 1rem }
+  .dots-track { min-height: 1rem }
 }
 .dots-legend { display: flex; flex-wrap: wrap; gap: .2rem 1rem; margin: .6rem 0 0;
   font-size: .85rem }

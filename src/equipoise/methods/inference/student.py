@@ -551,8 +551,7 @@ MOST_DRAWS, LEAST_DRAWS = 10_000, 1000
 SPREAD = 3
 """So many cells for each group, and scores are drawn from their covariance, not cell by cell."""
 FEW_MOVES = 8_000
-"""Cells times groups up to which what each does to the other is worked out once for all draws; no
-more, so that no product wakes a second thread."""
+"""Cells times groups up to which draws are one product; more would wake a second thread."""
 
 
 class CellDraws(Protocol):
@@ -715,8 +714,7 @@ class JointLaw:
         size = self.cells.mean.size if isinstance(self.cells, RowDraws) else FEW_MOVES + 1
         if size * self.used.size > FEW_MOVES:
             return moved
-        # what every cell does to every group, once: a product is quicker than sums draw by draw
-        one = np.eye(size)
+        one = np.eye(size)  # what every cell does to every group, once for all draws
         by_weight, by_total = moved(one, 0 * one), moved(0 * one, one)
         return lambda weight, total: np.asarray(weight @ by_weight + total @ by_total)
 
