@@ -207,19 +207,42 @@ def new_duckdb() -> "duckdb.DuckDBPyConnection":
     import duckdb
 
     atexit.register(_forget_types)
-    connection = duckdb.connect(
-        ":memory:",
-        config={"autoload_known_extensions": False, "autoinstall_known_extensions": False},
+    return _without_bar(
+        duckdb.connect(
+            ":memory:",
+            config={"autoload_known_extensions": False, "autoinstall_known_extensions": False},
+        )
     )
+
+
+def _without_bar(connection: "duckdb.DuckDBPyConnection") -> "duckdb.DuckDBPyConnection":
+    import duckdb
+
     # In a notebook without ipywidgets there is no bar, and DuckDB refuses even to switch it off.
     with suppress(duckdb.Error):
         connection.execute("SET enable_progress_bar = false")
     return connection
 
 
+def arrays_duckdb() -> "duckdb.DuckDBPyConnection":
+    """A connection for arrays in memory; all of them are in one engine.
+
+    To start an engine takes longer than to audit a small table. What is registered with one
+    connection no other sees, and it goes with the connection.
+    """
+    # a process that was split off cannot use the engine of the other
+    return _without_bar(_shared_duckdb(os.getpid()).cursor())
+
+
+@functools.cache
+def _shared_duckdb(process: int) -> "duckdb.DuckDBPyConnection":
+    return new_duckdb()
+
+
 def _forget_types() -> None:
     """Empty what narwhals remembers: DuckDB 2 complains at exit of types that are still in use."""
     atexit.unregister(_forget_types)
+    _shared_duckdb.cache_clear()
     for name, module in [*sys.modules.items()]:
         if name.startswith("narwhals."):
             for thing in [*vars(module).values()]:

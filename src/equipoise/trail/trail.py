@@ -22,7 +22,14 @@ from equipoise._validate import (
 )
 from equipoise.errors import OptionError, TrailError
 from equipoise.trail.delimited import known_encoding
-from equipoise.trail.engine import AnyArray, Frame, engine_errors, new_duckdb, objects, quoted
+from equipoise.trail.engine import (
+    AnyArray,
+    Frame,
+    arrays_duckdb,
+    engine_errors,
+    objects,
+    quoted,
+)
 from equipoise.trail.fields import Reading, examples
 from equipoise.trail.sources import Opened, open_source
 
@@ -787,7 +794,7 @@ def _refuse_lengths(columns: Mapping[str, AnyArray]) -> None:
 
 def from_columns(columns: dict[str, AnyArray], source: str) -> Frame:
     """A table of arrays."""
-    connection = new_duckdb()
+    connection = arrays_duckdb()
     with engine_errors(source):
         # any column name must do, also one that an engine would read as a number or a keyword
         plain = {f"column_{i}": values for i, values in enumerate(columns.values())}

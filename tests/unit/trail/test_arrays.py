@@ -1,5 +1,7 @@
 """Trails from arrays: what scikit-learn and Fairlearn hold."""
 
+import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -39,6 +41,26 @@ def test_nameless_features_get_names() -> None:
     two = eq.from_arrays(LABEL, DECIDED, sensitive_features=np.array([["a", "x"], ["b", "y"]] * 3))
     assert one.attributes == ("group",)
     assert two.attributes == ("feature_1", "feature_2")
+
+
+def _right(rows: int) -> int:
+    trail = eq.from_arrays([1] * rows, [1, *[0] * (rows - 1)], sensitive_features=["a"] * rows)
+    return round(rows * (_rates(trail, "group")["a"][1] or 0.0))
+
+
+def test_tables_of_one_engine_do_not_mix() -> None:
+    trails = [
+        eq.from_arrays([1] * n, [1] * n, sensitive_features={"sex": ["f"] * n}) for n in (3, 7)
+    ]
+    assert [_rates(trail, "sex")["f"][0] for trail in reversed(trails)] == [7, 3]
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(_right, range(2, 40))) == {1}
+
+
+def test_a_process_that_is_split_off_has_an_engine_of_its_own() -> None:
+    assert _right(5) == 1
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply_async(_right, (6,)).get(timeout=60) == 1
 
 
 def test_words_as_labels_and_hostile_names() -> None:
