@@ -462,7 +462,6 @@ def _badness(pair: tuple[str, Audited]) -> tuple[int, float]:
 
 
 # --- Scores of all groups together: the critical value that bounds share, and adjusted p-values
-# ---
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,9 +9,7 @@ from typing import cast
 import numpy as np
 from scipy.special import ndtri
 
-from equipoise.audits._common import (
-    finite,
-)
+from equipoise.audits._common import finite
 from equipoise.audits.compare import EVERY_ROW
 from equipoise.cells import Cells, gather
 from equipoise.cells.gather import overall_mean, reference_cells
@@ -49,9 +47,9 @@ from equipoise.methods.repair import (
     worst_overrun,
 )
 from equipoise.trail import Trail
-from equipoise.trail.engine import engine_errors, fetch, objects
+from equipoise.trail.engine import engine_errors, fetch, from_columns, objects
 from equipoise.trail.trail import Roles as ColumnRoles
-from equipoise.trail.trail import from_columns, make_trail
+from equipoise.trail.trail import make_trail
 
 #: Knots of the recalibrations that are tried beside the isotonic one.
 KNOTS = (3, 5, 10)

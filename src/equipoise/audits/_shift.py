@@ -32,7 +32,7 @@ from equipoise.claims import claim as targets
 from equipoise.claims.claim import Gap
 from equipoise.claims.groups import everyone
 from equipoise.errors import ClaimError, OptionError, TrailError
-from equipoise.findings.shift_space import (
+from equipoise.findings.shift_questions import (
     Covariate,
     KernelFunction,
     KernelPart,
@@ -45,7 +45,7 @@ from equipoise.trail import Trail
 from equipoise.trail.trail import expect_trail
 
 if TYPE_CHECKING:
-    from equipoise.findings.shift_space import KernelFunction
+    from equipoise.findings.shift_questions import KernelFunction
 
 Bandwidth = float | Sequence[float] | None
 
@@ -254,7 +254,6 @@ def _named_kernels() -> Iterable[str]:
 
 
 # --- The rows of a tilt audit: covariates, metric, influence of the target, merged where equal
-# ---
 
 #: More rows than this are not audited without being asked to sample.
 MAX_SHIFT_ROWS = 1_000_000

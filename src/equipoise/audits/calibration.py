@@ -327,7 +327,6 @@ def _one_class(
 
 
 # --- `calibration`: whether a model is reliable for everyone, in subgroups nobody named as well
-# ---
 
 
 CalibrationMethod = Literal[

@@ -82,10 +82,7 @@ from equipoise.methods.stored import stored
 from equipoise.methods.targets import Complement, Custom, Status
 from equipoise.trail import Trail
 
-# --- Bounds, certificates and range certificates of a group problem, as findings ---
-
 # --- Exact bounds for bounded metrics: every mean by betting, and disparities from two of them
-# ---
 
 _NO_ANSWER = (Status.EMPTY, Status.NO_TARGET, Status.IDENTICAL, Status.ZERO_TARGET)
 

@@ -14,8 +14,9 @@ from equipoise.claims.claim import Custom
 from equipoise.claims.metric import Metric
 from equipoise.errors import ClaimError, TrailError
 from equipoise.trail import Trail, read
+from equipoise.trail.engine import from_columns
 from equipoise.trail.trail import Roles as ColumnRoles
-from equipoise.trail.trail import from_columns, make_trail
+from equipoise.trail.trail import make_trail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

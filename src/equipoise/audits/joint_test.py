@@ -63,7 +63,6 @@ from equipoise.methods.published import likelihood
 from equipoise.methods.targets import Constant, Status
 
 # --- The mathematics behind `joint_test`: scores, statistic, calibration, region and intervals
-# ---
 
 #: Rows × groups that a joint test writes out at most.
 LIMIT = 200_000_000

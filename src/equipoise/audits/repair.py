@@ -23,9 +23,7 @@ from equipoise.audits._repair import Ask, Learnt, RepairTable, priced, recalibra
 from equipoise.audits.certify import certify
 from equipoise.audits.describe import describe
 from equipoise.cells import gather
-from equipoise.cells.query import (
-    numbers,
-)
+from equipoise.cells.query import numbers
 from equipoise.claims import Claim, Metric, Ratio, as_claim, change, gap
 from equipoise.claims.claim import Complement, Constant, Overall, Reference
 from equipoise.claims.groups import Intersections, Levels

@@ -46,7 +46,7 @@ from equipoise.errors import ClaimError, OptionError
 from equipoise.findings import Provenance
 from equipoise.findings.bounds import BoundedGroup, Bounds
 from equipoise.findings.shift import MonotoneShift, Shift, Stretch, half_level, share_critical
-from equipoise.findings.shift_space import NON_NEGATIVE, ShiftBasis, ShiftSpace, Tilted
+from equipoise.findings.shift_questions import NON_NEGATIVE, Tilted
 from equipoise.findings.words import Side, level_text
 from equipoise.methods import tilts
 from equipoise.methods.numerics import FloatArray
@@ -181,8 +181,6 @@ def _stretches(rows: ShiftRows, cuts: FloatArray) -> tuple[Stretch, ...]:
     )
 
 
-# --- `shift`: bounds on a metric under every tilt of the covariates, smooth up to a bandwidth ---
-
 # --- What a caller of `shift` asks for, checked before any row is read ---
 
 Engine = Literal["auto", "exact", "moments"]
@@ -291,12 +289,12 @@ def _reason(rows: ShiftRows) -> str:
     return ""
 
 
-def _basis(rows: ShiftRows, span: Span, moments: tilts.TiltMoments) -> ShiftBasis:
+def _basis(rows: ShiftRows, span: Span, moments: tilts.TiltMoments) -> tilts.TiltBasis:
     once = moments.second
     if np.any(rows.weights != 1):
         share = rows.counts * rows.weights / rows.n
         once = span.factor.features.T @ (span.factor.features * share[:, None])
-    return ShiftBasis(
+    return tilts.TiltBasis(
         pivots=rows.points[span.factor.pivots],
         corner=span.factor.corner,
         mean=moments.mean,
@@ -307,8 +305,8 @@ def _basis(rows: ShiftRows, span: Span, moments: tilts.TiltMoments) -> ShiftBasi
     )
 
 
-def _space(rows: ShiftRows, span: Span, sample: tilts.TiltSample) -> ShiftSpace:
-    return ShiftSpace(
+def _space(rows: ShiftRows, span: Span, sample: tilts.TiltSample) -> tilts.TiltRows:
+    return tilts.TiltRows(
         kernel=span.kernel,
         points=rows.points,
         features=span.factor.features,

@@ -162,7 +162,6 @@ def _axis(cells: Cells, dimension: Dimension) -> int:
 
 
 # --- The problem of a spread: one metric over disjoint groups, in the form the mathematics takes
-# ---
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

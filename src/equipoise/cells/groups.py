@@ -46,7 +46,6 @@ from equipoise.methods.numerics import (
 from equipoise.methods.targets import TiltSums
 
 # --- Views of one axis: what groups an attribute gives rise to, and how to sum cells into them
-# ---
 #
 # A group of a collection is one choice per axis; summing over a product of views is the CUBE of
 # SQL when the views are `EveryLevel`, and prefix differences when they are `Ranges`.
@@ -108,7 +107,6 @@ def closed_range_text(name: str, low: float, high: float) -> str:
 
 
 # --- Views of one axis: what groups an attribute gives rise to, and how to sum cells into them
-# ---
 
 
 @dataclass(frozen=True, slots=True)

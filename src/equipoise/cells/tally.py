@@ -565,8 +565,6 @@ def _checked(scan: Scan) -> Scan:
 
 # --- Cells: the totals from which every group audit is computed ---
 
-# --- Cells: the totals from which every group audit is computed ---
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:

@@ -15,9 +15,9 @@ from equipoise._files import write_atomically
 from equipoise._validate import known_keywords
 from equipoise.errors import OptionError
 from equipoise.trail import Roles, Trail
-from equipoise.trail.engine import fetch
+from equipoise.trail.engine import fetch, from_columns
 from equipoise.trail.sources import open_source
-from equipoise.trail.trail import from_columns, make_trail
+from equipoise.trail.trail import make_trail
 
 __all__ = [
     "adult_predictions",

@@ -87,7 +87,7 @@ if TYPE_CHECKING:
         TriedRule,
     )
     from equipoise.findings.shift import MonotoneShift, Shift, Stretch
-    from equipoise.findings.shift_space import AskedTilt, Tilted
+    from equipoise.findings.shift_questions import AskedTilt, Tilted
     from equipoise.findings.summary import (
         ComparedSpread,
         Comparison,
@@ -113,7 +113,7 @@ else:
         ),
         "power": "MoreGroups PlannedGroup Power",
         "shift": "MonotoneShift Shift Stretch",
-        "shift_space": "AskedTilt Tilted",
+        "shift_questions": "AskedTilt Tilted",
         "summary": "ComparedSpread Comparison MeasuredSpread SummarizedGroup Summary",
         "words": "Verdict",
     }

@@ -288,7 +288,6 @@ def _as_it_is(data: object, _path: Keys) -> object:
 
 
 # --- The base of every result: a frozen value that can be read, tabulated, stored and restored
-# ---
 
 #: The columns that every table of compared groups begins with.
 COMPARED = ("group", "n", "value", "disparity")

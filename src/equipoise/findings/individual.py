@@ -12,7 +12,6 @@ from equipoise.findings.finding import AboutEveryone, Chart, FindingOf
 from equipoise.findings.words import Verdict, amount, be, level_text, plural, unsigned
 
 # --- What `individual` says: how much worse a model could do on comparable people, and on whom
-# ---
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

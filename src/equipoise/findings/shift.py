@@ -16,23 +16,20 @@ from equipoise.findings.charts import Line, disparity_axis, forest, reading
 from equipoise.findings.charts.others import tilt_chart
 from equipoise.findings.finding import COMPARED, NOT_STORED, Chart, ComparedFinding, from_dict
 from equipoise.findings.shift_questions import (
+    AskedTilt,
+    OfCovariates,
     Population,
     Question,
+    ShiftRecord,
+    Tilted,
     closest,
-    estimate,
     group_question,
+    kernel_words,
     population_question,
+    profile_of,
     section_coordinates,
     weight_question,
     where_negative,
-)
-from equipoise.findings.shift_space import (
-    AskedTilt,
-    OfCovariates,
-    ShiftRecord,
-    Tilted,
-    kernel_words,
-    profile_of,
 )
 from equipoise.findings.words import (
     Ends,
@@ -198,7 +195,7 @@ class Shift(ShiftRecord):
         norm: float | None = None,
     ) -> Tilted:
         """A tilt with its bounds."""
-        found = estimate(self, coordinates, values=values, norm=norm)
+        found = self.span.estimate(coordinates, values=values, norm=norm)
         row = Tilted(
             group=label,
             where=dict(where or {}),
@@ -250,15 +247,15 @@ class Shift(ShiftRecord):
 
     def _closest(self, question: Question, penalty: float | None = None) -> AskedTilt:
         best = closest(self, question, penalty)
-        answer = self._answer(best.coordinates, question.label, wanted=question.on_rows)
+        answer = self._answer(best.coordinates, question.label, wanted=question.aim.on_rows)
         said = [answer.note, where_negative(self, best)]
         return dataclasses.replace(
             answer,
             note="; ".join(note for note in said if note),
             where=question.where,
             penalty=best.penalty,
-            distance=question.distance(best),
-            mismatch=question.mismatch(self.basis, best),
+            distance=self.span.distance(question.aim, best),
+            mismatch=self.span.mismatch(question.aim, best),
             uncovered=question.uncovered,
         )
 

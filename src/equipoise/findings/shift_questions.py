@@ -1,31 +1,338 @@
-"""Questions to a tilt audit: weights, groups and populations in the coordinates of the span."""
+"""Questions to a tilt audit: its kernel, covariates and tilts, and what a reader may ask."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from equipoise._codec import canonical
 from equipoise._validate import known_name, listing
-from equipoise.errors import ClaimError, OptionError
-from equipoise.findings.shift_space import (
-    NON_NEGATIVE,
-    Covariate,
-    OfCovariates,
-    ShiftBasis,
-    ShiftRecord,
-    ShiftSpace,
-    build_kernel,
-)
+from equipoise.errors import ClaimError, EquipoiseError, OptionError
+from equipoise.findings.finding import NOT_STORED, ComparedFinding
+from equipoise.findings.words import Ends, Side, ends_text
 from equipoise.methods import tilts
-from equipoise.methods.numerics import BoolArray, FloatArray
+from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
+
+# --- Kernels as findings write them down, and the covariates they compare people by ---
+
+#: Forms whose values are never negative, so that mixtures of sections are tilts.
+NON_NEGATIVE = ("gaussian", "laplace", "same")
+
+#: A kernel of the caller's own: all pairs of the rows of two matrices.
+KernelFunction = Callable[[FloatArray, FloatArray], npt.ArrayLike]
+#: What a caller may ask about: a number, or yes or no, for each row, of the covariates by name.
+OfCovariates = Callable[[dict[str, AnyArray]], npt.ArrayLike]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelPart:
+    """One factor of a product kernel."""
+
+    form: str
+    """``gaussian``, ``laplace``, ``same`` (equal or not), the name of a kernel, or ``function``."""
+    columns: tuple[str, ...]
+    """The covariates it compares."""
+    bandwidths: tuple[float, ...] = ()
+    """The bandwidth of each, in its own units."""
+    options: Mapping[str, Any] | None = None
+    """Options of a kernel given by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Covariate:
+    """One column that tilts may depend on."""
+
+    name: str
+    """The column."""
+    levels: tuple[Any, ...] | None = None
+    """The levels of a category; None for a number."""
+
+    def encode(self, values: Sequence[object]) -> FloatArray:
+        """Numbers as they are, categories by position; −1 for a level that was not audited."""
+        if self.levels is None:
+            return np.array([np.nan if v is None else v for v in values], dtype=np.float64)
+        # No row has the place −1, so an unknown level is unlike all of them.
+        place = {level: i for i, level in enumerate(self.levels)}
+        found = [place.get(canonical(value), -1) for value in values]
+        return np.array(found, dtype=np.float64)
+
+    def decode(self, code: float) -> object:
+        """The value behind a number."""
+        return canonical(code) if self.levels is None else self.levels[int(code)]
+
+
+def build_kernel(
+    parts: Sequence[KernelPart],
+    names: Sequence[str],
+    functions: Mapping[int, KernelFunction] | None = None,
+) -> tilts.Kernel:
+    """The kernel on encoded covariates; ``functions`` holds those that have no plain form."""
+    made = []
+    for i, part in enumerate(parts):
+        columns = tuple(names.index(column) for column in part.columns)
+        made.append((_one(part, (functions or {}).get(i)), columns))
+    return tilts.Product(tuple(made))
+
+
+def _one(part: KernelPart, function: KernelFunction | None) -> tilts.Kernel:
+    if part.form == "gaussian":
+        return tilts.Gaussian(part.bandwidths)
+    if part.form == "laplace":
+        return tilts.Laplace(part.bandwidths)
+    if part.form == "same":
+        return tilts.Same()
+    if function is not None:
+        return tilts.Function(lambda x, y: np.asarray(function(x, y)))
+    if part.form == "function":
+        raise EquipoiseError(
+            "This finding was made with a kernel of your own, which cannot be stored. Run the "
+            "audit again to ask about tilts that it has to evaluate anew."
+        )
+    return _one(part, named_kernel(part.form, part.options or {}))
+
+
+def kernel_words(parts: Sequence[KernelPart]) -> str:
+    """The covariates with their bandwidths, or with the form of their kernel.
+
+    >>> kernel_words([KernelPart(form="gaussian", columns=("age",), bandwidths=(5.0,))])
+    'age (bandwidth 5)'
+    """
+    said = []
+    for part in parts:
+        if part.bandwidths:
+            pairs = zip(part.columns, part.bandwidths, strict=True)
+            said += [f"{column} (bandwidth {width:.3g})" for column, width in pairs]
+        else:
+            form = "equal or not" if part.form == "same" else part.form
+            said += [f"{column} ({form})" for column in part.columns]
+    return ", ".join(said)
+
+
+def named_kernel(name: str, options: Mapping[str, object]) -> KernelFunction:
+    """A pairwise kernel of scikit-learn."""
+    from sklearn.metrics.pairwise import pairwise_kernels
+
+    def values(x: FloatArray, y: FloatArray) -> FloatArray:
+        return np.asarray(pairwise_kernels(x, y, metric=name, **options))
+
+    return values
+
+
+# --- The audited rows and the span of tilts, kept beside a finding so that it can be asked more
+
+#: Bins in which a number is shown.
+_BINS = 40
+
+
+def columns_of(rows: tilts.TiltRows, covariates: Sequence[Covariate]) -> dict[str, AnyArray]:
+    """The covariates of the rows as arrays by name, for a function that is given to us."""
+    found: dict[str, AnyArray] = {}
+    for i, covariate in enumerate(covariates):
+        codes = rows.points[:, i]
+        levels = covariate.levels
+        found[covariate.name] = (
+            codes.copy() if levels is None else np.array([levels[int(c)] for c in codes])
+        )
+    return found
+
+
+def profile_of(
+    space: tilts.TiltRows,
+    covariates: Sequence[Covariate],
+    tilt: FloatArray,
+    wanted: FloatArray | None,
+) -> tuple[dict[str, object], ...]:
+    """How the population lies along each covariate, before and after a tilt, for a chart."""
+    before = space.share
+    after = before * tilt / (before @ tilt)
+    aim = None if wanted is None else before * wanted / (before @ wanted)
+    records: list[dict[str, object]] = []
+    for i, covariate in enumerate(covariates):
+        records += _along(covariate, space.points[:, i], before, after, aim)
+    return tuple(records)
+
+
+def _along(
+    covariate: Covariate,
+    codes: FloatArray,
+    before: FloatArray,
+    after: FloatArray,
+    aim: FloatArray | None,
+) -> list[dict[str, object]]:
+    place, ends = _bins(covariate, codes)
+    size = len(ends)
+    sums = [
+        np.bincount(place, x, minlength=size) if x is not None else None
+        for x in (before, after, aim)
+    ]
+    found: list[dict[str, object]] = []
+    for k, (start, stop) in enumerate(ends):
+        rows, tilted, wanted = (None if x is None else float(x[k]) for x in sums)
+        if rows is None or tilted is None or rows <= 0:
+            continue
+        found.append(
+            {
+                "covariate": covariate.name,
+                "from": start,
+                "to": stop,
+                "rows": rows,
+                "tilted": tilted,
+                "tilt": tilted / rows,
+                "wanted": None if wanted is None else wanted / rows,
+            }
+        )
+    return found
+
+
+def _bins(
+    covariate: Covariate, codes: FloatArray
+) -> tuple[IntArray, Sequence[tuple[object, object]]]:
+    """Each row's bin, and the ends of every bin; a category is a bin of its own."""
+    if covariate.levels is not None:
+        return codes.astype(np.int64), [(level, level) for level in covariate.levels]
+    distinct = np.unique(codes)
+    if len(distinct) <= _BINS:
+        place = np.searchsorted(distinct, codes)
+        return place, [(float(value), float(value)) for value in distinct]
+    edges = np.linspace(distinct[0], distinct[-1], _BINS + 1)
+    # The largest value ends the last bin rather than beginning one of its own.
+    place = np.clip(np.searchsorted(edges, codes, side="right") - 1, 0, _BINS - 1)
+    return place, list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+
+
+# --- One tilt and its bounds: a row of a finding, and the answer to a question ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tilted:
+    """One tilt of the population with its simultaneous bounds."""
+
+    group: str
+    """The tilt in words."""
+    where: Mapping[str, Any]
+    """Where the tilt leans, if it can be said by covariates."""
+    n: int
+    """Rows audited."""
+    effective: float | None
+    """Effective sample size: as many rows would tell as much about the tilted population."""
+    value: float | None
+    """The metric in the tilted population."""
+    target: float
+    """What it is compared with."""
+    disparity: float | None
+    """Value minus target."""
+    lower: float | None
+    """Lower bound on the disparity; None if there is none."""
+    upper: float | None
+    """Upper bound on the disparity; None if there is none."""
+    note: str = ""
+    """Why a bound is missing, or what to keep in mind."""
+    reach: float | None = None
+    """Half-width of the bounds per unit of the critical value."""
+    beyond: float = 0.0
+    """Half-width added for what the tilt has outside the span of the kept kernel sections."""
+
+    def __str__(self) -> str:
+        said = ends_text(self.lower, self.upper, "{:+.3f}".format, self.note)
+        estimate = "unknown" if self.disparity is None else f"{self.disparity:+.3f}"
+        about = "" if self.effective is None else f" (effective n = {self.effective:,.0f})"
+        return f"{self.group}: {estimate}, {said}{about}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedTilt(Tilted):
+    """The answer to a question about a tilt."""
+
+    distance: float | None = None
+    """Share of the tilted population that lies elsewhere than the one asked about: 0 if the tilt
+    is what was asked about, 1 if they have nothing in common."""
+    mismatch: float | None = None
+    """For a population: what remains of the kernel's distance to it; 1 if the tilt does nothing."""
+    uncovered: float | None = None
+    """For a population: share of it that is unlike every row audited."""
+    penalty: float | None = None
+    """Penalty on the norm with which the closest tilt was found."""
+    profile: tuple[Mapping[str, Any], ...] = dataclasses.field(default=(), repr=False)
+    """The population along each covariate, before and after the tilt."""
+
+
+# --- The numbers of a tilt audit, from which its questions are answered ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ShiftRecord(ComparedFinding[Tilted]):
+    """What a tilt audit found, before anything is asked of it."""
+
+    n: int
+    """Rows audited."""
+    share: bool
+    """Whether the metric is a share, read in percentage points."""
+    target: float
+    """What the metric is compared with."""
+    mean: float
+    """The metric over everyone."""
+    spread: float
+    """By how much the metric can differ between people."""
+    level: float
+    """Confidence that every bound holds."""
+    side: Side
+    """Which bounds were computed."""
+    limits: Ends
+    """Smallest and largest disparity that is possible at all."""
+    method: str
+    """In which units tilts are compared: rescaled, signed or unscaled."""
+    floor: float | None
+    """What the squared norm of a tilt counts in its scale; None without a scale."""
+    engine: str
+    """How resamples were drawn: exact, moments or clusters."""
+    resamples: int
+    """How often."""
+    critical: float | None
+    """The critical value for tilts in the span; None if there is no answer."""
+    rank: int
+    """Kernel sections that span the tilts."""
+    residual: float
+    """Share of the kernel's trace outside their span."""
+    kernel: tuple[KernelPart, ...]
+    """The kernel, with the bandwidths used."""
+    covariates: tuple[Covariate, ...]
+    """The covariates."""
+    reach: tuple[float, float]
+    """Least and largest average metric under the tilts of the span, where the method uses it."""
+    sampled: int | None
+    """Rows drawn at random, if a sample was asked for."""
+    reason: str
+    """Why there is no answer; empty if there is one."""
+    draws: tuple[tuple[float, float], ...] = dataclasses.field(repr=False)
+    """Lowest and highest value over tilts in the span in each resample."""
+    basis: tilts.TiltBasis = dataclasses.field(repr=False, compare=False)
+    """Averages from which tilts of the span are estimated."""
+    space: tilts.TiltRows | None = dataclasses.field(
+        default=None, repr=False, compare=False, metadata=NOT_STORED
+    )
+    """The rows; not stored, so that a finding read back answers only what needs none."""
+
+    @property
+    def span(self) -> tilts.TiltSpan:
+        """The tilts that were bounded, as the mathematics takes them."""
+        return tilts.TiltSpan(
+            basis=self.basis,
+            rows=self.space,
+            n=self.n,
+            mean=self.mean,
+            target=self.target,
+            floor=self.floor,
+            averages=self.reach if self.method == "rescaled" else None,
+        )
+
 
 # --- Tables that a reader brings to a tilt audit, as the encoded covariates it was made with ---
 
@@ -94,10 +401,6 @@ def _check_columns(names: Sequence[str], there: Sequence[str]) -> None:
 
 
 # --- Questions to a tilt audit: weights, groups and populations in the coordinates of the span
-# ---
-
-#: Points of another population treated at a time.
-_BLOCK = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -108,34 +411,10 @@ class Question:
     """What it is called."""
     where: Mapping[str, Any]
     """The group as data, if it is one."""
-    wanted: FloatArray
-    """Mean of the features in it."""
-    space: ShiftSpace | None = None
-    """The rows, if the question is about them."""
-    on_rows: FloatArray | None = None
-    """Its density against the audited population on each row, where known."""
+    aim: tilts.Aim
+    """What the tilt should come near to."""
     uncovered: float | None = None
     """Share of it that is unlike every row audited."""
-
-    def distance(self, found: tilts.Closest) -> float | None:
-        """Share of the tilted population that lies elsewhere than the one asked about."""
-        if self.on_rows is None or self.space is None:
-            return None
-        share, tilt = self.space.share, np.maximum(found.values, 0.0)
-        # Half the absolute differences of two distributions: their distance in total variation.
-        apart = np.abs(tilt / (share @ tilt) - self.on_rows / (share @ self.on_rows))
-        return float(share @ apart / 2)
-
-    def mismatch(self, basis: ShiftBasis, found: tilts.Closest) -> float | None:
-        """What remains of the kernel's distance between the populations."""
-        if self.on_rows is not None:
-            return None
-        everyone = basis.mean
-        # The kernel's distance between two populations is that of their mean features.
-        before = float(np.linalg.norm(everyone - self.wanted))
-        mean = float(everyone @ found.coordinates)
-        after = float(np.linalg.norm(basis.once @ found.coordinates / mean - self.wanted))
-        return after / before if before > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -245,7 +524,7 @@ def point_words(finding: ShiftRecord, point: FloatArray) -> str:
 def weight_question(finding: ShiftRecord, tilt: OfCovariates, name: str) -> Question:
     """A tilt given by a function of the covariates."""
     space = _rows_of(finding, "a tilt given as a function")
-    values = np.asarray(tilt(space.columns(finding.covariates)), dtype=np.float64)
+    values = np.asarray(tilt(columns_of(space, finding.covariates)), dtype=np.float64)
     label = name or getattr(tilt, "__name__", "") or "a tilt"
     return _on_rows(finding, space, values, "a tilt" if label == "<lambda>" else label, {})
 
@@ -259,7 +538,7 @@ def group_question(
     """A group given by a function or by covariates."""
     space = _rows_of(finding, "a group")
     if callable(group):
-        inside = np.asarray(group(space.columns(finding.covariates)))
+        inside = np.asarray(group(columns_of(space, finding.covariates)))
         label = name or "the group"
         return _on_rows(finding, space, inside.astype(np.float64), label, {})
     if group is not None and not isinstance(group, Mapping):
@@ -277,7 +556,7 @@ def group_question(
 
 def _on_rows(
     finding: ShiftRecord,
-    space: ShiftSpace,
+    space: tilts.TiltRows,
     values: FloatArray,
     label: str,
     where: Mapping[str, object],
@@ -300,36 +579,25 @@ def _on_rows(
     return Question(
         label=label,
         where=plain,
-        wanted=mass @ space.features / mass.sum(),
-        space=space,
-        on_rows=values,
+        aim=tilts.Aim(wanted=mass @ space.features / mass.sum(), on_rows=values),
     )
 
 
 def population_question(finding: ShiftRecord, table: Population, name: str) -> Question:
     """Another population, given by a table with the covariates."""
     points, mass = encode_table(finding.covariates, table)
-    kernel = _kernel_of(finding)
-    wanted, alike = np.zeros(finding.rank), 0.0
-    for start in range(0, len(points), _BLOCK):
-        part, weight = points[start : start + _BLOCK], mass[start : start + _BLOCK]
-        features = tilts.features_of(kernel, finding.basis.pivots, finding.basis.corner, part)
-        # Of a point's kernel the span explains all where rows were audited, nothing far from them.
-        own = np.maximum(kernel.diagonal(part), 1e-300)
-        wanted += weight @ features
-        alike += float(weight @ np.minimum((features**2).sum(axis=1) / own, 1.0))
-    total = mass.sum()
-    if alike <= 1e-6 * total:
+    wanted, alike = tilts.mean_features(_kernel_of(finding), finding.basis, points, mass)
+    if alike <= 1e-6:
         raise ClaimError("That population is unlike every row audited: no tilt leads there.")
     return Question(
         label=name or "the other population",
         where={},
-        wanted=wanted / total,
-        uncovered=max(0.0, 1 - alike / float(total)),
+        aim=tilts.Aim(wanted=wanted, on_rows=None),
+        uncovered=max(0.0, 1 - alike),
     )
 
 
-def _rows_of(finding: ShiftRecord, what: str) -> ShiftSpace:
+def _rows_of(finding: ShiftRecord, what: str) -> tilts.TiltRows:
     if finding.space is None:
         raise OptionError(
             f"A finding that was read back does not hold the rows, which {what} needs. It answers "
@@ -369,126 +637,23 @@ def _words(name: str, value: object) -> str:
     return value if isinstance(value, str) else f"{name} {value}"
 
 
-# --- What a tilt is estimated to be, and which tilt comes closest to what is asked about ---
-
-#: A tilt found by iteration may dip below zero by rounding; one that dips further is not a tilt.
-_LOWEST = -1e-3
-#: A tilt whose part in the span has less than this share of its mean is not told by the span.
-_LEAST = 1e-3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
-    """A tilt's disparity and how sharply the rows tell it."""
-
-    disparity: float
-    """Mean metric of the tilted population minus the target."""
-    reach: float | None
-    """Half-width of the bounds per unit of the critical value; None if the span says nothing."""
-    beyond: float
-    """Half-width added for what the tilt has outside the span."""
-    effective: float
-    """Effective sample size."""
-
-
-def estimate(
-    finding: ShiftRecord,
-    coordinates: FloatArray,
-    *,
-    values: FloatArray | None = None,
-    norm: float | None = None,
-) -> Estimate | None:
-    """The estimate of a tilt; None if it is zero on every row.
-
-    ``values`` on the rows and the squared ``norm`` are given for tilts outside the span, of which
-    the coordinates hold only a part.
-    """
-    basis = finding.basis
-    mean, cross = float(basis.mean @ coordinates), float(basis.cross @ coordinates)
-    square = float(coordinates @ basis.second @ coordinates)
-    inside, beyond = mean, 0.0
-    if values is not None and norm is not None and finding.space is not None:
-        weighed = finding.space.weights * values
-        share = finding.space.counts / finding.space.counts.sum()
-        mean, cross = float(share @ weighed), float(share @ (weighed * finding.space.values))
-        square = float(share @ weighed**2)
-        if mean > 0:
-            beyond = _beyond(finding, finding.space, coordinates, weighed, norm) / mean
-    if mean <= 0 or square <= 0:
-        return None
-    return Estimate(
-        # The metric was centred before averaging; here its mean comes back.
-        disparity=cross / mean + finding.mean - finding.target,
-        # A tilt counts with average one, so its scale is divided by the mean it has instead.
-        reach=_scale(finding, coordinates) / inside / mean if inside > _LEAST * mean else None,
-        beyond=beyond,
-        # n_eff of Appendix D of Cherian and Candès.
-        effective=finding.n * mean**2 / square,
-    )
-
-
-def _scale(finding: ShiftRecord, coordinates: FloatArray) -> float:
-    size, basis = float(coordinates @ coordinates), finding.basis
-    # Unscaled bounds hold on the unit ball: a tilt of another norm is brought there first.
-    if finding.floor is None:
-        return size
-    square = max(float(coordinates @ basis.centred @ coordinates), 0.0)
-    return float(tilts.scale_of(float(basis.mean @ coordinates), square, size, finding.floor))
-
-
-def _beyond(
-    finding: ShiftRecord,
-    space: ShiftSpace,
-    coordinates: FloatArray,
-    weighed: FloatArray,
-    norm: float,
-) -> float:
-    """By how much the part outside the span can move the tilt's sum (see `tilts.remainder`)."""
-    share = space.counts / space.counts.sum()
-    outside = weighed - space.weights * (space.features @ coordinates)
-    length = float(coordinates @ coordinates)
-    average = float(share @ (weighed * space.values)) / float(share @ weighed)
-    apart = space.values - average
-    # Outside the span each row has features of squared norm ``left``, times its weight.
-    size = np.sqrt(space.left) * space.weights * np.abs(apart)
-    overlap = tilts.overlap_of(space.kernel, space.points, space.features, size, space.counts)
-    moved = tilts.norm_bound(size, space.counts, space.clusters, overlap)
-    single = float(share @ outside) * space.influence
-    single = single + float(share @ (outside * apart)) * space.paired
-    total = math.sqrt(max(norm - length, 0.0)) * moved
-    total += tilts.mean_bound(single, space.counts, space.clusters)
-    low, high = _allowed(finding, coordinates)
-    slip = max(low - average, average - high, 0.0)
-    if slip == 0:
-        return total
-    rows = space.features * space.weights[:, None] - space.paired[:, None] * finding.basis.mean
-    turned = tilts.norm_bound(np.linalg.norm(rows, axis=1), space.counts, space.clusters)
-    return total + slip * math.sqrt(length) * turned
-
-
-def _allowed(finding: ShiftRecord, coordinates: FloatArray) -> tuple[float, float]:
-    """Between which averages of the centred metric the critical value speaks of a tilt."""
-    if finding.method == "rescaled":
-        return finding.reach[0] - finding.mean, finding.reach[1] - finding.mean
-    own = float(finding.basis.cross @ coordinates) / float(finding.basis.mean @ coordinates)
-    return own, own
+# --- Which tilt comes closest to what is asked about ---
 
 
 def closest(finding: ShiftRecord, question: Question, penalty: float | None) -> tilts.Closest:
     """The tilt that best answers a question, weighing width against distance."""
-    rows = finding.basis.corner if finding.space is None else finding.space.features
-    # The search takes penalties as shares of this trace; readers give, and are told, them whole.
-    size = float(finding.basis.once.trace())
-    penalties = tilts.PENALTIES if penalty is None else (penalty / size,)
-    other = features_between(finding, points_between(finding))
-    tried = tilts.closest_tilts(rows, finding.basis.once, question.wanted, penalties, other)
-    usable = [found for found in tried if found.lowest > _LOWEST]
-    if not usable:
+    found = finding.span.nearest(
+        question.aim,
+        penalty,
+        features_between(finding, points_between(finding)),
+        critical=finding.critical or 0.0,
+        spread=finding.spread,
+    )
+    if found is None:
         raise OptionError(
             f"No non-negative tilt comes near {question.label}: it lies where no row is."
         )
-    # The choice costs no confidence, since the bounds of all tilts hold at once.
-    return min(usable, key=lambda found: _cost(finding, question, found))
+    return found
 
 
 def where_negative(finding: ShiftRecord, found: tilts.Closest) -> str:
@@ -499,18 +664,7 @@ def where_negative(finding: ShiftRecord, found: tilts.Closest) -> str:
     points = points_between(finding, offset=0.0)
     values = features_between(finding, points) @ found.coordinates
     top = float(found.values.max())
-    if not len(values) or values.min() > _LOWEST * top:
+    if not len(values) or values.min() > tilts.LOWEST * top:
         return ""
     place = point_words(finding, points[np.argmin(values)])
     return f"weight {values.min() / top:.1%} of the largest near {place}, where no row lies"
-
-
-def _cost(finding: ShiftRecord, question: Question, found: tilts.Closest) -> float:
-    """Half-width of the bounds, and what the metric may change over the distance that is left."""
-    made = estimate(finding, found.coordinates)
-    if made is None:
-        return float("inf")
-    away = question.distance(found)
-    if away is None:
-        away = question.mismatch(finding.basis, found) or 0.0
-    return (finding.critical or 0.0) * (made.reach or 0.0) + finding.spread * away

@@ -99,7 +99,6 @@ def normal_tails(z: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 # --- Adjusted p-values for many groups: BH, BY, e-BH, Holm, and step-down maxima of drawn scores
-# ---
 #
 # NaN marks a group that could not be tested: it is left out of the family and stays NaN.
 

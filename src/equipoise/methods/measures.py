@@ -10,9 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from equipoise.methods.inference.student import (
-    LEAST_ROWS,
-)
+from equipoise.methods.inference.student import LEAST_ROWS
 from equipoise.methods.numerics import FloatArray, IntArray
 from equipoise.methods.targets import over
 

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 # --- The array types that the mathematics speaks, and the one thing it asks of a group collection
-# ---
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

@@ -216,7 +216,6 @@ def _rounded(x: FloatArray, size: FloatArray) -> FloatArray:
 
 
 # --- Sums over tilts: a row counts with a weight of its own instead of being inside or outside
-# ---
 #
 # The mean of a tilt h is Σ w h L / Σ w h, linear in h above and below, so estimates and resamples
 # need only another operator from cells to tilts. Variances of such means need the squares of h.

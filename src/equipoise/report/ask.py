@@ -298,7 +298,6 @@ def _apart(rows: int, least: int) -> bool:
 
 
 # --- Groups as choices a reader can make: a level, or the two ends of a range, of each attribute
-# ---
 
 Axis = dict[str, Any]
 """One attribute: its name, and in words the levels or ends there are to choose from."""

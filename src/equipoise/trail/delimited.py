@@ -144,8 +144,6 @@ def _unpack_once(file: str) -> None:
             ) from error
 
 
-# --- Tables written as text: how the file is written, and its rows with types ---
-
 # --- Text files that are not UTF-8: what they are written in, and the same text as UTF-8 ---
 
 #: Bytes that are looked at first; a sign that is not UTF-8 may still come later.

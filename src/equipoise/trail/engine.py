@@ -224,7 +224,7 @@ def _without_bar(connection: "duckdb.DuckDBPyConnection") -> "duckdb.DuckDBPyCon
     return connection
 
 
-def arrays_duckdb() -> "duckdb.DuckDBPyConnection":
+def _arrays_duckdb() -> "duckdb.DuckDBPyConnection":
     """A connection for arrays in memory; all of them are in one engine.
 
     To start an engine takes longer than to audit a small table. What is registered with one
@@ -237,6 +237,17 @@ def arrays_duckdb() -> "duckdb.DuckDBPyConnection":
 @functools.cache
 def _shared_duckdb(process: int) -> "duckdb.DuckDBPyConnection":
     return new_duckdb()
+
+
+def from_columns(columns: dict[str, AnyArray], source: str) -> Frame:
+    """A table of arrays."""
+    connection = _arrays_duckdb()
+    with engine_errors(source):
+        # any column name must do, also one that an engine would read as a number or a keyword
+        plain = {f"column_{i}": values for i, values in enumerate(columns.values())}
+        connection.register("arrays", plain)
+        named = ", ".join(f"column_{i} AS {quoted(name)}" for i, name in enumerate(columns))
+        return nw.from_native(connection.sql(f"SELECT {named} FROM arrays"))
 
 
 def _forget_types() -> None:

@@ -22,14 +22,7 @@ from equipoise._validate import (
 )
 from equipoise.errors import OptionError, TrailError
 from equipoise.trail.delimited import known_encoding
-from equipoise.trail.engine import (
-    AnyArray,
-    Frame,
-    arrays_duckdb,
-    engine_errors,
-    objects,
-    quoted,
-)
+from equipoise.trail.engine import AnyArray, Frame, engine_errors, from_columns, objects
 from equipoise.trail.fields import Reading, examples
 from equipoise.trail.sources import Opened, open_source
 
@@ -790,14 +783,3 @@ def _refuse_lengths(columns: Mapping[str, AnyArray]) -> None:
         raise TrailError(f"All arrays must have one value per row; their lengths are: {said}.")
     if not lengths or not next(iter(lengths.values())):
         raise TrailError("There are no rows. Pass y_true, y_pred and sensitive_features.")
-
-
-def from_columns(columns: dict[str, AnyArray], source: str) -> Frame:
-    """A table of arrays."""
-    connection = arrays_duckdb()
-    with engine_errors(source):
-        # any column name must do, also one that an engine would read as a number or a keyword
-        plain = {f"column_{i}": values for i, values in enumerate(columns.values())}
-        connection.register("arrays", plain)
-        named = ", ".join(f"column_{i} AS {quoted(name)}" for i, name in enumerate(columns))
-        return nw.from_native(connection.sql(f"SELECT {named} FROM arrays"))

@@ -38,7 +38,6 @@ __all__ = [
 
 
 # --- Coverage of a 90 % prediction band over the counts of Romano, Patterson and Candès (2019)
-# ---
 
 Floats = npt.NDArray[np.float64]
 
@@ -108,7 +107,6 @@ def _phi(z: Floats) -> Floats:
 
 
 # --- Squared errors of a line fitted to noisy points: the worlds in which certificates were tried
-# ---
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +152,6 @@ def linear_world(
 
 
 # --- People of three attributes, in forty overlapping groups, some of them of a handful of rows
-# ---
 
 Ints = npt.NDArray[np.int64]
 
@@ -288,7 +285,6 @@ def _chance(rate: float) -> float:
 
 
 # --- Risk scores with a known truth: reliable for everyone, at the edge of a tolerance, or not
-# ---
 
 RiskTable = dict[str, Floats | list[str]]
 """Columns: features, ``score``, ``risk`` (the truth) and the outcome ``y``."""

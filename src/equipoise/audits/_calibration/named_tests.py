@@ -379,7 +379,6 @@ options_of = Options
 
 
 # --- The portfolio: tests that look at all rows at once, beside subgroups learnt on half of them
-# ---
 #
 # Recalibration, a line in every input, scans of one column and of two need nothing learnt, so all
 # rows test. Their p-values on shared draws are divided by shares, the smallest counts, and is

@@ -40,9 +40,7 @@ from equipoise.methods.inference.labels import (
     powered_core,
     worst_labels,
 )
-from equipoise.methods.inference.unknown import (
-    PairCore,
-)
+from equipoise.methods.inference.unknown import PairCore
 from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
 from equipoise.methods.targets import (
     Moments,

@@ -193,7 +193,6 @@ def _segments(
 
 
 # --- Intervals group by group by empirical or Euclidean likelihood, as published and corrected
-# ---
 
 WRONG = (
     "as published: the estimated target is taken for the truth, so these intervals cover too "
@@ -426,10 +425,7 @@ def _euclidean_p_values(problem: Problem, method: Euclidean, null: Null) -> Floa
     return null.p_value(tails)
 
 
-# --- The published bootstrap on a group problem: engines, bounds and certificates of its paper ---
-
 # --- The published bootstrap on a problem: engines, bounds and certificates as their paper has them
-# ---
 
 #: Rows × resamples up to which rows of a real-valued metric are resampled one by one.
 EXACT_LIMIT = 200_000_000

@@ -559,9 +559,3 @@ def proxy_groups(problem: ProxyProblem) -> tuple[UnknownGroup, ...]:
         )
         for i, fields in enumerate(group_fields(problem))
     )
-
-
-# --- Few gold labels, many cheap ones ---
-
-
-# --- Labels that are missing, as where outcomes are seen of the accepted only ---

@@ -195,10 +195,7 @@ def _weights(weight: FloatArray, rows: int) -> FloatArray:
     return np.asarray(w / w.mean(), dtype=np.float64)
 
 
-# --- The score-based cumulative sum: the largest total score over models and thresholds ---
-
 # --- Sums along many directions in standard deviations, made nearly normal, so that they compare
-# ---
 #
 # A direction gives every row a signed weight; a positive one counts the row from the upper end of
 # what is tolerated, a negative one from the lower. Its sum grows with every outcome that has a

@@ -254,7 +254,6 @@ def risk_axis(predicted: FloatArray, *, risks: bool) -> FloatArray:
 
 
 # --- Which rows residual models are fitted on, and which they are tested on; order is irrelevant
-# ---
 
 
 def canonical_order(*columns: FloatArray) -> IntArray:
@@ -311,7 +310,6 @@ def fold_noise(weights: FloatArray) -> FloatArray:
 
 
 # --- Chi-squared tests: rows in bins along an axis, and how far each bin is beyond the tolerance
-# ---
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

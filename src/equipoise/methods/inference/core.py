@@ -191,7 +191,6 @@ class _Search:
 
 
 # --- One core for all group audits: a pivot per group, one joint law, one layer of multiplicity
-# ---
 
 SURE_DEGREES = 30.0
 """Degrees of freedom from which a group's own clustering is believed."""

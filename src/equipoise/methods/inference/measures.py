@@ -44,12 +44,6 @@ from equipoise.methods.measures import (
 from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
 from equipoise.methods.targets import Comparison, Moments, Status, Target, compare, over
 
-# --- Totals by kind of row, up to products of third order ---
-
-
-# --- What is measured: a function of totals, and its gradient ---
-
-
 # --- Groups beside their target ---
 
 

@@ -255,9 +255,6 @@ class Unsure:
         )
 
 
-# --- Rows without a label: both ends are plain rates, of the group at one, of others at the other
-
-
 # --- How unevenly the unknown would have to be spread ---
 
 FARTHEST = 1e6

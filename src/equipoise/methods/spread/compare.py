@@ -484,7 +484,6 @@ def _double_corrected(sums: _Sums, sample: GroupSample, rng: np.random.Generator
 
 
 # --- Comparing models on the same rows when the metric is a real number: paired resampled rows
-# ---
 
 _ROWS_AT_ONCE = 1_000_000
 _WORK = 200_000_000

@@ -44,7 +44,6 @@ from equipoise.methods.spread.variance import (
 )
 
 # --- Do the groups differ at all? One test for all summaries, so that they agree with one another
-# ---
 
 _DEALT = 10**8
 """Rows up to which counts are dealt; beyond, the joint law is as good."""
@@ -325,7 +324,6 @@ def _crossing(
 
 
 # --- Intervals for the largest differences: max − min, max / min, and the furthest from the mean
-# ---
 
 _BLOCK = 256
 _Pairs = Callable[[slice], FloatArray]
@@ -497,7 +495,6 @@ def _off_diagonal_max(block: FloatArray, start: int) -> float:
 
 
 # --- How far apart a few groups could be: the largest spread within reach of the observed means
-# ---
 #
 # Of all group means that the data do not speak against (a joint likelihood region, cut at the
 # one-sided critical value of a single number), take those that differ most. This is the upper end

@@ -32,7 +32,6 @@ from equipoise.methods.targets import (
 )
 
 # --- What the summaries need of each group: its size, its mean, how its rows vary, and the core
-# ---
 
 LEAST_ROWS = 3
 """Real-valued groups of fewer rows take no part. One test of all groups asks less of each than a
@@ -317,7 +316,6 @@ def _too_few(rows: FloatArray, reasons: list[Exclusion | None]) -> str:
 
 
 # --- Limits for single group means, and the critical values that make many of them hold at once
-# ---
 
 _HALVINGS = 42
 _NODES = 400

@@ -1,9 +1,19 @@
 """Audits under shifts of the covariates: tilts from the unit ball of a kernel's function space.
 
 `factor_kernel` writes the kernel matrix as F Fᵀ without forming it; `audit_tilts` bootstraps the
-supremum of the tilt process over the ball; `closest_tilts` finds the tilt to ask about.
+supremum of the tilt process over the ball; `closest_tilts` finds the tilt to ask about, and
+`TiltSpan` answers what is asked of any.
 """
 
+from equipoise.methods.tilts.answers import (
+    LOWEST,
+    Aim,
+    TiltBasis,
+    TiltEstimate,
+    TiltRows,
+    TiltSpan,
+    mean_features,
+)
 from equipoise.methods.tilts.audit import (
     PENALTIES,
     TOLERATED,

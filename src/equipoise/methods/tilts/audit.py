@@ -102,7 +102,6 @@ def reach_of(sample: TiltSample, moments: TiltMoments) -> tuple[float, float]:
 
 
 # --- Tilts of either sign in units of their own scale: the largest root of a quartic for each τ
-# ---
 #
 # The process has rank four at most. Its eigenvalues against one quadratic form of the grid are
 # those of a constant matrix times the inner products of its four vectors.
@@ -313,7 +312,6 @@ def critical_value(draws: FloatArray, level: float, side: str) -> float:
 
 
 # --- The closest non-negative tilt in the span: to a group, to a weighting, to another population
-# ---
 
 #: Rounds in which rows with a negative tilt are added to the constraints.
 _ROUNDS = 60

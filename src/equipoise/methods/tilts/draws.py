@@ -20,10 +20,7 @@ import numpy as np
 
 from equipoise.methods.numerics import CHUNK, FloatArray, IntArray, Progress
 
-# --- What the tilt process needs of the rows: features, metric, influence of the target, counts ---
-
 # --- What the tilt process needs of the rows: features, metric, influence of the target, counts
-# ---
 
 #: Rows treated at a time where a product with all features would not fit.
 _BLOCK_ROWS = 16_384
@@ -239,8 +236,6 @@ def _ladder(size: float, floor: float) -> FloatArray:
         tau.append(tau[-1] * math.exp(2 * math.acosh(1 + min(room, 1.0))))
     return np.array(tau)
 
-
-# --- Resampled deviations of the averages behind every tilt: by rows, by clusters, or normal ---
 
 # --- Resampled deviations of the averages behind every tilt: by rows, by clusters, or normal ---
 

@@ -185,7 +185,6 @@ def _chunks(number: int, rng: np.random.Generator) -> Iterator[tuple[int, np.ran
 
 
 # --- The methods behind ``infer``: which one applies, and what each says of the sampling error
-# ---
 
 FEWEST_DRAWS = 100
 """Below this many kept draws the tails of a distribution are not reported."""

@@ -17,7 +17,6 @@ from scipy.special import pdtrc
 from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
 
 # --- What the numbers handed in must satisfy; each message says what was expected and what came
-# ---
 
 
 def losses_within(losses: npt.ArrayLike, cells: int, bounds: tuple[float, float]) -> FloatArray:

@@ -300,7 +300,6 @@ def _solve(m: CellMoments, psi: InfluenceSums) -> tuple[FloatArray, FloatArray]:
 
 
 # --- The resampling engines: exact from 0/1 cells, exact from rows, normal from moments, clusters
-# ---
 
 
 class BinaryEngine:

@@ -28,7 +28,6 @@ from equipoise.methods.published.bootstrap.data import (
 from equipoise.methods.targets import Constant, Custom, Status, Target
 
 # --- A target estimated afresh from resampled totals, with the variance it adds to a disparity
-# ---
 
 
 def target_estimate(target: Target, cells: Totals, groups: GroupTotals) -> FloatArray:
@@ -328,10 +327,7 @@ def _power(x: FloatArray, power: float) -> FloatArray:
     return np.sqrt(x) if power == 0.5 else np.asarray(x**power)
 
 
-# --- The bootstrap process over the groups, written without dividing by a resampled share ---
-
 # --- Resamples in fixed chunks, one random stream each, so that blocks cannot change the answer
-# ---
 
 
 class Engine(Protocol):

@@ -17,7 +17,6 @@ from equipoise.methods.inference.counts import tilted_rates
 from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums
 
 # --- Likelihood bounds of disparities of 0/1 metrics: all values whose signed root is at most c
-# ---
 
 Against = Literal["known", "overall", "reference", "complement"]
 MAX_STEPS = 120
