@@ -11,11 +11,21 @@ from typing import IO
 
 from equipoise.errors import EquipoiseError
 
+#: Bytes of a plan or of evidence at most; evidence of 100,000 groups has a tenth.
+LONGEST = 2**30
+
 
 def read_text(path: str | Path, what: str) -> str:
     """The text of a file; ``what`` says in an error what it was expected to be."""
     note_input(path)
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            # a device or a pipe may have no end
+            raise EquipoiseError(f"The {what} {str(path)!r} is no file.")
+        if os.stat(path).st_size > LONGEST:
+            raise EquipoiseError(
+                f"The {what} {str(path)!r} is larger than any: over {LONGEST // 2**20} MB."
+            )
         return Path(path).read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise EquipoiseError(f"There is no file {str(path)!r} to read the {what} from.") from error

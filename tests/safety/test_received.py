@@ -1,6 +1,7 @@
 """Plans, evidence and databases from elsewhere reach nothing that they were not allowed to."""
 
 import json
+import os
 import socket
 import sqlite3
 import sys
@@ -225,3 +226,10 @@ def test_the_recipe_for_pull_requests_runs_in_a_folder_of_its_own() -> None:
     assert "pull_request_target" not in recipe
     assert "permissions:" in recipe
     assert "secrets." not in recipe
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
+def test_evidence_without_an_end_is_refused(place: Path) -> None:
+    os.mkfifo(place / "evidence.json")
+    for name in (str(place / "evidence.json"), "/dev/zero"):
+        assert execute(["verify", name]) == 3

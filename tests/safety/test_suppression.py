@@ -181,3 +181,62 @@ def test_nothing_is_left_that_guesses_can_be_tried_against() -> None:
         assert "Native American" not in text
     with pytest.raises(eq.EquipoiseError, match="published with small groups left out"):
         eq.Evidence.from_json(report.published)
+
+
+def thin() -> pl.DataFrame:
+    """Large groups by one attribute, and a few people where two cross."""
+    sizes = {("x", "u"): 300, ("x", "v"): 150, ("y", "u"): 200, ("y", "v"): 4, ("z", "u"): 120,
+             ("z", "v"): 90, ("y", "t"): 3}  # fmt: skip
+    rows = [
+        (a, b, i % 2, int(i % 3 == 0), i % 10 / 10) for (a, b), n in sizes.items() for i in range(n)
+    ]
+    return pl.DataFrame(rows, schema=["a", "b", "y", "p", "s"], orient="row")
+
+
+@pytest.mark.parametrize("across", [["a", "b"], ["b", "y"], ["a", "b", "y"]])
+def test_a_summary_of_several_attributes_names_nobody(across: list[str]) -> None:
+    """Groups of two attributes were published in full where no group of one was on the page."""
+    trail = eq.read(thin(), label="y", prediction="p", score="s", attributes=["a", "b", "y"][:2])
+    if "y" in across:
+        trail = eq.read(thin(), prediction="p", attributes=["a", "b", "y"])
+    found = eq.summarize(trail, eq.selection_rate, across=across, rng=7)
+    for findings in (
+        [found],
+        [found, eq.compare(trail, eq.selection_rate, across=["a", "b"], rng=7)],
+    ):
+        report = eq.report(*findings, suppress=10)
+        told = json.loads(report.published or "")
+        assert [entry["finding"] for entry in told["entries"]] == [None] * len(findings)
+        assert "y, v</bdi>" not in report.html
+
+
+def test_comparisons_of_spread_say_nothing_of_groups_that_are_not_listed() -> None:
+    """Three people of level t: their rate could be read from the spread by b."""
+    trail = eq.read(thin(), label="y", prediction="p", score="s", attributes=["a", "b"])
+    found = eq.compare(trail, eq.selection_rate, across=["a", "b"], rng=7)
+    (entry,) = json.loads(eq.report(found, suppress=10).published or "")["entries"]
+    assert entry["finding"] is None
+
+
+def test_people_without_partners_in_a_stratum_are_not_counted_in_public() -> None:
+    """The three people of y and t stood on the page as "apart: 3"."""
+    trail = eq.read(thin(), label="y", prediction="p", score="s", attributes=["a", "b"])
+    claim = eq.gap(eq.selection_rate, across="a", given=["b"])
+    for found in (
+        eq.certify(trail, claim, rng=7),
+        eq.flag(trail, claim),
+        eq.describe(trail, claim),
+    ):
+        assert any(row.apart == 3 for row in found.adjusted)
+        (entry,) = json.loads(eq.report(found, suppress=10).published or "")["entries"]
+        assert entry["finding"] is None
+
+
+def test_rules_are_not_told_beside_hidden_groups() -> None:
+    """The rule "b is not t" counts everybody but those who are hidden."""
+    trail = eq.read(thin(), label="y", prediction="p", score="s", attributes=["a", "b"])
+    rule = eq.gap(eq.selection_rate, across=eq.masks({"not t": "column('b') != 't'"}))
+    table = eq.describe(trail, eq.gap(eq.selection_rate, across=["b"]))
+    for found in (eq.describe(trail, rule), eq.flag(trail, rule), eq.certify(trail, rule, rng=7)):
+        entries = json.loads(eq.report(table, found, suppress=10).published or "")["entries"]
+        assert entries[1]["finding"] is None

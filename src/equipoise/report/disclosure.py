@@ -96,7 +96,9 @@ def hidden(
         if space is None:
             return gone | set(table)
     reader = _Reader(space, table, least)
-    sizes = [sum({name} == set(json.loads(key)) for _, key in table) for name in _names(table)]
+    wheres = [json.loads(key) for _, key in table]
+    # a level may stand in groups of several attributes alone
+    sizes = [len({_level(w[name]) for w in wheres if name in w}) for name in _names(table)]
     width, found = 2, set[Count]()
     while width < 4 * max(sizes, default=1):
         blocks = _in_blocks(table, secrets, least, width)

@@ -24,7 +24,7 @@ from equipoise.findings.finding import is_quoted
 from equipoise.findings.flags import CertificateList, Flags
 from equipoise.findings.joint_test import Joint, JointTest
 from equipoise.findings.repair import Repair
-from equipoise.findings.summary import Summary
+from equipoise.findings.summary import Comparison, Summary
 from equipoise.findings.words import level_text, plural, together
 from equipoise.report.ask import close_ranges
 from equipoise.report.disclosure import ALL, Count, Key, Told, hidden
@@ -182,6 +182,9 @@ class Withheld(Finding):
 def _kept(finding: Finding, gone: Pools, least: int) -> Kept:
     closed = all(_is_closed(part, gone) for part in _flattened([finding]))
     found = _without_marks(finding, least) if closed else _alone(finding, gone)
+    if found is not None and _names_few(found.to_dict(), least):
+        # whatever the reason: a group that is too small is never published
+        found, closed = None, False
     conclusion = finding.conclusion
     if not closed and conclusion is not None:
         # that all groups on the page keep a limit says nothing of the others
@@ -217,6 +220,8 @@ def _removed(finding: Finding, gone: Pools) -> int:
 
 def _is_closed(finding: Finding, gone: Pools) -> bool:
     """Whether everything that a finding says follows from counts that are shown."""
+    if _rests_on_unlisted(finding):
+        return False
     pool, metric = gone.get(_pool(finding), set()), _metric(finding)
     if not pool:
         return True
@@ -351,10 +356,42 @@ def _adjusted(p: Sequence[float | None]) -> list[float]:
     return [1.0 if each is None else min(each * len(p), 1.0) for each in p]
 
 
+def _rests_on_unlisted(finding: Finding) -> bool:
+    """Whether its numbers rest on groups that it does not list, so that nobody can count them.
+
+    The groups behind a comparison of spreads; groups within strata of legitimate factors.
+    """
+    return isinstance(finding, Comparison) or bool(finding.claim.get("given"))
+
+
+#: Counts of people that rows state of their group.
+_COUNTS = ("n", "size", "apart", "unknown", "labelled")
+
+
+def _names_few(data: object, least: int) -> bool:
+    """Whether a group of fewer than ``least`` people stands anywhere in plain data."""
+    if isinstance(data, Mapping):
+        if "group" in data and any(0 < (_whole(data.get(name)) or 0) < least for name in _COUNTS):
+            return True
+        return any(_names_few(value, least) for value in data.values())
+    return isinstance(data, list | tuple) and any(_names_few(value, least) for value in data)
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+#: Kinds of groups that may be the same people as a hidden group, or all others, under any name.
+_BY_RULE = ("masks", "leaves")
+
+
 def _rests_on_hidden(finding: Finding, gone: Pools) -> bool:
     """Whether what a finding says of groups that are shown rests on one that is not."""
     pool, metric = gone.get(_pool(finding), set()), _metric(finding)
     if (metric, ALL) in pool or any(finding.claim.get(name) for name in ("given", "unknown")):
+        return True
+    across = finding.claim.get("across")
+    if pool and isinstance(across, Mapping) and across.get("kind") in _BY_RULE:
         return True
     kind = _target(finding)
     if kind == "reference":
