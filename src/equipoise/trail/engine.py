@@ -306,7 +306,7 @@ def fetch(frame: Frame, source: str) -> dict[str, AnyArray]:
         native = frame.to_native()
         if frame.implementation.is_duckdb():
             if all(str(kind) in _SAME_IN_NUMPY for kind in native.types):
-                return {name: _unmasked(column) for name, column in native.fetchnumpy().items()}
+                return {name: unmasked(column) for name, column in native.fetchnumpy().items()}
             return _columns(frame.columns, native.fetchall())
         if frame.implementation.is_spark_like():
             return _columns(frame.columns, native.collect())
@@ -316,7 +316,7 @@ def fetch(frame: Frame, source: str) -> dict[str, AnyArray]:
         return {name: _from_series(table[name]) for name in table.columns}
 
 
-def _unmasked(column: AnyArray) -> AnyArray:
+def unmasked(column: AnyArray) -> AnyArray:
     """A column of DuckDB, which hides what is missing under a mask."""
     gone = np.ma.getmaskarray(column)
     if not gone.any():

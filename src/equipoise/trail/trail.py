@@ -21,7 +21,8 @@ from equipoise._validate import (
     short,
 )
 from equipoise.errors import OptionError, TrailError
-from equipoise.trail.delimited import known_encoding
+from equipoise.trail import engine
+from equipoise.trail.delimited import COUNT_NAMES, known_encoding
 from equipoise.trail.engine import AnyArray, Frame, engine_errors, from_columns, objects
 from equipoise.trail.fields import Reading, examples
 from equipoise.trail.sources import Opened, open_source
@@ -415,6 +416,7 @@ def make_trail(
     played = {column for _, column in roles} | set(proxies)
     played |= {column for one in proxies.values() for column in one.columns.values()}
     free = tuple(name for name in schema if name not in played)
+    notes = (*notes, *_perhaps_counts(roles, {name: schema[name] for name in free}))
     return Trail(
         frame=frame,
         roles=roles,
@@ -425,6 +427,13 @@ def make_trail(
         notes=notes,
         proxies=proxies,
     )
+
+
+def _perhaps_counts(roles: Roles, free: Schema) -> list[str]:
+    """A remark on a column that looks as if lines stood for several people."""
+    counts = [n for n, kind in free.items() if n.lower() in COUNT_NAMES and kind.is_integer()]
+    said = "Every line counts as one person. If it stands for several, name {!r} as the count."
+    return [said.format(name) for name in counts if roles.count is roles.weight is None]
 
 
 def positive_values(positive: object, roles: Roles, schema: Schema) -> dict[str, Scalar]:
@@ -711,7 +720,7 @@ def _attributes(features: Column | Mapping[str, Column]) -> dict[str, Column]:
         frame: Any = features
         return {str(name): frame[name] for name in frame.columns}
     if _as_array("sensitive_features", features).ndim == 2:
-        table = np.asarray(features, dtype=object)
+        table = _as_objects(features)
         return {f"feature_{i + 1}": table[:, i] for i in range(table.shape[1])}
     return {str(getattr(features, "name", None) or "group"): features}
 
@@ -720,11 +729,11 @@ def _array(name: str, values: Column) -> AnyArray:
     array = _as_array(name, values)
     if array.ndim != 1:
         raise TrailError(f"{name} must be one value per row; it has shape {array.shape}.")
-    if array.dtype.kind in "biuf":
+    if array.dtype.kind in "biuf" and not np.ma.is_masked(values):
         return array
     # From the values themselves: numpy makes text of numbers that stand beside text.
     try:
-        plain = np.asarray(values, dtype=object)
+        plain = _as_objects(values)
     except Exception:  # a library's own array that cannot be had as objects
         plain = array
     return _words(name, plain if plain.ndim == 1 else array)
@@ -738,6 +747,12 @@ def _as_array(name: str, values: Column) -> AnyArray:
         raise TrailError(
             f"{name} must be one value per row; it cannot be an array: {short(str(error), 200)}"
         ) from error
+
+
+def _as_objects(values: Column) -> AnyArray:
+    # what the caller declared invalid is missing
+    gone = isinstance(values, np.ma.MaskedArray)
+    return engine.unmasked(np.ma.asarray(values)) if gone else np.asarray(values, dtype=object)
 
 
 def _words(name: str, values: AnyArray) -> AnyArray:

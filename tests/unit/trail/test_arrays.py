@@ -88,3 +88,14 @@ def test_words_as_labels_and_hostile_names() -> None:
 def test_bad_arrays(arguments: dict[str, Any], says: str) -> None:
     with pytest.raises(eq.EquipoiseError, match=says):
         eq.from_arrays(**arguments)
+
+
+def test_what_a_mask_hides_is_missing() -> None:
+    """Values that their owner declared invalid were counted, −9 and all."""
+    label = np.ma.array([0, 1, -9, 1] * 10, mask=[False, False, True, False] * 10)
+    groups = np.ma.array([["a", "x"], ["b", "y"]] * 20, mask=[[False, False], [False, True]] * 20)
+    trail = eq.from_arrays(label, [0, 1, 1, 1] * 10, sensitive_features=groups)
+    told = eq.describe(trail, eq.gap(eq.accuracy, across="feature_2"))
+    assert told.provenance.excluded == {"missing label": 10}
+    assert [row.n for row in told.rows if "x" in row.group] == [10]
+    assert len(told.rows) == 2
