@@ -88,7 +88,7 @@ def example(
     say("Try, in this folder:", style="bold")
     for words in (
         f"equipoise audit {name} --label outcome --prediction new_says --across race,sex",
-        f"equipoise audit {name} --label outcome --prediction new_says --across sex,age --ratio",
+        f"equipoise audit {name} --prediction new_says --across race --tolerance 0.8 --ratio",
         f"equipoise plan init {name} --label outcome --prediction new_says",
         "equipoise check audit.yaml",
         "equipoise verify out/evidence.json",
@@ -153,8 +153,9 @@ def audit(
     json: common.Json = False,
     quiet: common.Quiet = False,
 ) -> None:
-    """Audit a table without a plan: flags and bounds for each metric, and a report.
+    """Audit a table without a plan: bounds for each metric, flags beyond a limit, and a report.
 
+    Without --tolerance nothing is kept or exceeded: the bounds say who differs, and by how much.
     Attributes that are numbers of many values are cut into ranges (--bins). The results count as
     exploratory; write a plan (`equipoise plan init DATA`) to fix the questions before looking.
     """
@@ -179,6 +180,11 @@ def audit(
         raise OptionError("--across needs at least one attribute, such as --across race,sex.")
     if not (metrics or usual_metrics(roles)):
         raise OptionError(_nothing_decided(roles))
+    if harm is not Harm.BOTH and tolerance is None:
+        raise OptionError(
+            "--harm says on which side a limit counts, and no limit is named. Add --tolerance, "
+            "such as --tolerance 0.1, or leave --harm out: bounds look both ways."
+        )
     if reference == "highest" and harm is Harm.HIGH:
         raise OptionError(
             "Nobody is above the highest group, so there is nothing that --harm high could find. "
@@ -659,7 +665,7 @@ class _Limits:
     level: float
     fdr: float
     share: bool
-    """Whether ten points mean something; how much of an amount is much only the caller knows."""
+    """Whether disparities are in points, of which half a hundred is more than anybody means."""
 
     def for_flags(self) -> dict[str, object]:
         """The limits as `flag` takes them."""
@@ -671,9 +677,9 @@ class _Limits:
 
     def for_bounds(self) -> dict[str, object]:
         """The limits as `certify` takes them."""
-        low, high = self._ends()
         if not self.named:
             return {"level": self.level}
+        low, high = self._ends()
         if self.harm is Harm.BOTH:
             return {"tolerance": low if self.ratio else high, "level": self.level}
         side, end = ("upper", high) if self.harm is Harm.HIGH else ("lower", low)
@@ -686,8 +692,8 @@ class _Limits:
 
     @property
     def named(self) -> bool:
-        """Whether there is a limit to judge by."""
-        return self.share or self.tolerance is not None
+        """Whether there is a limit to judge by; one that nobody named would be nobody's."""
+        return self.tolerance is not None
 
     def _ends(self) -> tuple[float, float]:
         """The lowest and the highest disparity that is tolerated."""
@@ -696,14 +702,13 @@ class _Limits:
 
     @property
     def _size(self) -> float:
-        if self.tolerance is None:
-            return (0.8 if self.ratio else 0.10) if self.share else float(self.ratio)
-        if self.ratio and not 0 < self.tolerance < 1:
+        size = self.tolerance or 0.0
+        if self.ratio and not 0 < size < 1:
             raise OptionError(
                 "With --ratio the tolerance is the smallest ratio that is allowed, between 0 and "
-                f"1, such as --tolerance 0.8; got {self.tolerance:g}."
+                f"1, such as --tolerance 0.8; got {size:g}."
             )
-        return self.tolerance
+        return size
 
 
 def _usual_audits(

@@ -22,7 +22,7 @@ from rich.text import Text
 
 from equipoise._validate import short
 from equipoise.errors import OptionError
-from equipoise.findings.evidence import Entry, Evidence, headlines, warnings_of
+from equipoise.findings.evidence import Entry, Evidence, brief, headlines, warnings_of
 from equipoise.findings.finding import Finding, cell_text, unit_of, unit_text
 from equipoise.findings.words import Verdict, head_text, telling_order
 
@@ -181,8 +181,6 @@ class Leave(Exception):  # noqa: N818 (not an error)
 _NAME = 14
 #: Rows of a finding that are printed; the report has all of them.
 ROWS = 12
-#: Sentences that are printed: bounds say guarantee, verdict, and the furthest on either side.
-SENTENCES = 4
 #: Claims of which the first lines say who differs, and by how much.
 HEADLINES = 4
 
@@ -349,7 +347,7 @@ def _show_entry(out: Console, entry: Entry, kept: "Kept") -> None:
     out.print()
     heading = Text(printable(entry.name), style="bold") + Text(f"  {sign}", style=style)
     out.print(heading + Text(f"  ({entry.asked})", style="dim"))
-    for sentence in finding.sentences()[:SENTENCES]:
+    for sentence in brief(finding):
         out.print(Padding(Text(printable(sentence)), (0, 0, 0, 2)))
     _show_rows(out, finding)
 

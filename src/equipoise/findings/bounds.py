@@ -58,6 +58,7 @@ from equipoise.findings.words import (
     furthest,
     judged,
     level_text,
+    percent,
     plural,
     says_something,
     telling_order,
@@ -95,6 +96,13 @@ class BoundedGroup(ComparedGroup):
 
 def _or(value: float | None, otherwise: float) -> float:
     return otherwise if value is None else value
+
+
+#: What is added to a headline about a group that does not exceed the limit.
+_BESIDES: Mapping[Verdict | None, str] = {
+    Verdict.KEPT: "; that keeps the limit",
+    Verdict.UNDETERMINED: "; whether that keeps the limit is undetermined",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -258,11 +266,16 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
         """Whether any group is shown to differ from its target at all."""
         return any(row is not None for row in furthest(self.rows, float(self.relative)))
 
+    def cautions(self) -> list[str]:
+        """Limits that nobody could exceed."""
+        return self._empty_sentence()
+
     def sentences(self) -> tuple[str, ...]:
         """The guarantee, the verdict, the largest and smallest disparities, and what is missing."""
         return (
             self._guaranteed(),
             *self._verdict_sentence(),
+            *self._empty_sentence(),
             *self._extreme_sentences(),
             *self._adjusted_sentences(),
             *changed_sentences(self.changed, self.claim, share=self.share),
@@ -334,22 +347,27 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
         )
 
     def headline(self) -> str:
-        """The group that exceeds its limit most surely, or else the one furthest away."""
+        """The group that exceeds its limit most surely, or else the one most surely apart."""
         rows = [row for row in self.rows if row.disparity is not None and row.reach is not None]
         if not rows:
             return ""
         over = [row for row in rows if row.verdict is Verdict.EXCEEDED]
-        if self.verdict is Verdict.KEPT and self.tolerance is not None:
-            claim = tolerance_words(self.tolerance, self.side, self.relative, self.share)
-            worst = max(rows, key=lambda row: distance(row.disparity, self.relative))
-            return (
-                f"The {self.metric} of every {self.noun} is shown to be {claim} of {self.against}; "
-                f"furthest is {self._told(worst)}."
-            )
         # not the furthest of all, which is likely to be one of a few people
         telling = min(rows, key=lambda row: telling_order(row, self.relative))
         worst = max(over, key=self._sureness) if over else telling
-        return f"{self._told(worst)}; {self._surely(worst)}."
+        said = f"{self._told(worst)}; {self._surely(worst)}"
+        if self.verdict is Verdict.KEPT and self.tolerance is not None:
+            claim = tolerance_words(self.tolerance, self.side, self.relative, self.share)
+            return (
+                f"The {self.metric} of every {self.noun} is shown to be {claim} of {self.against}. "
+                f"Most surely apart: {said}."
+                if self._nearer(telling) is not None
+                else f"The {self.metric} of every {self.noun} is shown to be {claim} of "
+                f"{self.against}, with {level_text(self.level)} confidence; no {self.noun} is "
+                f"{self._untold}."
+            )
+        # beside violations what only differs must not pass for one
+        return f"{said}{_BESIDES.get(worst.verdict, '')}."
 
     def _sureness(self, row: BoundedGroup) -> float:
         return distance(self._nearer(row), self.relative)
@@ -520,6 +538,27 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
     def _say(self, value: float) -> str:
         return disparity_text(value, self.relative, self.share)
 
+    def _empty_sentence(self) -> list[str]:
+        """Which side of the limit no group could pass, whatever it is like."""
+        if self.tolerance is None or self.verdict is not Verdict.KEPT or not self.share:
+            return []
+        targets = [row.target for row in self.rows if row.target is not None and not row.note]
+        if self.changed or self.given or not targets:
+            return []
+        low, high = tolerated(self.tolerance, self.side, self.relative)
+        said = []
+        for end in (end for end in (low, high) if end is not None):
+            words = self._say(end)
+            beyond = [end * x if self.relative else x + end for x in targets]
+            if max(beyond) < 0 or min(beyond) > 1:
+                least, most = percent(min(targets)), percent(max(targets))
+                their = least if least == most else f"{least} to {most}"
+                said.append(
+                    f"With a {self.metric} of {their} for {self.against} no {self.noun} could be "
+                    f"beyond {words}: that side of the limit is kept whatever happens."
+                )
+        return said
+
     def _verdict_sentence(self) -> list[str]:
         if self.tolerance is None or self.verdict is None:
             return []
@@ -537,11 +576,11 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
         said = []
         if above:
             said.append(
-                f"Furthest above: {self._one(above)}, at least {self._say(above.lower or 0.0)}."
+                f"Most surely above: {self._one(above)}, at least {self._say(above.lower or 0.0)}."
             )
         if below:
             said.append(
-                f"Furthest below: {self._one(below)}, at most {self._say(below.upper or 0.0)}."
+                f"Most surely below: {self._one(below)}, at most {self._say(below.upper or 0.0)}."
             )
         return said or [f"No {self.noun} is {self._untold}."]
 

@@ -5,7 +5,7 @@ import datetime
 import hashlib
 import json
 import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,7 +17,7 @@ from equipoise._validate import known_name, listing, short
 from equipoise._version import __version__
 from equipoise.errors import EquipoiseError
 from equipoise.findings.finding import STORED, Finding, from_dict, kinds_of_findings
-from equipoise.findings.words import Verdict, plural, together
+from equipoise.findings.words import Verdict, level_text, percent, plural, together
 
 SCHEMA = "equipoise-evidence/1"
 """Name and version of the file format."""
@@ -448,17 +448,60 @@ def headlines(findings: Iterable[Finding]) -> list[str]:
     return [said for names in chosen.values() for said in names.values()]
 
 
+#: Sentences of a finding that terminals and builds show; the page has them all.
+_BRIEF = 4
+#: Share of the rows beyond which a reader must know at once that they are not there.
+_MUCH = 0.01
+#: Confidence below which "shown" is a strong word.
+_WEAK = 0.8
+
+
+def brief(found: Finding) -> tuple[str, ...]:
+    """The first sentences, and whatever else is said the one on rows that were left out."""
+    first, lost = found.sentences()[:_BRIEF], found.provenance.left_out()
+    return first if not found.provenance.lost or lost in first else (*first, lost)
+
+
 def warnings_of(findings: Iterable[Finding]) -> list[str]:
-    """What a reader must know before the numbers: that most groups are too small to speak."""
+    """What a reader must know before the numbers.
+
+    That rows are missing, that confidence is low, that nothing can differ, or that most groups are
+    too small to speak.
+    """
     said: list[str] = []
     for found in findings:
-        silent = sum(bool(getattr(row, "note", "")) for row in found.rows)
+        said += [*_cautions(found), *found.cautions()]
+        silent = sum(_says_little(found, row) for row in found.rows)
         if found.kind in ("flags", "bounds") and len(found) > 4 and 2 * silent > len(found):
             said.append(
                 f"{silent:,} of {plural(len(found), found.noun)} are too small to speak: combine "
                 "fewer attributes (depth), or cut them into fewer levels (bins)."
             )
     return list(dict.fromkeys(said))
+
+
+def _says_little(found: Finding, row: object) -> bool:
+    """Whether a row is not answered, or its bounds leave open half of what is possible."""
+    if getattr(row, "note", ""):
+        return True
+    least, most = getattr(found, "limits", (None, None))
+    lower, upper = getattr(row, "lower", None), getattr(row, "upper", None)
+    if least is None or most is None or lower is None or upper is None:
+        return False
+    return bool(upper - lower >= (most - least) / 2)
+
+
+def _cautions(found: Finding) -> Iterator[str]:
+    source = found.provenance
+    if source.fingerprint and source.lost > _MUCH * source.scanned:
+        yield f"{source.left_out()} Whoever they are is not in these numbers."
+    level = getattr(found, "level", None)
+    if level is not None and level < _WEAK and found.conclusion is not None:
+        yield f"What is shown here is shown with {level_text(level)} confidence only."
+    values = {getattr(row, "value", None) for row in found.rows} - {None}
+    if getattr(found, "share", False) and len(found) > 1 and values in ({0.0}, {1.0}):
+        metric = str(getattr(found, "metric", "metric"))
+        yield f"The {metric} is {percent(values.pop() or 0)} in every group: nothing can differ."
 
 
 # --- The JSON Schema of evidence, from the annotations that its reader goes by ---

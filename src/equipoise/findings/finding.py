@@ -38,6 +38,7 @@ from equipoise._codec import (
 )
 from equipoise._validate import did_you_mean, listing, names_extra, short
 from equipoise.errors import ClaimError, EquipoiseError, OptionError
+from equipoise.findings import words
 from equipoise.findings.words import Verdict, amount, difference, is_change, left_out, plural
 
 if TYPE_CHECKING:
@@ -328,6 +329,11 @@ class Provenance:
         """A sentence on the rows that were used."""
         return f"Based on {plural(self.counted, 'row')} of {self.source}."
 
+    @property
+    def lost(self) -> int:
+        """Rows left out, for whatever reason."""
+        return sum(n for why, n in self.excluded.items() if why not in words.COUNTED)
+
     def left_out(self) -> str:
         """A sentence on the rows that were not."""
         if not self.fingerprint:
@@ -418,6 +424,10 @@ class Finding:
     def sentences(self) -> tuple[str, ...]:
         """The finding in plain words, most important first."""
         raise NotImplementedError
+
+    def cautions(self) -> list[str]:
+        """What is peculiar to this finding and must be known before its numbers."""
+        return []
 
     @names_extra
     def plot(self) -> Chart:

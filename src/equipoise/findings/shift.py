@@ -274,7 +274,7 @@ class Shift(ShiftRecord):
     def _extremes(self) -> list[str]:
         ways = zip(("above", "below"), furthest(self.rows, 0.0), strict=True)
         return [
-            f"Furthest {way}, leaning toward {row.group}: {self._said(row)}."
+            f"Most surely {way}, leaning toward {row.group}: {self._said(row)}."
             for way, row in ways
             if row
         ] or [f"No tilt toward one kind of people is told apart from {self.against}."]
@@ -574,7 +574,7 @@ class MonotoneShift(ComparedFinding[BoundedGroup]):
     def _extremes(self) -> list[str]:
         ways = zip(("above", "below"), furthest(self.rows, 0.0), strict=True)
         return [
-            f"Furthest {way}, {row.group}: "
+            f"Most surely {way}, {row.group}: "
             f"{self._said(row.disparity, row.lower, row.upper, row.note)}."
             for way, row in ways
             if row

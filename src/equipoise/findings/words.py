@@ -220,6 +220,8 @@ def be(number: int) -> str:
 PARTNERS = "counted with their partners"
 #: Rows that have no true label: they are not left out, since their cheap label counts.
 CHEAP_ONLY = "with a cheap label only"
+#: What is said of rows that are not left out.
+COUNTED = (PARTNERS, CHEAP_ONLY)
 
 
 def left_out(excluded: Mapping[str, int], ineligible: int) -> str:

@@ -11,6 +11,7 @@ import narwhals as nw
 from equipoise._validate import listing
 from equipoise.errors import PlanError
 from equipoise.trail import Trail, read
+from equipoise.trail.delimited import COUNT_NAMES
 from equipoise.trail.engine import engine_errors, fetch, number_of_levels, without_password
 from equipoise.trail.trail import is_text
 
@@ -28,7 +29,7 @@ _USUAL = {
     "prediction": ("prediction", "y_pred", "pred", "predicted", "decision", "decided"),
     "score": ("score", "y_score", "probability", "prob", "y_prob", "risk", "proba"),
     "weight": ("weight", "sample_weight", "weights"),
-    "count": ("count", "n", "people", "applicants", "persons", "cases", "freq", "frequency"),
+    "count": COUNT_NAMES,
 }
 #: Beginnings of words that name decisions; a column of two values with one of them may be guessed.
 _DECISIONS = [

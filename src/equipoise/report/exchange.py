@@ -23,7 +23,7 @@ from equipoise._files import write_atomically, write_together
 from equipoise._version import __version__
 from equipoise.errors import EquipoiseError, OptionError
 from equipoise.findings import Bounds, Evidence, Finding, Verdict
-from equipoise.findings.evidence import headlines, stops
+from equipoise.findings.evidence import brief, headlines, stops, warnings_of
 from equipoise.findings.words import tidy
 from equipoise.report import report
 from equipoise.report.ask import places_of_strongest, tables_of
@@ -216,6 +216,7 @@ def model_card(evidence: Evidence, kept: Sequence[Kept] | None = None) -> str:
     shown = [one.finding for one in told if one.told]
     lines = ["## Fairness audit", "", _plain(sentences_of(evidence, told)[0]), ""]
     lines += [f"- {_plain(said)}" for said in headlines(shown)[:MOST_GROUPS]]
+    lines += [f"- Note: {_plain(said)}" for said in warnings_of(shown)]
     lines += ["", "| audit | question | verdict |", "|---|---|---|"]
     for entry, one in zip(evidence.entries, told, strict=True):
         row = (entry.name, one.finding.question, _verdict(one.conclusion))
@@ -452,8 +453,6 @@ def _hides(told: Sequence[Kept]) -> bool:
 
 
 SARIF_VERSION = "2.1.0"
-SENTENCES = 4
-"""Sentences of a finding that a build shows; the page has them all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -510,7 +509,7 @@ def outcome_of(
                 name=entry.name,
                 verdict=one.conclusion,
                 stops=stops(one.conclusion, together, undetermined_fails=undetermined_fails),
-                said=tuple(tidy(said) for said in one.finding.sentences()[:SENTENCES]),
+                said=tuple(tidy(said) for said in brief(one.finding)),
                 short=tidy(one.finding.headline() or one.finding.sentences()[0]),
             )
             for entry, one in zip(evidence.entries, kept, strict=True)

@@ -254,6 +254,10 @@ PREAMBLE = 50
 _WANTED: ContextVar[frozenset[str] | None] = ContextVar("wanted", default=None)
 
 
+#: What columns are usually called that say how many people a line stands for.
+COUNT_NAMES = ("count", "n", "people", "applicants", "persons", "cases", "freq", "frequency")
+
+
 @contextmanager
 def only(columns: frozenset[str] | None) -> Iterator[None]:
     """Read nothing of a text file but these columns, if it has them all.
@@ -601,7 +605,9 @@ class _Table:
         """The columns that are read, in the order of the file."""
         every, wanted = [name for name, _ in self.form.columns], _WANTED.get()
         whole = wanted is None or self.asked.ours or not wanted <= {*every}
-        return every if whole else [name for name in every if name in (wanted or ())]
+        # counts of people are missed where nobody names them
+        named = {*(wanted or ()), *(name for name in every if name.lower() in COUNT_NAMES)}
+        return every if whole else [name for name in every if name in named]
 
     def _read(self, columns: list[Column]) -> tuple[str, set[str]]:
         """SQL for the rows, and the columns that already have their type."""

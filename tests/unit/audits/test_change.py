@@ -272,7 +272,7 @@ def test_one_sided_limits_that_are_exceeded_are_said_to_be() -> None:
     found = eq.certify(trail, claim, side="upper", tolerance=0.01, rng=7)
     assert str(found.ask("c").verdict) == "exceeded"
     said = found.sentences()
-    assert any(s.startswith("Furthest above: c (n =") and "at least" in s for s in said)
+    assert any(s.startswith("Most surely above: c (n =") and "at least" in s for s in said)
     assert not any("told apart" in s for s in said)
     # without a limit one side is all that is known
     (only,) = [s for s in eq.certify(trail, claim, side="upper", rng=7).sentences() if "lie" in s]
@@ -280,7 +280,7 @@ def test_one_sided_limits_that_are_exceeded_are_said_to_be() -> None:
     (only,) = [
         s
         for s in eq.certify(trail, claim, side="lower", tolerance=-0.9, rng=7).sentences()
-        if s.startswith("Furthest above: c")
+        if s.startswith("Most surely above: c")
     ]
 
 

@@ -148,7 +148,7 @@ def test_errors_that_grow_with_age_are_found() -> None:
     found = audit(people(4000), resamples=300)
     old, young = found.ask_group(age=(55, 70)), found.ask_group(age=(18, 30))
     assert old.lower > 0 > young.upper
-    assert "Furthest above, leaning toward age" in " ".join(found.sentences())
+    assert "Most surely above, leaning toward age" in " ".join(found.sentences())
     assert "at least" in str(old)
 
 

@@ -20,8 +20,8 @@ def test_bounds_name_the_furthest_group_on_either_side(
     bounds = eq.certify(eq.read(data, prediction="y"), claim, tolerance=0.1, rng=1)
     show_evidence(Evidence.of(bounds))
     out = " ".join(capsys.readouterr().out.split())
-    assert "Furthest above: town: high" in out
-    assert "Furthest below: town: low" in out
+    assert "Most surely above: town: high" in out
+    assert "Most surely below: town: low" in out
 
 
 def test_a_table_of_many_numbers_keeps_the_names_of_groups(

@@ -106,10 +106,10 @@ def test_sentences_name_the_furthest_on_each_side() -> None:
     )
     lowest = min((row for row in found.rows if row.upper is not None), key=lambda r: r.upper or 0.0)
     assert above == (
-        f"Furthest above: {highest.group} (n = {highest.n:,}), estimated "
+        f"Most surely above: {highest.group} (n = {highest.n:,}), estimated "
         f"+{100 * highest.disparity:.1f} points, at least +{100 * highest.lower:.1f} points."
     )
-    assert below.startswith(f"Furthest below: {lowest.group} (n = {lowest.n:,}), estimated -")
+    assert below.startswith(f"Most surely below: {lowest.group} (n = {lowest.n:,}), estimated -")
     assert below.endswith(f", at most -{abs(100 * lowest.upper):.1f} points.")
 
 
