@@ -315,15 +315,16 @@ def _by_scores(
     seed: Seed,
 ) -> JointTest:
     """Whether the largest of all groups' scores could be chance."""
-    core, _, score = answerable(problem.core, level, "both", method.resamples, seed, False)
+    core, critical, score = answerable(problem.core, level, "both", method.resamples, seed, False)
     used, values = _asked(problem, at, core)
     tested = dataclasses.replace(core, status=_only(core.status, used))
+    if used.size < core.answered.size:
+        critical = critical_scores(tested, level, "both", method.resamples, seed, False)
     up, down = (np.full(core.status.shape, np.nan) for _ in range(2))
     if used.size:
         up[used], down[used] = tested.pivot.tails(values, used)
     p = np.minimum(2 * np.fmin(up, down), 1.0)
     adjusted = stepped_down(tested, p, Outside(low=0.0, high=0.0), method.resamples, seed)
-    critical = critical_scores(tested, level, "both", method.resamples, seed, False)
     p_joint = float(np.nanmin(adjusted, initial=1.0)) if used.size else 1.0
     ends = np.full((4, len(problem.collection)), np.nan)
     if intervals and used.size:

@@ -523,26 +523,30 @@ def _outcomes(
     k = first[:, None] + np.arange(int(length.max()), dtype=np.float64)
     used = np.arange(k.shape[1]) < length[:, None]
     size, rate = n[:, None], rates[:, None]
-    whole = n == np.floor(n)
-    if bool(whole.all()):
-        chance = _chances(np.minimum(k, size), size, rate)
-    else:
-        # differences of the larger tail would lose digits
-        lower = binomial_at_most(np.hstack([k[:, :1] - 1, k]), size, rate)
-        upper = binomial_at_least(np.hstack([k, k[:, -1:] + 1]), size, rate)
-        rising, falling = np.diff(lower, axis=1), -np.diff(upper, axis=1)
-        chance = np.where(k > size * rate, falling, rising)
-    return np.minimum(k / size, 1.0) * used, np.where(used, np.maximum(chance, 0.0), 0.0)
+    chance = _chances(k, size, rate)
+    broken = np.flatnonzero(n > np.floor(n))
+    if broken.size:
+        # above the last whole number there is one outcome more, and it takes what is left
+        n_, beyond = size[broken], k[broken] > size[broken]
+        left = betainc(np.floor(n_) + 1, n_ - np.floor(n_), rate[broken])
+        chance[broken] = np.where(beyond, left, chance[broken])
+    return np.minimum(k / size, 1.0) * used, np.where(used, chance, 0.0)
 
 
 def _chances(k: FloatArray, n: FloatArray, rate: FloatArray) -> FloatArray:
-    """P(K = k) for whole numbers of rows."""
-    table = gammaln(np.arange(1.0, float(n.max()) + 2)) if n.max() < MOST else None
-    if table is None:
-        ways = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    """P(K = k) for k up to n; as the difference of two tails it holds for fractions of rows too.
+
+    I(n − k, k + 1) − I(n − k + 1, k) = Γ(n + 1)/(Γ(k + 1) Γ(n − k + 1)) rateᵏ (1 − rate)ⁿ⁻ᵏ.
+    """
+    k = np.minimum(k, np.floor(n))
+    if n.max() < MOST:
+        table = gammaln(np.arange(1.0, float(n.max()) + 2))
+        # what is left of a fraction of rows is a fraction again
+        whole = bool((n == np.floor(n)).all())
+        others = table[(n - k).astype(np.int64)] if whole else gammaln(n - k + 1)
+        ways = gammaln(n + 1) - table[k.astype(np.int64)] - others
     else:
-        i, j = n.astype(np.int64), k.astype(np.int64)
-        ways = table[i] - table[j] - table[i - j]
+        ways = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
     return np.asarray(np.exp(ways + xlogy(k, rate) + xlog1py(n - k, -rate)))
 
 

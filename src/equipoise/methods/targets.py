@@ -7,7 +7,7 @@ the sums over the parts, so a new target is one class here.
 
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -641,12 +641,31 @@ class OnePivot(Protocol):
 
     @property
     def error(self) -> FloatArray:
-        """About the standard error of each disparity."""
+        """About the standard error of each disparity: where a search starts."""
         ...
 
     def tails(self, disparity: FloatArray, chosen: IntArray) -> Tails:
-        """Both tails of the chosen groups."""
+        """Chances, if the disparity were this, of an estimate as high, and as low, as was seen."""
         ...
+
+
+@runtime_checkable
+class OneSided(Protocol):
+    """A pivot for which one tail is less work than two."""
+
+    def tail(self, disparity: FloatArray, chosen: IntArray, upper: BoolArray) -> FloatArray:
+        """The upper tail where that is asked for, the lower one elsewhere."""
+        ...
+
+
+def one_tail(
+    pivot: OnePivot, disparity: FloatArray, chosen: IntArray, upper: BoolArray
+) -> FloatArray:
+    """One tail of each group: a search for a bound looks at no other."""
+    if isinstance(pivot, OneSided):
+        return pivot.tail(disparity, chosen, upper)
+    up, down = pivot.tails(disparity, chosen)
+    return np.where(upper, up, down)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -682,17 +701,28 @@ class HighestPivot:
 
     def tails(self, disparity: FloatArray, chosen: IntArray) -> Tails:
         """Chances, if the disparity were this, of an estimate as high, and as low, as was seen."""
-        up, down = np.zeros(chosen.size), np.ones(chosen.size)
-        number = np.zeros(chosen.size)
+        both = np.tile(disparity, 2), np.tile(chosen, 2)
+        up, down = np.split(self.tail(*both, np.repeat([True, False], chosen.size)), 2)
+        return up, down
+
+    def tail(self, disparity: FloatArray, chosen: IntArray, upper: BoolArray) -> FloatArray:
+        """One of the two, the upper one where that is asked for: half the work.
+
+        An estimate is as likely to be as high as the likeliest rival makes it; as low only as the
+        unlikeliest does, times the number of rivals, since which is the highest is not known.
+        """
+        found, number = np.where(upper, 0.0, 1.0), np.zeros(chosen.size)
         for rival in self.rivals:
             here = np.flatnonzero(rival.against[chosen])
             if here.size == 0:
                 continue
-            high, low = rival.pivot.tails(disparity[here], chosen[here])
-            up[here] = np.maximum(up[here], high)
-            down[here] = np.minimum(down[here], low)
+            own, high = (
+                one_tail(rival.pivot, disparity[here], chosen[here], upper[here]),
+                upper[here],
+            )
+            found[here] = np.where(high, np.maximum(found[here], own), np.minimum(found[here], own))
             number[here] += 1
-        return up, np.minimum(down * np.maximum(number, 1.0), 1.0)
+        return np.where(upper, found, np.minimum(found * np.maximum(number, 1.0), 1.0))
 
 
 class Stated(Comparison):

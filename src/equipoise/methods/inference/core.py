@@ -6,7 +6,7 @@ clusters), says which groups it cannot answer and why, and draws all groups' sco
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -44,12 +44,14 @@ from equipoise.methods.targets import (
     Highest,
     HighestPivot,
     Moments,
+    OnePivot,
     Ranked,
     Reference,
     Rival,
     Status,
     Target,
     compare,
+    one_tail,
     over,
 )
 
@@ -60,21 +62,12 @@ CLOSE = 2e-4
 """Standard errors to which a bound is found."""
 
 
-class Pivot(Protocol):
+class Pivot(OnePivot, Protocol):
     """What inference needs to know of every group."""
 
     @property
     def estimate(self) -> FloatArray:
         """The disparity of each group, NaN where there is none."""
-        ...
-
-    @property
-    def error(self) -> FloatArray:
-        """About its standard error: where a search starts."""
-        ...
-
-    def tails(self, disparity: FloatArray, chosen: IntArray) -> Tails:
-        """Chances, if the disparity were this, of an estimate as high, and as low, as was seen."""
         ...
 
 
@@ -102,23 +95,6 @@ def bounds(
         np.maximum(np.fmin(low, estimate), possible[0]),
         np.minimum(np.fmax(high, estimate), possible[1]),
     )
-
-
-@runtime_checkable
-class OneSided(Protocol):
-    """A pivot for which one tail is less work than two."""
-
-    def tail(self, disparity: FloatArray, chosen: IntArray, upper: BoolArray) -> FloatArray:
-        """The upper tail where that is asked for, the lower one elsewhere."""
-        ...
-
-
-def one_tail(pivot: Pivot, disparity: FloatArray, chosen: IntArray, upper: BoolArray) -> FloatArray:
-    """One tail of each group: a search for a bound looks at no other."""
-    if isinstance(pivot, OneSided):
-        return pivot.tail(disparity, chosen, upper)
-    up, down = pivot.tails(disparity, chosen)
-    return np.where(upper, up, down)
 
 
 class _Search:

@@ -14,7 +14,7 @@ from scipy import sparse
 from scipy.special import chdtrc, ndtr
 
 from equipoise.methods.hypotheses import Tails
-from equipoise.methods.inference.core import Core, Pivot, core_of, one_tail
+from equipoise.methods.inference.core import Core, Pivot, core_of
 from equipoise.methods.inference.counts import CountPivot
 from equipoise.methods.inference.orthogonal import ScoreDraws
 from equipoise.methods.inference.student import LEAST_ROWS, ClusterSums, Law, Spread
@@ -27,6 +27,7 @@ from equipoise.methods.targets import (
     Stated,
     Status,
     Target,
+    one_tail,
     over,
 )
 
