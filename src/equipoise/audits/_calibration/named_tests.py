@@ -381,12 +381,12 @@ options_of = Options
 # --- The portfolio: tests that look at all rows at once, beside subgroups learnt on half of them
 #
 # Recalibration, a line in every input, scans of one column and of two need nothing learnt, so all
-# rows test. Their p-values on shared draws are divided by shares, the smallest counts, and is
-# compared with that of every draw: exact wherever the draws are. What residual models learnt is
-# tested on the other half with draws of its own; both answers are put together by Bonferroni's
-# inequality, so that nothing needs to be known of how they depend on each other.
+# rows test. The harmonic mean of their tail chances, by shares, is compared with that of every
+# draw: exact wherever the draws are, and what two tests see a little of is not lost. What residual
+# models learnt is tested on the other half with draws of its own; both answers are put together by
+# Bonferroni's inequality, so that nothing needs to be known of how they depend on each other.
 
-#: How much each test's p-value counts beside the others. A test of few degrees of freedom loses
+#: How much each test's chance counts beside the others. A test of few degrees of freedom loses
 #: more power by a smaller share than a scan of thousands of sets, so it has a larger one.
 SHARES: Mapping[str, float] = {
     "recalibration": 1.2,

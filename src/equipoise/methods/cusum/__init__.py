@@ -26,9 +26,13 @@ from equipoise.methods.cusum.statistic import (
     Piece,
     Scale,
     bernoulli_null,
+    canonical_order,
     cusum,
+    fold_noise,
     pieces_of,
     sign_flip_null,
+    split_rows,
+    stratified_folds,
 )
 from equipoise.methods.cusum.testing import (
     TAILS,
@@ -40,8 +44,6 @@ from equipoise.methods.cusum.testing import (
     Tested,
     axes,
     binned,
-    canonical_order,
-    fold_noise,
     half_lines,
     levels,
     pair_shares,
@@ -50,7 +52,5 @@ from equipoise.methods.cusum.testing import (
     risk_axis,
     run_test,
     scan,
-    split_rows,
-    stratified_folds,
     violations,
 )

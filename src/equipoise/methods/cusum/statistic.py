@@ -1,6 +1,7 @@
 """The score-based cumulative sum: the largest total score over models and thresholds."""
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -583,3 +584,111 @@ def _last(path: Path) -> Path:
     return dataclasses.replace(
         path, ends=path.ends[-1:], factor=path.factor[-1:], shrink=path.shrink[-1:]
     )
+
+
+# --- How rarely a statistic is as large, about: what several say is put together by it ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tail:
+    """About how rarely a statistic is as large: half its square as Gumbel's distribution has it.
+
+    Half the square of a standardised sum is about a log likelihood ratio, whose largest value has
+    this tail. It says what statistics are worth beside each other and has no part in the level.
+
+    >>> chance = Tail(place=2.0, scale=1.0).log_chance(np.array([1.0, 3.0, 12.0]))
+    >>> chance.round(2).tolist()
+    [-0.01, -2.54, -70.0]
+    >>> round(Tail(place=2.0, scale=1.0).value(-70.0), 6)
+    12.0
+    """
+
+    place: float
+    """Where the distribution of half the square lies."""
+    scale: float
+    """How far it spreads; 0 for a statistic that does not vary."""
+
+    def log_chance(self, values: FloatArray) -> FloatArray:
+        """Logarithm of the chance of a value as large."""
+        half = np.maximum(values, 0.0) ** 2 / 2
+        if self.scale == 0:
+            return np.where(half > self.place, -_NEVER, 0.0)
+        x = np.clip((half - self.place) / self.scale, -_NEVER, _NEVER)
+        rare = np.exp(-np.clip(x, -3.0, None))
+        # far out the chance is as small as its own exponent says
+        return np.where(x > 30, -x, np.log(-np.expm1(-rare)))
+
+    def value(self, log_chance: float) -> float:
+        """The value that is reached with this chance."""
+        if self.scale == 0:
+            return 0.0 if log_chance == 0 else math.sqrt(2 * self.place)
+        rare = math.exp(log_chance)
+        x = -log_chance if rare < 1e-13 else -math.log(max(-math.log1p(-min(rare, 1.0)), 1e-300))
+        return math.sqrt(2 * max(self.place + self.scale * x, 0.0))
+
+
+_NEVER = 1e6
+"""Exponent of a chance that is none."""
+
+
+def tail_of(values: FloatArray) -> Tail:
+    """The tail of a statistic by its mean and its spread in some draws."""
+    half = np.maximum(values, 0.0) ** 2 / 2
+    scale = float(half.std()) * math.sqrt(6) / math.pi
+    return Tail(place=float(half.mean()) - np.euler_gamma * scale, scale=scale)
+
+
+# --- Which rows residual models are fitted on, and which they are tested on; order is irrelevant
+
+
+def canonical_order(*columns: FloatArray) -> IntArray:
+    """An order of the rows that depends on their values only.
+
+    >>> canonical_order(np.array([2.0, 1.0, 1.0]), np.array([0.0, 5.0, 4.0])).tolist()
+    [2, 1, 0]
+    """
+    return np.lexsort(columns[::-1]).astype(np.int64)
+
+
+def stratified_folds(strata: FloatArray, folds: int, rng: np.random.Generator) -> IntArray:
+    """The fold of each row: at random, but as equal as can be within each stratum and over all.
+
+    >>> folds = stratified_folds(np.repeat([0.0, 1.0], 4), 2, np.random.default_rng(1))
+    >>> np.bincount(folds[:4]).tolist(), np.bincount(folds[4:]).tolist()
+    ([2, 2], [2, 2])
+    """
+    # shuffled, then sorted by stratum and dealt like cards
+    shuffled = rng.permutation(len(strata))
+    dealt = shuffled[np.argsort(strata[shuffled], kind="stable")]
+    fold = np.empty(len(strata), dtype=np.int64)
+    fold[dealt] = np.arange(len(strata)) % folds
+    return fold
+
+
+def split_rows(rows: int, share: float, rng: np.random.Generator) -> BoolArray:
+    """True for the rows to fit on. Outcomes play no part, so the test is exact given the split.
+
+    >>> int(split_rows(8, 0.75, np.random.default_rng(1)).sum())
+    6
+    """
+    # Theorem 1 of Feng and others holds given the rows fitted on, if these say nothing of the rest.
+    fitted = np.zeros(rows, dtype=bool)
+    fitted[rng.permutation(rows)[: round(share * rows)]] = True
+    return fitted
+
+
+def fold_noise(weights: FloatArray) -> FloatArray:
+    """How much of each weight is noise of the rows it was learned on: models × rows variances.
+
+    ``weights`` are folds × models × rows: what models fitted without each fold say of every row.
+
+    With folds every row is tested and learned from. If weights are nothing but noise, the sum of
+    scores counts each pair of rows in different folds twice, once each way, which doubles its
+    variance; draws that hold the weights fixed do not know. Two models share all rows they were
+    fitted on but one fold in K − 1 each, so K − 1 times their variance is that of either.
+
+    >>> fold_noise(np.array([[[0.1, 0.2]], [[0.1, 0.4]]])).round(3).tolist()
+    [[0.0, 0.02]]
+    """
+    folds = len(weights)
+    return np.asarray((folds - 1) * weights.var(axis=0, ddof=1), dtype=np.float64)

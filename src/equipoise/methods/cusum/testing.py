@@ -16,11 +16,21 @@ from typing import Protocol
 
 import numpy as np
 from scipy import sparse
-from scipy.special import logit
+from scipy.special import logit, logsumexp
 
-from equipoise.methods.cusum.statistic import Best, Null, Piece, Standard, standard
-from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
+from equipoise.methods.cusum.statistic import (
+    Best,
+    Null,
+    Piece,
+    Standard,
+    Tail,
+    standard,
+    tail_of,
+)
+from equipoise.methods.numerics import BoolArray, FloatArray, IntArray, child
 
+MEASURED = 100
+"""Draws by which the tails of several statistics are measured; they have no part in the test."""
 CHUNK = 16
 """Draws from one random stream. Part of the definition of the results: never tune it."""
 
@@ -58,27 +68,45 @@ class Tested:
     """p-value of all statistics together: the observed ones are counted among the draws."""
     drawn: FloatArray
     """The statistic of every draw, in ascending order."""
-    smallest: FloatArray
-    """For the draws and the observed rows, the smallest p-value over statistics, ascending."""
+    evidence: FloatArray
+    """For the draws and the observed rows, what all statistics say together, in ascending order."""
     best: Best | None
     """The subgroup behind the observed value, if there is one."""
+    tail: Tail | None = None
+    """The tail of this statistic, where statistics have shares."""
     share: float = 1.0
     """How much this statistic counts beside the others."""
+    others: float = 0.0
+    """The shares of all others."""
     alone: tuple[float, ...] = ()
     """The p-value of every statistic on its own."""
 
     def critical(self, error: float) -> float:
-        """The value that must be exceeded for p ≤ ``error``; infinite if draws are too few."""
-        size = self.smallest.size
+        """The value beyond which this statistic is enough for p ≤ ``error``, whatever others say.
+
+        Infinite if draws are too few.
+        """
+        size = self.evidence.size
         # A product that should be whole may come out a hair below, and lose a rank.
         rank = math.floor(error * size * (1 + 1e-12))
-        # the largest p-value that so few of all have or undercut
-        allowed = self.smallest[rank - 1] if rank else 0.0
-        if rank < size and rank and self.smallest[rank] == allowed:
-            below = self.smallest[self.smallest < allowed]
-            allowed = below[-1] if below.size else 0.0
-        place = math.floor(float(allowed) * self.share * size + 1e-6)
-        return float(self.drawn[-place]) if 0 < place <= self.drawn.size else math.inf
+        # what so few of all reach
+        enough = self.evidence[size - rank :]
+        if rank and rank < size:
+            enough = enough[enough > _with_hair(self.evidence[size - rank - 1])]
+        if enough.size == 0:
+            return math.inf
+        if self.tail is None:
+            place = math.floor(size / float(enough[0]) + 1e-6)
+            return float(self.drawn[-place]) if 0 < place <= self.drawn.size else math.inf
+        # others say at least their shares; what is missing must come from this one
+        asked = float(enough[0])
+        left = asked + math.log1p(-min(self.others * math.exp(-asked), 1 - 1e-12))
+        return self.tail.value(min(math.log(self.share) - left, 0.0))
+
+
+def _with_hair(evidence: float) -> float:
+    """Evidence beyond this is more than the same up to rounding."""
+    return float(evidence + ROUNDING * max(abs(evidence), 1.0))
 
 
 def run_test(
@@ -94,19 +122,30 @@ def run_test(
     """Draw the statistics ``draws`` times at the edge of the null hypothesis.
 
     Of several statistics the smallest p-value counts, and is compared with the smallest p-value of
-    every draw. ``shares`` divide p-values first: a statistic with twice the share counts as much
-    with a p-value twice as large; such statistics must be measured in standard deviations, since of
-    several that no draw reaches the one furthest beyond its draws is chosen. Where no draw reaches
-    the observed statistics, ``finer`` times as many are made; a p-value below 1 / (draws + 1) needs
-    both counts, so it keeps its level. ``block`` is how many draws are worked on at once; the
-    answer does not depend on it. The seed is copied, not consumed. ``progress`` is told how many
-    draws are done, and may raise to stop.
+    every draw. With ``shares``, chances of statistics as large are measured by a few draws of their
+    own and joined by their harmonic mean, in which a statistic with twice the share counts as much
+    with twice the chance; so two that both show something show more than one, and the more a
+    statistic exceeds its draws, the more it says. What is compared with the draws rises with every
+    statistic, and is fixed before them, so that p keeps its level. Such statistics must be measured
+    in standard deviations. Where no draw reaches the observed statistics, ``finer`` times as many
+    are made; a p-value below 1 / (draws + 1) needs both counts, so it keeps its level. ``block`` is
+    how many draws are worked on at once; the answer does not depend on it. The seed is copied, not
+    consumed. ``progress`` is told how many draws are done, and may raise to stop.
     """
-    found = _ranked(statistics, null, draws, seed, shares, block, progress)
+    block, tails = block or CHUNK, None
+    if shares is not None:
+        apart = _drawn(null, MEASURED, child(child(seed, 0), 0), block)
+        few = np.concatenate([_values(statistics, lines) for lines in apart], axis=1)
+        tails = [tail_of(line) for line in few]
+    found = _ranked(statistics, null, draws, seed, shares, tails, block, progress)
     if finer > 1 and found.p * (draws + 1) < 1.5:
         # the draws made so far come first again
-        found = _ranked(statistics, null, finer * draws, seed, shares, block, progress)
+        found = _ranked(statistics, null, finer * draws, seed, shares, tails, block, progress)
     return found
+
+
+def _values(statistics: Sequence[Statistic], residuals: FloatArray) -> FloatArray:
+    return np.stack([statistic.values(residuals) for statistic in statistics])
 
 
 def _ranked(
@@ -115,47 +154,41 @@ def _ranked(
     draws: int,
     seed: np.random.SeedSequence,
     shares: Sequence[float] | None,
-    block: int | None,
+    tails: Sequence[Tail] | None,
+    block: int,
     progress: Progress | None,
 ) -> Tested:
     observed = np.array([statistic.observed(null) for statistic in statistics])
     lines, done = [observed[:, None]], 0
-    for residuals in _drawn(null, draws, seed, block or CHUNK):
-        lines.append(np.stack([statistic.values(residuals) for statistic in statistics]))
+    for residuals in _drawn(null, draws, seed, block):
+        lines.append(_values(statistics, residuals))
         done += len(residuals)
         if progress is not None:
             progress(done)
     values = np.concatenate(lines, axis=1)
-    # Each statistic becomes its own p-value first, so that scales of different statistics compare.
     alone = np.stack([_reached(line) for line in values])
     share = np.ones(len(statistics)) if shares is None else np.asarray(shares, dtype=np.float64)
-    weighed = alone / share[:, None]
-    smallest = weighed.min(axis=0)
-    chosen = int(np.argmin(weighed[:, 0]))
-    if shares is not None and alone[chosen, 0] * values.shape[1] < 1.5:
-        chosen = _furthest(values, alone[:, 0])
-    reached = smallest <= smallest[0] * (1 + ROUNDING)
+    if tails is None:
+        # each statistic becomes its own p-value first, so that different scales compare
+        chosen = int(np.argmin(alone[:, 0]))
+        evidence = 1 / alone.min(axis=0)
+    else:
+        pairs = zip(tails, values, strict=True)
+        said = np.log(share)[:, None] - np.stack([tail.log_chance(line) for tail, line in pairs])
+        chosen = int(np.argmax(said[:, 0]))
+        evidence = logsumexp(said, axis=0)
     return Tested(
         chosen=chosen,
         statistic=float(observed[chosen]),
-        p=float(np.count_nonzero(reached) / smallest.size),
+        p=float(np.mean(evidence >= evidence[0] - (_with_hair(evidence[0]) - evidence[0]))),
         drawn=np.sort(values[chosen, 1:]),
-        smallest=np.sort(smallest),
+        evidence=np.sort(evidence),
         best=statistics[chosen].best(null),
+        tail=None if tails is None else tails[chosen],
         share=float(share[chosen]),
+        others=float(share.sum() - share[chosen]),
         alone=tuple(alone[:, 0].tolist()),
     )
-
-
-def _furthest(values: FloatArray, alone: FloatArray) -> int:
-    """Of the statistics that no draw reaches, the one whose square most exceeds that of its draws.
-
-    Half the square of a standardised sum is about a log likelihood ratio, so that statistics of one
-    and of many degrees of freedom compare. One that is zero in every draw comes before all.
-    """
-    excess = values[:, 0] ** 2 - (values[:, 1:] ** 2).mean(axis=1)
-    excess[(values[:, 1:] == 0).all(axis=1)] = np.inf
-    return int(np.argmax(np.where(alone * values.shape[1] < 1.5, excess, -np.inf)))
 
 
 def _reached(values: FloatArray) -> FloatArray:
@@ -251,62 +284,6 @@ def risk_axis(predicted: FloatArray, *, risks: bool) -> FloatArray:
         return np.asarray(predicted - predicted.mean(), dtype=np.float64)
     # risks of 0 and 1 have infinite log odds; a sample cannot tell them from these
     return np.asarray(logit(np.clip(predicted, 1e-4, 1 - 1e-4)), dtype=np.float64)
-
-
-# --- Which rows residual models are fitted on, and which they are tested on; order is irrelevant
-
-
-def canonical_order(*columns: FloatArray) -> IntArray:
-    """An order of the rows that depends on their values only.
-
-    >>> canonical_order(np.array([2.0, 1.0, 1.0]), np.array([0.0, 5.0, 4.0])).tolist()
-    [2, 1, 0]
-    """
-    return np.lexsort(columns[::-1]).astype(np.int64)
-
-
-def stratified_folds(strata: FloatArray, folds: int, rng: np.random.Generator) -> IntArray:
-    """The fold of each row: at random, but as equal as can be within each stratum and over all.
-
-    >>> folds = stratified_folds(np.repeat([0.0, 1.0], 4), 2, np.random.default_rng(1))
-    >>> np.bincount(folds[:4]).tolist(), np.bincount(folds[4:]).tolist()
-    ([2, 2], [2, 2])
-    """
-    # shuffled, then sorted by stratum and dealt like cards
-    shuffled = rng.permutation(len(strata))
-    dealt = shuffled[np.argsort(strata[shuffled], kind="stable")]
-    fold = np.empty(len(strata), dtype=np.int64)
-    fold[dealt] = np.arange(len(strata)) % folds
-    return fold
-
-
-def split_rows(rows: int, share: float, rng: np.random.Generator) -> BoolArray:
-    """True for the rows to fit on. Outcomes play no part, so the test is exact given the split.
-
-    >>> int(split_rows(8, 0.75, np.random.default_rng(1)).sum())
-    6
-    """
-    # Theorem 1 of Feng and others holds given the rows fitted on, if these say nothing of the rest.
-    fitted = np.zeros(rows, dtype=bool)
-    fitted[rng.permutation(rows)[: round(share * rows)]] = True
-    return fitted
-
-
-def fold_noise(weights: FloatArray) -> FloatArray:
-    """How much of each weight is noise of the rows it was learned on: models × rows variances.
-
-    ``weights`` are folds × models × rows: what models fitted without each fold say of every row.
-
-    With folds every row is tested and learned from. If weights are nothing but noise, the sum of
-    scores counts each pair of rows in different folds twice, once each way, which doubles its
-    variance; draws that hold the weights fixed do not know. Two models share all rows they were
-    fitted on but one fold in K − 1 each, so K − 1 times their variance is that of either.
-
-    >>> fold_noise(np.array([[[0.1, 0.2]], [[0.1, 0.4]]])).round(3).tolist()
-    [[0.0, 0.02]]
-    """
-    folds = len(weights)
-    return np.asarray((folds - 1) * weights.var(axis=0, ddof=1), dtype=np.float64)
 
 
 # --- Chi-squared tests: rows in bins along an axis, and how far each bin is beyond the tolerance

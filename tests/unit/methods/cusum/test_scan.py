@@ -226,15 +226,43 @@ def test_shares_weigh_p_values_and_finer_draws_only_where_none_reaches() -> None
     found_axes = (cusum.axes(np.ones((150, 1)), null), cusum.axes(x, null))
     tests = [test for test in found_axes if test is not None]
     seed = np.random.SeedSequence(3)
-    even = cusum.run_test(*tests, null=null, draws=99, seed=seed, shares=[1.0, 1.0])
+    shared = cusum.run_test(*tests, null=null, draws=99, seed=seed, shares=[1.0, 3.0])
     plain = cusum.run_test(*tests, null=null, draws=99, seed=seed)
-    assert (even.p, even.alone) == (plain.p, plain.alone)
+    assert shared.alone == plain.alone
+    lines = [[test.observed(null)] for test in tests]
+    for start in range(0, 99, 16):
+        child = np.random.SeedSequence(3, spawn_key=(start // 16,))
+        drawn = null.draw(np.random.default_rng(child), min(16, 99 - start))
+        for line, test in zip(lines, tests, strict=True):
+            line += test.values(drawn).tolist()
+    chances = []
+    for one, line in zip(tests, lines, strict=True):
+        half = []
+        for start in range(0, 100, 16):
+            child = np.random.SeedSequence(3, spawn_key=(0, 0, start // 16))
+            drawn = null.draw(np.random.default_rng(child), min(16, 100 - start))
+            half += (one.values(drawn) ** 2 / 2).tolist()
+        scale = float(np.std(half)) * 6**0.5 / np.pi
+        place = float(np.mean(half)) - 0.5772156649 * scale
+        gumbel = [np.exp(-np.exp(-(value**2 / 2 - place) / scale)) for value in line]
+        chances.append([1 - below for below in gumbel])
+    said = [1 / first + 3 / second for first, second in zip(*chances, strict=True)]
+    assert shared.p == sum(each >= said[0] * (1 - 1e-9) for each in said) / 100
+    # beyond its critical value a test is enough even where the other shows nothing
+    limit = shared.critical(0.1)
+    half_square = (limit + 1e-9) ** 2 / 2
+    tail, weight = shared.tail, [1.0, 3.0][shared.chosen]
+    assert tail is not None
+    chance = 1 - np.exp(-np.exp(-(half_square - tail.place) / tail.scale))
+    enough = weight / chance + 4 - weight
+    assert sum(each >= enough for each in said[1:]) + 1 <= 10
+    assert limit < shared.drawn[-1]
     alone = cusum.run_test(tests[1], null=null, draws=99, seed=seed)
     nearly = cusum.run_test(*tests, null=null, draws=99, seed=seed, shares=[1e-9, 1.0])
     assert nearly.p == alone.p
     wrong = cusum.bernoulli_null(np.ones(150), np.full(150, 0.3), tolerance=0.0)
-    test = cusum.axes(np.ones((150, 1)), wrong)
-    assert test is not None
-    found = cusum.run_test(test, null=wrong, draws=99, seed=seed, finer=10)
+    level = cusum.axes(np.ones((150, 1)), wrong)
+    assert level is not None
+    found = cusum.run_test(level, null=wrong, draws=99, seed=seed, finer=10)
     assert found.p == 1 / 991
     assert cusum.run_test(tests[1], null=null, draws=99, seed=seed, finer=10).p == alone.p
