@@ -471,8 +471,10 @@ def warnings_of(findings: Iterable[Finding]) -> list[str]:
     said: list[str] = []
     for found in findings:
         said += [*_cautions(found), *found.cautions()]
+        if found.kind not in ("flags", "bounds") or len(found) <= 4:
+            continue
         silent = sum(_says_little(found, row) for row in found.rows)
-        if found.kind in ("flags", "bounds") and len(found) > 4 and 2 * silent > len(found):
+        if 2 * silent > len(found):
             said.append(
                 f"{silent:,} of {plural(len(found), found.noun)} are too small to speak: combine "
                 "fewer attributes (depth), or cut them into fewer levels (bins)."

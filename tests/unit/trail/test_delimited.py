@@ -114,6 +114,7 @@ def test_words_for_missing(tmp_path: Path, way: str) -> None:
     assert values(trail, "g") == ["NA", "Namibia", None, "x"]
     assert trail.notes == (
         "In column 'n', 3 fields that say '-', 'NA', 'n/a' were taken as missing.",
+        "Every line counts as one person. If it stands for several, name 'n' as the count.",
     )
 
 

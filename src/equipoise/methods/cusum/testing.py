@@ -176,6 +176,8 @@ def _ranked(
         pairs = zip(tails, values, strict=True)
         said = np.log(share)[:, None] - np.stack([tail.log_chance(line) for tail, line in pairs])
         chosen = int(np.argmax(said[:, 0]))
+        if alone[chosen, 0] * values.shape[1] < 1.5:
+            chosen = _furthest(values, alone[:, 0])
         evidence = logsumexp(said, axis=0)
     return Tested(
         chosen=chosen,
@@ -189,6 +191,18 @@ def _ranked(
         others=float(share.sum() - share[chosen]),
         alone=tuple(alone[:, 0].tolist()),
     )
+
+
+def _furthest(values: FloatArray, alone: FloatArray) -> int:
+    """Of the statistics that no draw reaches, the one whose square most exceeds that of its draws.
+
+    Half the square of a standardised sum is about a log likelihood ratio, so that statistics of one
+    and of many degrees of freedom compare; tails measured by a few draws do not reach so far. One
+    that is zero in every draw comes before all.
+    """
+    excess = values[:, 0] ** 2 - (values[:, 1:] ** 2).mean(axis=1)
+    excess[(values[:, 1:] == 0).all(axis=1)] = np.inf
+    return int(np.argmax(np.where(alone * values.shape[1] < 1.5, excess, -np.inf)))
 
 
 def _reached(values: FloatArray) -> FloatArray:
