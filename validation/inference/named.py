@@ -213,6 +213,13 @@ def block(groups: int, big: int) -> Floats:
     return members
 
 
+def nearly_all(rates: list[float], sizes: list[int], *, relative: bool) -> Design:
+    """Nearly everybody is in one group, and whoever is not, by the luck of the sample."""
+    few = " and ".join(f"{n} rows at {rate:.2f}" for n, rate in zip(sizes, rates, strict=True))
+    name = f"nearly everybody in one group: {few}{', ratio' if relative else ''}"
+    return counts(name, rates, sizes, Overall(), drawn=True, relative=relative)
+
+
 def designs() -> Iterator[tuple[Design, str]]:
     """The designs of the record, with what they did before."""
     yield weighted("weights, 20 groups of 50, rate .04", 0.04, 20, 50, 1.0, 1.0), ".94"
@@ -303,6 +310,14 @@ def designs() -> Iterator[tuple[Design, str]]:
     yield spiky_clusters("spiky clusters, a known target", 300, 6, Constant(value=0.0)), ".81"
     yield weighted_losses("lognormal losses and weights, groups of 80", 80), ".17"
     yield alone("one group alone has spikes", 10, 100), NOBODY_CAN_KNOW
+    for rates, sizes in (
+        ([0.10, 0.92], [2332, 48]),
+        ([0.10, 0.50], [396, 4]),
+        ([0.95, 0.05], [990, 10]),
+        ([0.40, 0.45, 0.99], [900, 60, 40]),
+    ):
+        yield nearly_all(rates, sizes, relative=False), "valid, and no lower bound"
+    yield nearly_all([0.10, 0.92], [2332, 48], relative=True), "valid, and no lower bound"
 
 
 def one(task: tuple[int, int]) -> dict[str, Any]:

@@ -514,8 +514,11 @@ class Comparison:
         return out
 
     def reweighed(self, times: FloatArray) -> "Comparison":
-        """The same groups with the weight of every part multiplied."""
-        parts = replace(self.parts, weight=self.parts.weight * times)
+        """The same groups with the weight of every part multiplied, as are its expected rows."""
+        weight = self.parts.weight * times
+        # as many rows in all
+        rows = times * over(self.parts.weight.sum(axis=0), weight.sum(axis=0))
+        parts = replace(self.parts, weight=weight, weight2=self.parts.weight2 * rows)
         return replace(self, parts=parts)
 
     def both(self, x: FloatArray, sums: GroupSums) -> tuple[FloatArray, FloatArray]:

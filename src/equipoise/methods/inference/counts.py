@@ -327,7 +327,9 @@ SHARE_MOVES = (
     *((by, 500.0) for by in (-1.0, 1.0)),
     *((by, 100.0) for by in (-2.0, -1.5, 1.5, 2.0)),
 )
-"""Standard errors by which likely shares are moved, and up to how many rows in all."""
+"""Standard errors by which likely shares are moved, and up to how many rows that tell them."""
+FAR = 8.0
+"""Log-likelihood by which shares may be less likely than the likeliest ones of a disparity."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -388,17 +390,24 @@ class CountPivot:
         found, n = self.comparison.some(chosen), self.rows[:, chosen]
         factor, aim = found.factor(disparity), found.aim(disparity)
         rates = np.nan_to_num(over(found.parts.total, found.parts.weight))
-        everyone = np.arange(disparity.size)
-        likely, error, shaky = _likely_shares(found, n, rates, factor, aim)
-        places, times = [everyone], [np.ones_like(rates)]
-        size = n[:, shaky].sum(axis=0)
+        shares = _likely_shares(found, n, rates, factor, aim)
+        shaky = shares.group
+        # at the observed shares a disparity may take rates that the data rule out, or any at all
+        observed = np.delete(np.arange(disparity.size), shaky[shares.far(shares.observed)])
+        places, times = [observed], [np.ones_like(rates[:, observed])]
         for by, most in SHARE_MOVES:
-            here = size <= most
-            moved = np.where(_common(found.some(shaky[here])), np.exp(by * error[here]), 1.0)
-            places.append(shaky[here])
-            times.append(likely[:, here] * moved)
+            here = np.flatnonzero(shares.rows <= most)
+            if here.size == 0:
+                continue
+            at, odds = shaky[here], (shares.centre + by * shares.error)[here]
+            if by:
+                lost = _loss(found.some(at), n[:, at], rates[:, at], factor[at], aim[at], odds)
+                near = ~shares.far(lost, here)
+                at, odds = at[near], odds[near]
+            places.append(at)
+            times.append(np.where(_common(found.some(at)), np.exp(odds), 1.0))
         place = np.concatenate(places)
-        drawn = np.arange(place.size) >= everyone.size
+        drawn = np.arange(place.size) >= observed.size
         cases = self._at_shares(
             found.some(place),
             np.concatenate(times, axis=1),
@@ -422,24 +431,28 @@ class CountPivot:
     ) -> "_Cases":
         """The cases when the parts' shares are multiplied, over the rates left open."""
         likely = found.reweighed(times)
-        a = _contrast(likely, n, factor)
-        fitted, _ = constrained_rates(n, rates, a, aim)
+        held = _contrast(likely, n, factor)
+        fitted, _ = constrained_rates(n, rates, held, aim)
         # the statistic keeps the observed shares; how unlikely they are is part of it
         effect = likely.slopes(factor) * fitted - likely.intercepts(factor, fitted)
-        a = np.where(a != 0, likely.slopes(factor) * found.parts.weight, 0.0)
+        a = np.where(held != 0, likely.slopes(factor) * found.parts.weight, 0.0)
         seen = (a * rates).sum(axis=0) + (effect * found.parts.weight).sum(axis=0)
         count = np.where(a != 0, n * fitted * (1 - fitted), np.inf).min(axis=0)
-        place, mu = _with_open_rates(n, fitted, a, count)
+        others = _few_others(found, likely, n, effect, likely.slopes(factor), drawn)
+        # counts have the means that the likely shares give them, and so has what rates leave alone
+        place, mu = _with_open_rates(n, fitted, np.where(others.few, held, a), count)
         noise = self._noise(likely.some(place), factor[place], mu)
+        noise[others.few[place]] = 0.0
         # with and without: the noise of shares would halve the chance of the outcome itself
         plain = np.flatnonzero((noise == 0) | ((count < PLENTY) & ~drawn)[place])
         noisy = np.flatnonzero(noise > 0)
         case = np.concatenate([plain, noisy])
         extra = np.concatenate([np.zeros(plain.size), noise[noisy]])
         at = place[case]
-        return _Cases(
+        cases = _Cases(
             group=at, rows=n[:, at], rates=mu[:, case], a=a[:, at], seen=seen[at], noise=extra
         )
+        return others.counted(cases, rates, fitted) if bool(others.few.any()) else cases
 
     @staticmethod
     def _noise(found: Comparison, factor: FloatArray, rates: FloatArray) -> FloatArray:
@@ -474,44 +487,127 @@ class _Cases:
     noise: FloatArray
 
 
+MOST_OTHERS, RARE_OTHERS = 100.0, 0.2
+"""Up to how many rows outside a group, and which share of all, their number is counted out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _FewOthers:
+    """Groups of nearly everybody, beside everyone: how many others are drawn is itself a count.
+
+    The contrast is a sum over the rows of the others, each a one or a zero, and the rate of the
+    group. Of a few rows the normal law of their number says little; ones and zeros among them are
+    two counts of rare events among all rows, whose outcomes can be listed.
+    """
+
+    few: BoolArray
+    """Which groups are such."""
+    part: IntArray
+    """The part that holds the others."""
+    everyone: FloatArray
+    """Rows in all."""
+    share: FloatArray
+    """Share of the others that is likely under the disparity."""
+    slope: FloatArray
+    """What a one adds to the contrast beyond a zero, for each row of the others."""
+    step: FloatArray
+    """What a row more of the others adds, at their fitted rate."""
+
+    def counted(self, cases: _Cases, seen: FloatArray, fitted: FloatArray) -> _Cases:
+        """The cases with ones and zeros of the others as two parts; nobody is in the last else."""
+        rows, rates, a = (
+            np.vstack([x, np.zeros((1, x.shape[1]))]) for x in (cases.rows, cases.rates, cases.a)
+        )
+        here = np.flatnonzero(self.few[cases.group])
+        g = cases.group[here]
+        part, every, share = self.part[g], self.everyone[g], self.share[g]
+        rate, ones = fitted[part, g], seen[part, g]
+        one, zero = (self.slope[g] * x + self.step[g] for x in (1 - rate, -rate))
+        number, mu = cases.rows[part, here], cases.rates[part, here]
+        value = cases.seen.copy()
+        value[here] = (cases.a[:, here] * seen[:, g]).sum(axis=0) - cases.a[part, here] * ones
+        value[here] += number * (one * ones + zero * (1 - ones))
+        for place, chance, coefficient in ((part, mu, one), (-1, 1 - mu, zero)):
+            rows[place, here] = every
+            rates[place, here] = share * chance
+            a[place, here] = coefficient * every
+        return replace(cases, rows=rows, rates=rates, a=a, seen=value)
+
+
+def _few_others(
+    found: Comparison,
+    likely: Comparison,
+    n: FloatArray,
+    effect: FloatArray,
+    slopes: FloatArray,
+    drawn: BoolArray,
+) -> _FewOthers:
+    both, there, places = _common(likely), n > 0, np.arange(n.shape[1])
+    other = ~both & there
+    part = other.argmax(axis=0)
+    weight, every = likely.parts.weight, n.sum(axis=0)
+    share = over(weight[part, places], weight.sum(axis=0))
+    few = drawn & likely.target.mixed & (other.sum(axis=0) == 1) & (both & there).any(axis=0)
+    few &= (every * share < MOST_OTHERS) & (share < RARE_OTHERS)
+    # effective rows stand for several units of weight
+    unit = over(found.parts.weight[part, places], n[part, places])
+    common = np.where(both, effect, 0.0).sum(axis=0)
+    return _FewOthers(
+        few=few,
+        part=part,
+        everyone=every,
+        share=share,
+        slope=unit * slopes[part, places],
+        step=unit * (effect[part, places] - common),
+    )
+
+
 def _contrast(found: Comparison, n: FloatArray, factor: FloatArray) -> FloatArray:
     """Coefficients of the parts' rates; what cancels leaves dust."""
     a = found.slopes(factor) * found.parts.weight
     return np.where((np.abs(a) > 1e-12) & (n > 0), a, 0.0)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shares:
+    """The shares of common parts that make a disparity most likely, where they matter."""
+
+    group: IntArray
+    """The groups whose share adds something to the variance."""
+    centre: FloatArray
+    """The log of what the odds of the common part are multiplied by."""
+    error: FloatArray
+    """Standard error of these odds."""
+    least: FloatArray
+    """Log-likelihood that is lost there; infinite if no share near the data allows it."""
+    observed: FloatArray
+    """The same at the observed shares."""
+    rows: FloatArray
+    """Rows that tell the shares; if few are outside the common part, hardly more than those."""
+
+    def far(self, lost: FloatArray, chosen: IntArray | slice = slice(None)) -> BoolArray:
+        """Whether a loss is far beyond the least, or says that a disparity is impossible."""
+        return np.asarray(np.isinf(lost) | (lost > self.least[chosen] + FAR))
+
+
 def _likely_shares(
     found: Comparison, n: FloatArray, rates: FloatArray, factor: FloatArray, aim: FloatArray
-) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Factors on the parts' shares that make a disparity most likely, where that matters.
-
-    Returned are the factors and the error of the common part's log-odds for the groups that are
-    named last: those in which the shares add something to the variance.
+) -> _Shares:
+    """The shares that make a disparity most likely.
 
     Where group or target consist of several parts, their shares are estimated too, and under a
     disparity the most likely shares are not those observed. What counts is the share of the part
     that belongs to both; it is sought on either side of the one observed.
     """
-    if not found.target.mixed:
-        return np.ones((rates.shape[0], 0)), np.zeros(0), np.zeros(0, dtype=np.int64)
-    a = _contrast(found, n, factor)
-    mu, _ = constrained_rates(n, rates, a, aim)
-    effect = found.slopes(factor) * mu - found.intercepts(factor, mu)
-    shaky = (found.parts.weight2 * effect**2).sum(axis=0)
-    steady = (a**2 * mu * (1 - mu) / np.maximum(n, 1e-9)).sum(axis=0)
-    # at the observed shares the disparity may be impossible, or take rates that exclude the data
-    excluded = (((mu <= 0) & (rates > 0)) | ((mu >= 1) & (rates < 1))) & (n > 0)
-    missed = np.abs((a * mu).sum(axis=0) - aim) > 1e-9 * (np.abs(a).sum(axis=0) + np.abs(aim))
-    todo = np.flatnonzero((shaky > SHAKY * steady) | missed | excluded.any(axis=0))
-    if todo.size == 0:
-        return np.ones((rates.shape[0], 0)), np.zeros(0), todo
-    both = _common(found)
+    todo = _shaky(found, n, rates, factor, aim) if found.target.mixed else np.zeros(0, np.int64)
     some, size, mean = found.some(todo), n[:, todo], rates[:, todo]
+    both = _common(some)
     inside = np.maximum((both * size).sum(axis=0), 0.25)
     outside = np.maximum((~both * size).sum(axis=0), 0.25)
     error = np.sqrt(1 / inside + 1 / outside)
     centre, width = np.zeros(todo.size), 4.5
-    for steps in SHARE_STEPS:
+    observed = least = np.full(todo.size, np.inf)
+    for steps in SHARE_STEPS if todo.size else ():
         grid = np.linspace(-width, width, steps)
         # all values of all groups at once
         tried = np.tile(np.arange(todo.size), steps)
@@ -524,8 +620,31 @@ def _likely_shares(
             aim[todo][tried],
             odds,
         ).reshape(steps, todo.size)
+        if steps == SHARE_STEPS[0]:
+            # the middle of the first range
+            observed = lost[steps // 2]
+        least = np.minimum(least, lost.min(axis=0))
         centre, width = centre + grid[np.argmin(lost, axis=0)] * error, 2 * width / (steps - 1)
-    return np.where(both, np.exp(centre), np.ones_like(mean)), error, todo
+    # as many rows, half of them in the common part, would tell its share as well
+    rows = np.where(outside < inside, 4 / error**2, size.sum(axis=0))
+    return _Shares(
+        group=todo, centre=centre, error=error, least=least, observed=observed, rows=rows
+    )
+
+
+def _shaky(
+    found: Comparison, n: FloatArray, rates: FloatArray, factor: FloatArray, aim: FloatArray
+) -> IntArray:
+    """Groups in which the shares add something to the variance."""
+    a = _contrast(found, n, factor)
+    mu, _ = constrained_rates(n, rates, a, aim)
+    effect = found.slopes(factor) * mu - found.intercepts(factor, mu)
+    shaky = (found.parts.weight2 * effect**2).sum(axis=0)
+    steady = (a**2 * mu * (1 - mu) / np.maximum(n, 1e-9)).sum(axis=0)
+    # at the observed shares the disparity may be impossible, or take rates that exclude the data
+    excluded = (((mu <= 0) & (rates > 0)) | ((mu >= 1) & (rates < 1))) & (n > 0)
+    missed = np.abs((a * mu).sum(axis=0) - aim) > 1e-9 * (np.abs(a).sum(axis=0) + np.abs(aim))
+    return np.flatnonzero((shaky > SHAKY * steady) | missed | excluded.any(axis=0))
 
 
 def _common(found: Comparison) -> BoolArray:

@@ -243,3 +243,21 @@ def test_constrained_rates_are_the_most_likely_ones() -> None:
             theta = most_likely_theta((6, 9), (int(ones[0, i]), int(ones[1, i])), delta)
             assert fitted[1, i] == pytest.approx(theta, abs=1e-5)
             assert fitted[0, i] == pytest.approx(theta + delta, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("rows", "ones"),
+    [((2332, 48), (241, 44)), ((399, 1), (40, 1)), ((396, 4), (40, 1)), ((380, 20), (40, 20))],
+)
+def test_a_group_of_nearly_everybody_is_bounded_by_how_few_others_there_are(
+    rows: tuple[int, int], ones: tuple[int, int]
+) -> None:
+    # its distance from everyone is at most the share of the others, which is known fairly well
+    n, k = (np.array(x, dtype=float)[:, None] for x in (rows, ones))
+    pivot = stacked(Overall(), n, k, False)
+    low, high = bounds(pivot, all_of(pivot), 1.96, (-1.0, 1.0))
+    # the share that no sample of this size would hide, twice, since it is moved to be safe
+    most = 2 * beta.ppf(0.9995, rows[1] + 1, rows[0])
+    assert -most < low[0] < pivot.estimate[0] < high[0] < most
+    up, _ = pivot.tails(np.full(1, -2 * most), all_of(pivot))
+    assert up[0] < 1e-4
