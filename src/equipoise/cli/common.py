@@ -28,6 +28,7 @@ from equipoise.findings.words import Verdict, head_text, telling_order
 
 if TYPE_CHECKING:
     from equipoise.packs import PackResult
+    from equipoise.plan import Gate
     from equipoise.plan.run import Exit
     from equipoise.report.suppress import Kept
     from equipoise.trail import Trail
@@ -111,6 +112,13 @@ Fdr = Annotated[float, typer.Option(help="Share of flags that may be false.")]
 Seed = Annotated[int, typer.Option(min=0, help="Start of all randomness.")]
 
 
+class Undetermined(enum.StrEnum):
+    """What absence of evidence means for a release."""
+
+    PASS = "pass"
+    FAIL = "fail"
+
+
 class Harm(enum.StrEnum):
     """The direction of a disparity that is worse for those concerned."""
 
@@ -120,7 +128,11 @@ class Harm(enum.StrEnum):
 
 
 HarmOption = Annotated[
-    Harm, typer.Option(help="Which disparities count as harm: high, low or both.")
+    Harm,
+    typer.Option(
+        help="Which disparities count as harm: high, low or both; with several metrics, name in "
+        "--metric what it is about."
+    ),
 ]
 
 
@@ -157,6 +169,31 @@ def positive_of(given: list[str] | None) -> str | int | dict[str, str | int] | N
     return named
 
 
+#: What a metric's own direction reads as.
+_HARMS = {
+    Harm.HIGH: "where it is higher",
+    Harm.LOW: "where it is lower",
+    Harm.BOTH: "either way",
+}
+
+
+def one_direction(harm: Harm, named: Sequence[str], usual: Sequence[str]) -> None:
+    """Refuse one direction for several metrics that nobody named, of which each has its own."""
+    if harm is Harm.BOTH or named or len(usual) < 2:
+        return
+    from equipoise.claims.metric import as_metric
+
+    own = {name: Harm(as_metric(name).harm) for name in usual}
+    said = "; ".join(f"{name} harms {_HARMS[own[name]]}" for name in usual)
+    first = next((name for name in usual if own[name] is not Harm.BOTH), usual[0])
+    way = harm if own[first] is Harm.BOTH else own[first]
+    raise OptionError(
+        f"--harm {harm} would stand for {len(usual)} metrics that nobody named, and they do not "
+        f"all harm the same way: {said}. Name what it is about, such as --metric {first} "
+        f"--harm {way}, or leave --harm out: then the limit counts on both sides."
+    )
+
+
 def given(**roles: T | None) -> dict[str, T]:
     """The options that were given."""
     return {name: value for name, value in roles.items() if value is not None}
@@ -175,6 +212,22 @@ class Leave(Exception):  # noqa: N818 (not an error)
     def __init__(self, code: "Exit") -> None:
         super().__init__(int(code))
         self.code = code
+
+
+def needs_gate(evidence: Evidence, told: "Sequence[Kept] | None", gate: str) -> str:
+    """Where to have an exit code, if a limit is not shown to be kept and this command has none."""
+    from equipoise.report.suppress import conclusion_of, suppressed
+
+    kept = [*(told or suppressed([entry.finding for entry in evidence.entries], None))]
+    settled = conclusion_of(evidence, kept) in (None, Verdict.KEPT)
+    return "" if settled or not gate else f"{gate} makes this an exit code."
+
+
+def gate_words(judged: "Gate", told: "Sequence[Kept] | None") -> str:
+    """Why a gate leaves with its code, and on whom that rests where groups are hidden."""
+    if all(one.whole for one in told or ()):
+        return judged.words
+    return f"{judged.words} (This counts the groups that are not published, too.)"
 
 
 #: Signs of a group's name for which there is always room.
@@ -521,3 +574,17 @@ def target_of(trail: "Trail", reference: str | None) -> object:
         "kind": "reference",
         "where": {n: number_or_word(v) if n in numeric else v for n, v in where.items()},
     }
+
+
+def groups_of(trail: "Trail", attributes: Sequence[str], depth: int | None, bins: int) -> object:
+    """The attributes, numbers of many values cut into ranges."""
+    from equipoise.plan.draft import look
+
+    # levels are counted to cut numbers, and every level of a word is a group anyway
+    numbers = [n for n in attributes if n in trail.schema and trail.schema[n].is_numeric()]
+    seen = {column.name: column for column in look(trail, numbers)}
+    # one that does not exist is named by the audit, with what does
+    made = [seen[name].attribute(bins) if name in seen else name for name in attributes]
+    if depth is None:
+        return made
+    return {"kind": "intersections", "attributes": made, "depth": depth}

@@ -32,8 +32,9 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Audit black-box models for unfairness, with statistical guarantees.\n\n"
-    "Exit codes: 0 done, or shown to keep the limits; 1 a violation is shown; 2 undetermined; "
-    "3 error.",
+    "Exit codes: 0 done, 3 error. `check`, `monitor check` and `repair` leave with 0 if the limits "
+    "are shown to be kept, 1 if a violation is shown, 2 if neither is; `verify` leaves with 1 if "
+    "anything differs. `audit` and `run` leave with 0 whatever they find.",
 )
 planning.app.command("power")(sizes.plan_power)
 app.add_typer(planning.app, name="plan")

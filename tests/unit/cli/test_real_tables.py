@@ -1,0 +1,104 @@
+"""Tables as people bring them: what the commands say of them must be true and lead on."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from equipoise.cli.main import execute
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    monkeypatch.chdir(tmp_path)
+
+    def inside(*arguments: str) -> tuple[int, str, str]:
+        code = execute(list(arguments))
+        out, error = capsys.readouterr()
+        return code, " ".join(out.split()), " ".join(error.split())
+
+    return inside
+
+
+def unequal(rows: int = 1200) -> pl.DataFrame:
+    """Decisions that are hardest on one sex, with one small group."""
+    sexes = ["f" if i % 2 else "m" for i in range(rows)]
+    return pl.DataFrame(
+        {
+            "y": [int(i % 3 == 0) for i in range(rows)],
+            "p": [int(i % 20 != 0) if i % 2 else int(i % 20 == 0) for i in range(rows)],
+            "s": [(i % 100) / 100 for i in range(rows)],
+            "sex": sexes,
+            "town": ["isle" if i < 7 else "north" if i % 5 < 2 else "south" for i in range(rows)],
+        }
+    )
+
+
+AUDIT = ("audit", "t.csv", "--label", "y", "--prediction", "p", "--across", "sex")
+
+PLAN = """
+equipoise: 1
+seed: 7
+trail: {source: t.csv, prediction: p}
+audits:
+  - audit: certify
+    claim: {kind: gap, metric: selection_rate, across: [town]}
+    tolerance: 0.2
+"""
+
+
+def test_one_direction_is_not_applied_to_metrics_of_opposite_meaning(run: Run) -> None:
+    unequal().write_csv("t.csv")
+    reference = ("--reference", "sex=m", "--tolerance", "0.1", "--harm", "low")
+    code, _, error = run(*AUDIT, *reference)
+    assert code == 3
+    assert "false_positive_rate harms where it is higher" in error
+    assert "selection_rate harms either way" in error
+    assert "--metric false_positive_rate --harm high" in error
+    assert run("power", *AUDIT[1:], *reference)[0] == 3
+    assert run(*AUDIT, *reference, "--metric", "false_positive_rate")[0] == 0
+    # of one metric there is no doubt
+    assert run("audit", "t.csv", "--prediction", "p", "--across", "sex", *reference)[0] == 0
+
+
+def test_the_exit_code_says_that_it_counts_hidden_groups(run: Run) -> None:
+    table = unequal().with_columns(p=pl.when(pl.col("town") == "isle").then(1).otherwise(0))
+    table.write_csv("t.csv")
+    Path("plan.yaml").write_text(PLAN, encoding="utf-8")
+    files = ("--junit", "j.xml", "--summary", "s.md")
+    code, out, _ = run("check", "plan.yaml", "--suppress", "10", *files)
+    assert code == 1
+    assert "Not told" in out
+    said = "A violation is shown: at least one finding exceeds its limit."
+    assert f"exit 1: {said} (This counts the groups that are not published, too.)" in out
+    assert "not published, too" in Path("s.md").read_text(encoding="utf-8")
+    assert "not published, too" not in run("check", "plan.yaml")[1]
+
+
+def test_which_commands_have_an_exit_code_is_said(run: Run) -> None:
+    unequal().write_csv("t.csv")
+    assert "audit and run leave with 0 whatever they find" in run("--help")[1]
+    for command in ("audit", "run"):
+        assert "0 when done, whatever is found" in run(command, "--help")[1]
+    code, out, _ = run(*AUDIT, "--tolerance", "0.1")
+    assert code == 0
+    assert "makes this an exit code" in out
+    # nothing exceeds a limit that nobody named
+    assert "makes this an exit code" not in run(*AUDIT)[1]
+    Path("plan.yaml").write_text(PLAN.replace("town", "sex"), encoding="utf-8")
+    code, out, _ = run("run", "plan.yaml", "--out", "o")
+    assert (code, "`equipoise check plan.yaml` makes this an exit code." in out) == (0, True)
+    assert "makes this" not in run("check", "plan.yaml")[1]
+
+
+def test_a_look_that_replaces_another_says_so(run: Run) -> None:
+    unequal().write_csv("t.csv")
+    assert "replaced" not in run(*AUDIT)[1]
+    assert "replaced" not in run(*AUDIT)[1]
+    assert (
+        "replaced the look of before, 'Audit of t.csv', made 20"
+        in run(*AUDIT, "--bins", "2", "--metric", "accuracy")[1]
+    )
