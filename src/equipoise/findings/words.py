@@ -144,10 +144,23 @@ def apart(value: float, relative: bool, share: bool) -> str:
 
     >>> apart(-0.256, relative=False, share=True), apart(1.5, relative=True, share=True)
     ('25.6 points below', '1.50 times')
+    >>> apart(0.0, relative=False, share=True), apart(1e-4, relative=False, share=True)
+    ('the same as', 'less than 0.1 points above')
     """
+    # sums in another order leave a difference where there is none
+    if math.isclose(value, float(relative), rel_tol=1e-12, abs_tol=1e-12):
+        return "the same as"
     if relative:
         return f"{value:.2f} times"
-    return f"{unsigned(value, share)} {'below' if value < 0 else 'above'}"
+    way = "below" if value < 0 else "above"
+    if rounds_away(value, share):
+        return f"less than 0.1 points {way}"
+    return f"{unsigned(value, share)} {way}"
+
+
+def rounds_away(value: float, share: bool) -> bool:
+    """Whether a difference is too small to be written in points; plain numbers never are."""
+    return share and round(100 * abs(value), 1) == 0
 
 
 def ends_text(
