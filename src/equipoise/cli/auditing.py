@@ -159,7 +159,7 @@ def audit(
     Leaves with 0 when done, whatever is found; `equipoise check` makes an exit code of a limit.
     """
     from equipoise.plan import Plan
-    from equipoise.plan.draft import AMOUNT_METRICS, usual_metrics
+    from equipoise.plan.draft import AMOUNT_METRICS, amounts_in, fitting_metrics, usual_metrics
     from equipoise.plan.plan import TrailPlan
     from equipoise.plan.run import columns_read, open_trail
 
@@ -192,7 +192,7 @@ def audit(
     place = {"source": data, **common.given(table=table, encoding=encoding), **roles}
     columns = common.columns_said(roles, attributes, reference)
     trail = open_trail(TrailPlan.from_plain(place), folder=Path(), columns=columns)
-    amounts = _predicts_amounts(trail)
+    amounts = amounts_in(trail, roles)
     limits = _Limits(
         tolerance=tolerance, ratio=ratio, harm=harm, level=level, fdr=fdr, share=not amounts
     )
@@ -202,7 +202,7 @@ def audit(
             "points. With --ratio it is the smallest ratio that is allowed.",
             err=True,
         )
-    usual = AMOUNT_METRICS if amounts else usual_metrics(roles)
+    usual = AMOUNT_METRICS if amounts else metrics or fitting_metrics(trail, roles)
     common.one_direction(harm, metrics, usual)
     audits = _usual_audits(
         across=groups_of(trail, attributes, depth, bins),
@@ -755,14 +755,6 @@ def _usual_audits(
             made.append({"audit": "flag", "name": f"flags: {words}", **of, **limits.for_flags()})
         made.append({"audit": "certify", "name": f"bounds: {words}", **of, **limits.for_bounds()})
     return made
-
-
-def _predicts_amounts(trail: "Trail") -> bool:
-    """Whether label and score are amounts such as wages, not yes or no and its probability."""
-    from equipoise.plan.draft import amounts_in, look
-
-    roles = dict(trail.roles)
-    return "label" in roles and amounts_in(look(trail, [roles["label"]]), roles)
 
 
 def _nothing_decided(roles: Mapping[str, object]) -> str:

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from equipoise.cli.main import execute
+from equipoise.plan import Plan
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -102,3 +103,71 @@ def test_a_look_that_replaces_another_says_so(run: Run) -> None:
         "replaced the look of before, 'Audit of t.csv', made 20"
         in run(*AUDIT, "--bins", "2", "--metric", "accuracy")[1]
     )
+
+
+def _drafted(run: Run, table: pl.DataFrame, *roles: str) -> str:
+    table.write_csv("t.csv")
+    code, _, error = run("plan", "init", "t.csv", "--force", *roles)
+    assert code == 0, error
+    return Path("audit.yaml").read_text(encoding="utf-8")
+
+
+def _amounts(rows: int = 400) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "sex": ["f" if i % 2 else "m" for i in range(rows)],
+            "wage": [20_000.5 + 7 * (i * i % 997) for i in range(rows)],
+            "said": [20_100.5 + 7 * (i * i % 991) for i in range(rows)],
+            "came": [int(i % 3 == 0) for i in range(rows)],
+            "late": [None if i % 50 == 0 else int(i % 3 == 0) for i in range(rows)],
+            "code": [1 + int(i % 3 == 0) for i in range(rows)],
+            "hired": [int(i % 5 < 2) for i in range(rows)],
+            "decile": [1 + i * i % 10 for i in range(rows)],
+            "chance": [i * i % 97 / 97 for i in range(rows)],
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("roles", "metrics"),
+    [
+        ("--label wage --prediction said", ["residual", "absolute_error"]),
+        ("--label wage", ["mean of the label"]),
+        ("--label wage --prediction hired", ["selection_rate"]),
+        ("--label came --score decile", ["auc"]),
+        ("--label came --prediction decile", ["auc"]),
+        ("--label came --score chance", ["brier"]),
+        ("--label late --score chance", ["brier"]),
+        ("--label came --prediction hired --score decile", ["false_positive_rate"]),
+        ("--label came", ["rate of the label"]),
+        ("--prediction decile", ["mean of the score"]),
+    ],
+)
+def test_a_draft_asks_what_the_columns_can_answer(run: Run, roles: str, metrics: list[str]) -> None:
+    _drafted(run, _amounts(), *roles.split())
+    asked = [audit.options()["claim"].metric.name for audit in Plan.load("audit.yaml").audits]
+    assert list(dict.fromkeys(asked)) == metrics
+    code, _, error = run("run", "audit.yaml", "--out", "o")
+    assert (code, error) == (0, "")
+
+
+def test_codes_need_somebody_who_knows_them(run: Run) -> None:
+    roles = ("--label", "code", "--prediction", "hired")
+    text = _drafted(run, _amounts(), *roles)
+    assert 'label: "?"  # 1 or 2: write which of the two counts as 1' in text
+    code, _, error = run("run", "audit.yaml")
+    assert (code, "positive is still '?'" in error) == (3, True)
+    text = _drafted(run, _amounts(), *roles, "--positive", "label=2")
+    assert run("run", "audit.yaml", "--out", "o")[0] == 0
+
+
+def test_one_word_of_two_columns_may_be_known(run: Run) -> None:
+    table = unequal().with_columns(
+        y=pl.when(pl.col("y") == 1).then(pl.lit("gut")).otherwise(pl.lit("schlecht")),
+        p=pl.when(pl.col("p") == 1).then(pl.lit("yes")).otherwise(pl.lit("no")),
+    )
+    text = _drafted(run, table, "--label", "y", "--prediction", "p")
+    assert 'label: "?"  # "gut" or "schlecht": write which' in text
+    assert 'prediction: "yes"  # a guess; it counts as 1' in text
+    error = run("run", "audit.yaml")[2]
+    assert "Write the value of the label that counts as 1" in error
