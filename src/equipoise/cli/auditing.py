@@ -104,6 +104,7 @@ def audit(
     pair: common.Pair = None,
     positive: common.Positive = None,
     encoding: common.Encoding = None,
+    missing: common.Missing = None,
     metric: common.Metrics = None,
     reference: Annotated[
         str | None,
@@ -189,7 +190,8 @@ def audit(
             "Nobody is above the highest group, so there is nothing that --harm high could find. "
             "Leave it out, or compare with another group."
         )
-    place = {"source": data, **common.given(table=table, encoding=encoding), **roles}
+    file = common.given(table=table, encoding=encoding, missing=missing)
+    place = {"source": data, **file, **roles}
     columns = common.columns_said(roles, attributes, reference)
     trail = open_trail(TrailPlan.from_plain(place), folder=Path(), columns=columns)
     amounts = amounts_in(trail, roles)

@@ -83,6 +83,13 @@ Table = Annotated[str | None, typer.Option(help="Name of the table, if the data 
 Encoding = Annotated[
     str | None, typer.Option(help="What a CSV file is written in, such as cp1252.")
 ]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Word that means a missing value in every column of a text file, instead of NA and "
+        "the like; may be given several times."
+    ),
+]
 Hash = Annotated[str | None, typer.Option(help="Refuse to run unless the plan has this hash.")]
 Allow = Annotated[
     list[str] | None,
@@ -265,6 +272,8 @@ def say(message: str, style: str = "") -> None:
 
 #: Commands that take the meaning of columns as options; all others read it from a plan.
 _WITH_OPTIONS = (("audit",), ("plan", "init"), ("pack",), ("power",))
+#: Those of them that take words for missing values.
+_WITH_WORDS = (("audit",), ("plan", "init"))
 #: What errors call a column's role in Python: ``Pass label=… to equipoise.read``.
 _ROLE = re.compile(
     r"(?:\b(?P<pass>[Pp]ass) )?\b(?P<role>label|prediction|score|low|high|weight|count|cluster|pair"
@@ -304,14 +313,18 @@ def in_words_of(arguments: Sequence[str], message: str) -> str:
     >>> in_words_of(["run", "plan.yaml"], "Pass label=… to equipoise.read.")
     'Write `label: …` under `trail:` in the plan.'
     """
-    options = any(tuple(arguments[: len(words)]) == words for words in _WITH_OPTIONS)
+    options, words = (
+        any(tuple(arguments[: len(command)]) == command for command in those)
+        for those in (_WITH_OPTIONS, _WITH_WORDS)
+    )
     for python, command, plan in _PHRASES:
         message = message.replace(python, command if options else plan)
 
     def said(found: re.Match[str]) -> str:
         role, value, verb = found["role"], found["value"], found["pass"] or ""
-        # no command has an option for these
-        if options and role not in ("attributes", "low", "high", "missing"):
+        # no command has an option for the first three, and few have one for the last
+        absent = ("attributes", "low", "high", *(() if words else ("missing",)))
+        if options and role not in absent:
             return f"{verb} --{role} {value}".strip()
         verb = {"Pass": "Write ", "pass": "write "}.get(verb, verb)
         return f"{verb}`{role}: {value}` under `trail:` in the plan"

@@ -476,10 +476,23 @@ def warnings_of(findings: Iterable[Finding]) -> list[str]:
         silent = sum(_says_little(found, row) for row in found.rows)
         if 2 * silent > len(found):
             said.append(
-                f"{silent:,} of {plural(len(found), found.noun)} are too small to speak: combine "
-                "fewer attributes (depth), or cut them into fewer levels (bins)."
+                f"{silent:,} of {plural(len(found), found.noun)} are too small to speak: "
+                f"{_to_larger_groups(found)}."
             )
     return list(dict.fromkeys(said))
+
+
+def _to_larger_groups(found: Finding) -> str:
+    """What makes larger groups of these: words cannot be cut into ranges."""
+    wheres = [getattr(row, "where", None) or {} for row in found.rows]
+    ways = []
+    if any(len(where) > 1 for where in wheres):
+        ways.append("combine fewer attributes (depth)")
+    if any(isinstance(level, Mapping) for where in wheres for level in where.values()):
+        ways.append("cut numbers into fewer ranges (bins)")
+    if any(not isinstance(level, Mapping) for where in wheres for level in where.values()):
+        ways.append("join levels that belong together")
+    return ", or ".join(ways) or "make larger groups"
 
 
 def _says_little(found: Finding, row: object) -> bool:

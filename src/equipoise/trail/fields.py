@@ -5,6 +5,7 @@ truth values. In a column of text it may be a value (Namibia, "None" as a catego
 one; only in a label or a prediction it is no answer.
 """
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -146,7 +147,81 @@ def decide(
         if absent:
             gone[column.name] = (absent, said)
             done[column.name] = replace(column, kinds=(_answer(),))
-    return Decided(columns=tuple(done.values()), notes=(*_missing_notes(gone), *_comma_notes(done)))
+    words_only = [c.name for c in columns if c.kind == TEXT]
+    notes = (
+        *_missing_notes(gone),
+        *_comma_notes(done),
+        *_odd_notes(connection, source, words_only, comma=comma),
+    )
+    return Decided(columns=tuple(done.values()), notes=notes)
+
+
+#: Share of numbers from which on a column of text is likely to be one of numbers.
+NEARLY = 0.9
+#: Words that may stand in it: codes of which a few have letters have many, and are text.
+_FEW_WORDS = 3
+
+
+def _odd_notes(
+    connection: "DuckDBPyConnection", source: str, names: Sequence[str], *, comma: bool
+) -> list[str]:
+    """Remarks on columns that are text because of a word or two among numbers."""
+    # most text is told by its beginning; only what is left is looked at to its end
+    beginning = f"(FROM {source} LIMIT {SAMPLE})"
+    near = [one.name for one in _odd_fields(connection, beginning, names, comma) if one.nearly]
+    told = [one for one in _odd_fields(connection, source, near, comma) if one.nearly]
+    return [one.note() for one in told if 0 < len(one.words) <= _FEW_WORDS]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Odd:
+    """What a column of text holds beside numbers."""
+
+    name: str
+    numbers: int
+    fields: int
+    words: Sequence[str]
+
+    @property
+    def nearly(self) -> bool:
+        """Whether nearly all of its fields are numbers."""
+        return self.fields > 0 and self.numbers >= NEARLY * self.fields
+
+    def note(self) -> str:
+        """What is said of it; in Python's words and in those of the command line."""
+        odd = self.fields - self.numbers
+        words = listing(self.words)
+        options = " ".join(f"--missing {shlex.quote(word)}" for word in self.words)
+        return (
+            f"In column {self.name!r}, {odd:,} of {self.fields:,} fields "
+            f"{'is' if odd == 1 else 'are'} no number{'s' * (odd != 1)}: {words}. So it is read as "
+            f"text; if {'that means' if len(self.words) == 1 else 'these mean'} a missing value, "
+            f"say {options} (missing=[{words}] in Python and in plans)."
+        )
+
+
+def _odd_fields(
+    connection: "DuckDBPyConnection", source: str, names: Sequence[str], comma: bool
+) -> list[_Odd]:
+    if not names:
+        return []
+    parts = []
+    for name in map(quoted, names):
+        number = f"TRY_CAST(trim({name}) AS DOUBLE) IS NOT NULL"
+        if comma:
+            number = f"({number} OR regexp_full_match(trim({name}), '{_DECIMAL_COMMA}'))"
+        held = f"{name} IS NOT NULL AND trim({name}) <> ''"
+        parts += [
+            f"count(*) FILTER ({held} AND {number})",
+            f"count(*) FILTER ({held})",
+            # a few are enough to know that there are more
+            f"list(DISTINCT {name}) FILTER ({held} AND NOT {number})[:{_FEW_WORDS + 1}]",
+        ]
+    row = connection.execute(f"SELECT {', '.join(parts)} FROM {source}").fetchall()[0]
+    return [
+        _Odd(name=name, numbers=row[i], fields=row[i + 1], words=sorted(row[i + 2] or []))
+        for name, i in zip(names, range(0, len(row), 3), strict=True)
+    ]
 
 
 def _answer() -> Kind:

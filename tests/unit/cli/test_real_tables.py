@@ -171,3 +171,56 @@ def test_one_word_of_two_columns_may_be_known(run: Run) -> None:
     assert 'prediction: "yes"  # a guess; it counts as 1' in text
     error = run("run", "audit.yaml")[2]
     assert "Write the value of the label that counts as 1" in error
+
+
+def _ages(words: dict[int, str], rows: int = 500) -> pl.DataFrame:
+    ages = [words.get(i, str(20 + i * 7 % 50)) for i in range(rows)]
+    return pl.DataFrame({"age": ages, "hired": [int(i % 3 == 0) for i in range(rows)]})
+
+
+def test_numbers_with_an_odd_word_are_remarked_upon(run: Run) -> None:
+    _ages({3: "k.A.", 99: "k.A.", 120: "k.A."}, rows=150).write_csv("t.csv")
+    audit = ("audit", "t.csv", "--prediction", "hired", "--across", "age")
+    code, out, _ = run(*audit)
+    assert code == 0
+    assert "In column 'age', 3 of 150 fields are no numbers: 'k.A.'." in out
+    assert "say --missing k.A. (missing=['k.A.'] in Python and in plans)" in out
+    # words cannot be cut into ranges
+    assert "51 of 51 groups are too small to speak: join levels that belong together." in out
+    code, out, _ = run(*audit, "--missing", "k.A.", "--out", "o")
+    assert code == 0
+    assert "are no numbers" not in out
+    assert "age under" in out
+    code, _, _ = run("plan", "init", "t.csv", "--prediction", "hired", "--missing", "k.A.")
+    text = Path("audit.yaml").read_text(encoding="utf-8")
+    assert (code, 'missing: ["k.A."]' in text, "no numbers" in text) == (0, True, False)
+    assert run("run", "audit.yaml", "--out", "p")[0] == 0
+    run("plan", "init", "t.csv", "--prediction", "hired", "--force")
+    text = Path("audit.yaml").read_text(encoding="utf-8")
+    assert "# In column 'age', 3 of 150 fields are no numbers: 'k.A.'." in text
+    assert '# Text of more than 20 different values forms no groups here: "age" (51).' in text
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        # codes of which some have letters, text of which some are numbers, and numbers alone
+        {i: f"V{i}" for i in range(0, 50, 10)},
+        dict.fromkeys(range(0, 500, 8), "k.A."),
+        {},
+    ],
+)
+def test_other_text_is_not_taken_for_numbers(run: Run, words: dict[int, str]) -> None:
+    _ages(words).write_csv("t.csv")
+    assert run("plan", "init", "t.csv", "--prediction", "hired")[0] == 0
+    assert "no number" not in Path("audit.yaml").read_text(encoding="utf-8")
+
+
+def test_how_groups_become_larger_follows_from_what_they_are(run: Run) -> None:
+    table = unequal(120).with_columns(age=pl.int_range(0, 120))
+    table.write_csv("t.csv")
+    words = ("audit", "t.csv", "--prediction", "p", "--across", "sex,town,age", "--bins", "20")
+    out = run(*words)[1]
+    assert (
+        "combine fewer attributes (depth), or cut numbers into fewer ranges (bins), or join" in out
+    )
