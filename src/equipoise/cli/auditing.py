@@ -763,6 +763,12 @@ def _nothing_decided(roles: Mapping[str, object]) -> str:
     """What to add where no column says what was decided."""
     columns = "--prediction names the column of decisions, --score that of the model's numbers"
     label = roles.get("label")
+    if label is None and "score" in roles:
+        return (
+            "--score alone says how likely something is, and neither what was decided nor what "
+            "happened. Add --label COLUMN (what turned out to be true) or --prediction COLUMN "
+            "(what was decided), or ask for the score itself: --metric scoring_rate."
+        )
     if label is None:
         return f"Name the columns: {columns}, --label what turned out to be true, if that is known."
     return (

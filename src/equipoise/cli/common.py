@@ -301,6 +301,16 @@ _PHRASES = (
         "Write `attributes: […]` under `trail:` in the plan to add it",
     ),
 )
+#: A role that is spoken of without a value, as in ``Read the trail without cluster=.``
+_BARE = re.compile(
+    r"\b(label|prediction|score|weight|count|cluster|pair|positive|encoding|missing|unknown)="
+    r"(?=[\s,.;)]|$)"
+)
+#: Which value of one column counts as 1, and what is made of unknown people.
+_POSITIVE_OF = re.compile(r"\bpositive=\{'(\w+)': ([^{},…]+)\}")
+_UNKNOWN_AS = re.compile(r"\bunknown='(\w+)'")
+#: What a command calls the plan that it makes of its options, and which nobody wrote.
+_OWN_PLAN = "this command: "
 #: What packs call their further options in Python.
 _FURTHER = re.compile(r"\b([a-z_]+)=(?=…)")
 
@@ -329,7 +339,13 @@ def in_words_of(arguments: Sequence[str], message: str) -> str:
         verb = {"Pass": "Write ", "pass": "write "}.get(verb, verb)
         return f"{verb}`{role}: {value}` under `trail:` in the plan"
 
-    told = _ROLE.sub(said, message)
+    message = message.removeprefix(_OWN_PLAN)
+    for pattern, command, plan in (
+        (_POSITIVE_OF, r"--positive \1=\2", r"`positive: {\1: \2}` under `trail:`"),
+        (_UNKNOWN_AS, r"--unknown \1", r"`unknown: \1`"),
+    ):
+        message = pattern.sub(command if options else plan, message)
+    told = _BARE.sub(r"--\1" if options else r"`\1:`", _ROLE.sub(said, message))
     if list(arguments[:1]) == ["pack"]:
         told = _FURTHER.sub(lambda found: f"--{found[1].replace('_', '-')} ", told)
     return told

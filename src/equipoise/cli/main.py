@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from equipoise._files import INPUTS, WRITTEN
+from equipoise._files import INPUTS, WRITTEN, why
 from equipoise._validate import short
 from equipoise._version import __version__
 from equipoise.cli import auditing
@@ -168,7 +168,8 @@ def _execute(arguments: list[str], debug: bool) -> int:
     except BrokenPipeError:
         return ERROR
     except OSError as error:  # such as a name that is too long for the file system
-        complain(f"A file cannot be reached: {scrub(short(str(error), 300))}.")
+        name = "" if error.filename is None else f" {short(str(error.filename))!r}"
+        complain(f"A file cannot be reached: {scrub(short(why(error), 300))}{name}.")
         _show_traceback(debug)
         return ERROR
     return DONE

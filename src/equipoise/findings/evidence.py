@@ -198,7 +198,11 @@ class Evidence:
             data = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_once)
         # besides bad JSON: numbers of more digits than Python reads, and nesting without end
         except (ValueError, RecursionError) as error:
-            raise EquipoiseError(f"{called} is not evidence: it is no JSON ({error}).") from error
+            line = f" from line {error.lineno} on" if hasattr(error, "lineno") else ""
+            raise EquipoiseError(
+                f"{called} is not evidence: it is no JSON{line}. Pass an evidence.json "
+                "as run, check or audit wrote it."
+            ) from error
         return cls.from_dict(data, called=called, strict=strict)
 
     @classmethod

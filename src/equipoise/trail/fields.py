@@ -6,7 +6,7 @@ one; only in a label or a prediction it is no answer.
 """
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -321,8 +321,46 @@ def _sql_tuple(values: Sequence[str]) -> str:
     return f"({', '.join(map(sql_text, values))})"
 
 
-def examples(frame: Frame, column: str, source: str) -> str:
-    """Some of the values of a column of text, for a message."""
-    some = frame.select(level=nw.col(column).cast(nw.String)).unique().head(50)
+#: Distinct texts that are looked at for a message.
+_LOOKED_AT = 50
+#: Values up to which a column may be one of classes.
+_CLASSES = 20
+_ONE_OF_SEVERAL = (
+    "Make a column of two values from it. Of several classes one can ask for the metric "
+    "macro_recall, or in Python for one of them by one_class."
+)
+
+
+def text_of_two(frame: Frame, column: str, source: str) -> str:
+    """What is said of a label or prediction of text of which nobody said what counts as 1."""
+    some = frame.select(level=nw.col(column).cast(nw.String)).unique().head(_LOOKED_AT)
     found = {str(value) for value in fetch(some, source)["level"] if value is not None}
-    return listing(sorted(found), most=5)
+    held = listing(sorted(found), most=5)
+    if len(found) <= 2:
+        return (
+            f"holds text: {held}. Pass positive=… to equipoise.read to say which of its two values "
+            "counts as 1."
+        )
+    many = f"at least {_LOOKED_AT - 1}" if len(found) >= _LOOKED_AT - 1 else str(len(found))
+    return f"holds text of {many} values, where two are needed: {held}. {_ONE_OF_SEVERAL}"
+
+
+def advice_on_values(role: str, found: Collection[object]) -> str:
+    """What to do about a label or prediction that does not hold 0 and 1 or a pair."""
+    numbers = [value for value in found if isinstance(value, int | float)]
+    if len(numbers) < len(found):
+        return f" {_ONE_OF_SEVERAL}" if 2 < len(found) <= _CLASSES else ""
+    if len(numbers) == 2 and role in ("label", "prediction"):
+        high = f"{max(numbers):g}"
+        return f" Pass positive={{'{role}': {high}}} if {high} is the one that counts as 1."
+    if len(numbers) <= 2:
+        return ""
+    scores = (
+        "A number that decisions are made from is no decision: pass score=… for it."
+        if role == "prediction"
+        else "A label of amounts takes what the model said as score=… in place of a prediction, "
+        "and metrics of numbers such as residual and absolute_error."
+    )
+    whole = all(float(value).is_integer() for value in numbers)
+    classes = whole and len(numbers) <= _CLASSES
+    return f" {scores}" + (f" {_ONE_OF_SEVERAL}" if classes else "")

@@ -224,3 +224,70 @@ def test_how_groups_become_larger_follows_from_what_they_are(run: Run) -> None:
     assert (
         "combine fewer attributes (depth), or cut numbers into fewer ranges (bins), or join" in out
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "says", "not_says"),
+    [
+        # a number of many values is a score, and a label of them an amount
+        ("--prediction wage", "pass --score … for it", "one_class"),
+        ("--label wage --prediction said", "metrics of numbers such as residual", "one_class"),
+        ("--label came --prediction decile", "pass --score … for it", "--positive --"),
+        ("--label came --score decile --metric brier", "decile is none, however it is", "Pass "),
+        ("--label came --score decile --metric brier", "such as auc", "Pass "),
+        # three words have no other one
+        ("--prediction three", "holds text of 3 values, where two are needed: 'a', 'b'", "--pos"),
+        ("--prediction three --positive a", "in Python for one of them by one_class", "its two"),
+        ("--prediction sex", "Pass --positive … to say which of its two values", "one_class"),
+        ("--label code --prediction hired", "it holds 2: 1, 2. Pass --positive label=2 if 2", "{"),
+        ("--score decile", "Add --label COLUMN", "--score that of"),
+        # what commands say is theirs
+        ("--prediction hired --tolerance 5", "got 5.", "-5"),
+        (
+            "--prediction hired --pair three --reference sex=m",
+            "or name sets of more rows as --cluster.",
+            "cluster=",
+        ),
+        ("--label came --score chance --metric auc --unknown worst", "takes no --unknown", "this"),
+        ("--prediction hired --encoding cp1252", "begins with the mark of utf-16", "encoding="),
+    ],
+)
+def test_errors_lead_on(run: Run, options: str, says: str, not_says: str) -> None:
+    table = _amounts().with_columns(three=pl.Series(["a", "b", "c", "b"] * 100))
+    encoding = "utf-16" if "--encoding" in options else "utf-8"
+    Path("t.csv").write_text(table.write_csv(), encoding=encoding)
+    across = "sex" if "--prediction sex" not in options else "three"
+    code, _, error = run("audit", "t.csv", "--across", across, *options.split())
+    assert code == 3
+    assert says in error
+    assert not_says not in error
+    assert "this command" not in error
+
+
+def test_the_same_errors_in_a_plan_speak_of_the_plan(run: Run) -> None:
+    text = _drafted(run, _amounts(), "--label", "code", "--prediction", "hired", "--score", "wage")
+    lines = [line for line in text.splitlines() if not line.strip().startswith(("positive", "lab"))]
+    text = "\n".join(lines).replace("trail:", "trail:\n  label: code")
+    Path("audit.yaml").write_text(text, encoding="utf-8")
+    code, _, error = run("run", "audit.yaml")
+    assert code == 3
+    assert "Pass `positive: {label: 2}` under `trail:` if 2 is the one that counts as 1." in error
+
+
+def test_files_that_are_not_there_or_no_evidence(run: Run) -> None:
+    error = run("monitor", "show", "none")[2]
+    assert "The ledger 'none' cannot be read: no such file or directory." in error
+    Path("e.json").write_text("[]\nand more", encoding="utf-8")
+    error = run("report", "e.json")[2]
+    assert "it is no JSON from line 2 on. Pass an evidence.json as run, check or audit" in error
+
+
+def test_notes_and_sentences_speak_to_everybody(run: Run) -> None:
+    table = _amounts().with_columns(
+        sex=pl.when(pl.int_range(0, 400) % 7 == 0).then(None).otherwise("sex")
+    )
+    Path("t.csv").write_text(table.write_csv(), encoding="utf-16")
+    out = run("audit", "t.csv", "--prediction", "hired", "--across", "sex")[1]
+    assert "read as utf-16. If names look wrong, name the encoding." in out
+    assert "asked for the worst of what the unknown may be, an audit tells" in out
+    assert "unknown='worst'" not in out
