@@ -22,8 +22,9 @@ from rich.text import Text
 
 from equipoise._validate import short
 from equipoise.errors import OptionError
-from equipoise.findings.evidence import Entry, Evidence, brief, headlines, warnings_of
+from equipoise.findings.evidence import Entry, Evidence, brief, first_headlines, warnings_of
 from equipoise.findings.finding import Finding, cell_text, unit_of, unit_text
+from equipoise.findings.joint_test import Joint
 from equipoise.findings.words import Verdict, head_text, telling_order
 
 if TYPE_CHECKING:
@@ -412,7 +413,7 @@ def show_evidence(evidence: Evidence, told: "Sequence[Kept] | None" = None) -> N
     out.print(Text(sign, style=f"bold {style}"))
     found = [one.finding for one in kept]
     verdict, *rest = sentences_of(evidence, kept)
-    first = [short(said, 400) for said in headlines(found)[:HEADLINES]]
+    first = [short(said, 400) for said in first_headlines(found, HEADLINES)]
     for sentence in (verdict, *first, *rest):
         out.print(Padding(Text(printable(sentence)), (0, 0, 0, 2)))
     # notes may count single rows
@@ -469,6 +470,8 @@ def telling(finding: Finding) -> list[object]:
     if finding.kind == "power":
         # nothing is found yet, so the largest groups say most
         return sorted(finding.rows, key=lambda row: -row.n)[:ROWS]
+    if isinstance(finding, Joint):
+        return [*finding.by_evidence()[:ROWS]]
     relative = bool(getattr(finding, "relative", False))
     return sorted(finding.rows, key=lambda row: telling_order(row, relative))[:ROWS]
 

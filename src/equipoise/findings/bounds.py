@@ -347,22 +347,33 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             ignorance="what the unknown alone leave open" if open_ else "",
         )
 
-    def headline(self) -> str:
+    @property
+    def sureness(self) -> float:
+        """Where its headline stands among those of other bounds, the surest first."""
+        worst = self._worst()
+        return 0.0 if worst is None else telling_order(worst, self.relative)[1]
+
+    def _worst(self) -> BoundedGroup | None:
         """The group that exceeds its limit most surely, or else the one most surely apart."""
         rows = [row for row in self.rows if row.disparity is not None and row.reach is not None]
-        if not rows:
-            return ""
         over = [row for row in rows if row.verdict is Verdict.EXCEEDED]
+        if over:
+            return max(over, key=self._sureness)
         # not the furthest of all, which is likely to be one of a few people
-        telling = min(rows, key=lambda row: telling_order(row, self.relative))
-        worst = max(over, key=self._sureness) if over else telling
+        return min(rows, key=lambda row: telling_order(row, self.relative), default=None)
+
+    def headline(self) -> str:
+        """What is said of the group that exceeds its limit, or is apart, most surely."""
+        worst = self._worst()
+        if worst is None:
+            return ""
         said = f"{self._told(worst)}; {self._surely(worst)}"
         if self.verdict is Verdict.KEPT and self.tolerance is not None:
             claim = tolerance_words(self.tolerance, self.side, self.relative, self.share)
             return (
                 f"The {self.metric} of every {self.noun} is shown to be {claim} of {self.against}. "
                 f"Most surely apart: {said}."
-                if self._nearer(telling) is not None
+                if self._nearer(worst) is not None
                 else f"The {self.metric} of every {self.noun} is shown to be {claim} of "
                 f"{self.against}, with {level_text(self.level)} confidence; no {self.noun} is "
                 f"{self._untold}."

@@ -426,7 +426,9 @@ _RANK = {Verdict.EXCEEDED: 0, Verdict.UNDETERMINED: 2, Verdict.KEPT: 3, None: 4}
 def headlines(findings: Iterable[Finding]) -> list[str]:
     """Who differs and by how much: one sentence for each claim, violations first.
 
-    Two findings of a claim that show different groups to violate it are both quoted.
+    Of these the most surely shown come first, whatever the metric: by strength of evidence, since
+    sizes of different metrics are not in one unit. Two findings of a claim that show different
+    groups to violate it are both quoted.
 
     >>> import equipoise as eq
     >>> claim = eq.gap("false_positive_rate", across="race")
@@ -434,7 +436,7 @@ def headlines(findings: Iterable[Finding]) -> list[str]:
     >>> headlines([flags])[0].split(":")[0]
     'African-American'
     """
-    told: list[tuple[int, int, str, str, str]] = []
+    told: list[tuple[int, float, int, str, str, str]] = []
     for place, found in enumerate(findings):
         said = found.headline()
         # bounds say how much at least, so of two findings that violate they go first
@@ -442,14 +444,21 @@ def headlines(findings: Iterable[Finding]) -> list[str]:
         claim = json.dumps(found.claim, sort_keys=True, default=str)
         who = said.partition(f": {getattr(found, 'metric', '')} ")[0]
         if said:
-            told.append((rank, place, claim, who, said))
+            told.append((rank, getattr(found, "sureness", 0.0), place, claim, who, said))
     chosen: dict[str, dict[str, str]] = {}
     violated = 2 * _RANK[Verdict.EXCEEDED] + 1
-    for rank, _, claim, who, said in sorted(told):
+    for rank, *_, claim, who, said in sorted(told):
         names = chosen.setdefault(claim, {})
         if not names or (rank <= violated and who not in names):
             names[who] = said
     return [said for names in chosen.values() for said in names.values()]
+
+
+def first_headlines(findings: Iterable[Finding], most: int) -> list[str]:
+    """The first of them, and how many more there are."""
+    every = headlines(findings)
+    more = len(every) - most
+    return every if more <= 0 else [*every[:most], f"… and {more:,} more, with the findings below."]
 
 
 #: Sentences of a finding that terminals and builds show; the page has them all.

@@ -120,6 +120,10 @@ def distance(value: float | None, relative: bool) -> float:
     return abs(value) if not relative else abs(math.log(max(value, 1e-12)))
 
 
+#: The smallest p-value that is told from nothing.
+_LEAST = 1e-300
+
+
 def telling_order(row: object, relative: bool) -> tuple[bool, float]:
     """Where a row stands among those that say most: violations, then strength of evidence.
 
@@ -132,7 +136,8 @@ def telling_order(row: object, relative: bool) -> tuple[bool, float]:
     if told is not None:
         return not violates, -abs(told)
     if p is not None:
-        return not violates, p - 1 - far / 1e6
+        # by powers of ten, since next to 1 all tiny p-values would be the same number
+        return not violates, math.log(max(p, _LEAST)) - far / 1e9
     low, high = getattr(row, "lower", None), getattr(row, "upper", None)
     if low is None or high is None:
         return not violates, 0.0 if hasattr(row, "p") or hasattr(row, "lower") else -far
