@@ -403,6 +403,18 @@ def test_many_metrics_in_one_table() -> None:
         eq.describe(trail)  # type: ignore[call-overload]
 
 
+def test_many_metrics_are_told_in_sentences_and_what_all_say_once() -> None:
+    trail, asked = eq.datasets.compas(), ["accuracy", "selection_rate"]
+    said = eq.describe(trail, metrics=asked, across="sex").sentences()
+    assert said[0].startswith("Accuracy: The accuracy is 66.1 % over 6,172 rows")
+    assert [words for words in said if words.startswith("Selection rate: ")]
+    assert said[-1] == "No row was left out."
+    assert len(set(said)) == len(said)
+    # alone it says what its description says
+    alone = eq.describe(trail, metrics=asked[:1], across="sex").sentences()
+    assert alone == eq.describe(trail, eq.gap("accuracy", across="sex")).sentences()
+
+
 def test_findings_show_their_chart_in_a_notebook_without_a_network() -> None:
     bounds = eq.certify(eq.datasets.compas(), eq.gap("accuracy", across="race"), rng=1)
     assert '<div class="dots">' in bounds._repr_html_()
