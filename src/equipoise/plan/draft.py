@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import narwhals as nw
 
@@ -205,7 +204,7 @@ def _levels(trail: Trail, names: Sequence[str]) -> dict[str, int]:
     }
 
 
-def _some_values(trail: Trail, column: str) -> list[Any]:
+def _some_values(trail: Trail, column: str) -> list[object]:
     """Different values of a column, in order; of more than four only some, missing ones aside."""
     frame = trail.frame.filter(trail.present(column)).select(level=trail.key(column))
     found = fetch(frame.unique().head(4), trail.source)["level"].tolist()
