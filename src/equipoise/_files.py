@@ -30,7 +30,19 @@ def read_text(path: str | Path, what: str) -> str:
     except FileNotFoundError as error:
         raise EquipoiseError(f"There is no file {str(path)!r} to read the {what} from.") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise EquipoiseError(f"The {what} {str(path)!r} cannot be read: {error}.") from error
+        raise EquipoiseError(f"The {what} {str(path)!r} cannot be read: {why(error)}.") from error
+
+
+def why(error: Exception) -> str:
+    """What went wrong with a file, without the number that an operating system gives it.
+
+    >>> why(FileNotFoundError(2, "No such file or directory"))
+    'no such file or directory'
+    """
+    if isinstance(error, UnicodeDecodeError):
+        return "it is no text in UTF-8"
+    said = getattr(error, "strerror", None) or str(error)
+    return f"{said[:1].lower()}{said[1:]}"
 
 
 #: Files that the command reads, by device and number; None outside the command line.
@@ -74,7 +86,7 @@ def add_to(path: Path, text: str) -> Path:
         with open(path, "a", encoding="utf-8") as stream:
             stream.write(text)
     except OSError as error:
-        raise EquipoiseError(f"{str(path)!r} cannot be written: {error}.") from error
+        raise EquipoiseError(f"{str(path)!r} cannot be written: {why(error)}.") from error
     return path
 
 
@@ -104,7 +116,7 @@ def write_together(
             _fill(beside[-1], text, _mode_of(target, mode))
         _take_names(beside, targets)
     except OSError as error:
-        raise EquipoiseError(f"{str(targets[-1])!r} cannot be written: {error}.") from error
+        raise EquipoiseError(f"{str(targets[-1])!r} cannot be written: {why(error)}.") from error
     finally:
         # after a success the names are gone, after a failure nothing may stay behind
         for made in beside:
@@ -204,7 +216,7 @@ def refuse_target(target: Path, kind: str, force: bool) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise EquipoiseError(f"{str(target)!r} cannot be written: {error}.") from error
+        raise EquipoiseError(f"{str(target)!r} cannot be written: {why(error)}.") from error
     if not (stat.S_ISREG(found.st_mode) or (force and stat.S_ISLNK(found.st_mode))):
         what = "a link" if stat.S_ISLNK(found.st_mode) else "a folder, a device or a pipe"
         raise EquipoiseError(f"{str(target)!r} cannot be written: it is {what}. Pass another name.")
@@ -242,13 +254,13 @@ def locked(path: Path) -> Iterator[IO[bytes]]:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = open(path, "a+b")  # noqa: SIM115 (closed below)
     except OSError as error:
-        raise EquipoiseError(f"{str(path)!r} cannot be written: {error}.") from error
+        raise EquipoiseError(f"{str(path)!r} cannot be written: {why(error)}.") from error
     with file:
         _lock(file)
         try:
             yield file
         except OSError as error:
-            raise EquipoiseError(f"{str(path)!r} cannot be written: {error}.") from error
+            raise EquipoiseError(f"{str(path)!r} cannot be written: {why(error)}.") from error
 
 
 def _lock(file: IO[bytes]) -> None:

@@ -36,12 +36,25 @@ def test_code_of_a_page_runs(
             exec(compile(block, str(page), "exec"), names)
             printed = capsys.readouterr().out
         elif opening == "text":
-            # a page shows what its last block printed, whole or in part
+            # a page shows what its last block printed, whole or in part, in its order
             assert [line for line in block.splitlines() if line not in printed] == []
+            assert in_order(block.splitlines(), printed) == []
         elif opening == "console":
             run_commands(block)
         elif written := TITLED.fullmatch(opening):
             Path(written[1]).write_text(block)
+
+
+def in_order(lines: list[str], printed: str) -> list[str]:
+    """The lines that are not printed after those before them."""
+    place, early = 0, []
+    for line in lines:
+        found = printed.find(line, place)
+        if found < 0:
+            early.append(line)
+        else:
+            place = found
+    return early
 
 
 def run_commands(block: str) -> None:

@@ -250,7 +250,8 @@ def limits_in(
     if below_highest(claim) and below is None:
         # only the lower end of a range can be passed; the upper one would flag the highest itself
         below, outside = min((outside or (even,))[0], even), None
-    for limit in (above, below, *(outside or ())):
+    # the upper end first, which is the one that people name
+    for limit in (above, below, *reversed(outside or ())):
         if limit is not None and limit != even:
             possible_limit("limit", limit, claim, possible_range(claim))
     return above, below, outside

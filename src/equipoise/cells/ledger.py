@@ -21,7 +21,7 @@ from typing import IO, Any, Literal
 import numpy as np
 
 from equipoise._codec import canonical, from_plain, to_plain
-from equipoise._files import locked, write_atomically
+from equipoise._files import locked, why, write_atomically
 from equipoise._validate import listing, rows_text, short
 from equipoise.cells.gather import all_cells, scan_for
 from equipoise.cells.query import Scan, sort_levels
@@ -527,7 +527,7 @@ class Ledger:
             with place.open("rb") as file:
                 first = file.readline()
         except OSError as error:
-            raise TrailError(f"The ledger {str(place)!r} cannot be read: {error}.") from error
+            raise TrailError(f"The ledger {str(place)!r} cannot be read: {why(error)}.") from error
         header = _line(first, f"The first line of {place.name}")
         if header.get("format") != FORMAT:
             raise TrailError(f"{str(place)!r} is no ledger of equipoise.")

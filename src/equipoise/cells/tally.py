@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,6 +28,7 @@ from equipoise.errors import ClaimError, TrailError
 from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray, each_once
 from equipoise.trail import Roles, Trail
 from equipoise.trail.engine import objects
+from equipoise.trail.fields import advice_on_values
 from equipoise.trail.trail import expect_trail, model_positive
 
 # --- One metric on the grouped rows: what it counts, what it adds up to, what it leaves out ---
@@ -232,7 +233,9 @@ def _check_metric(scan: Scan, metric: Metric, reads: tuple[str, ...], prefix: st
             called = role if metric.change is None else "score"
             raise TrailError(
                 f"Metric {metric.name!r} needs a {called} between 0 and 1; {rows_text(outside)} "
-                f"of column {column!r} lie outside. Rescale the column."
+                f"of column {column!r} lie outside. Rescale the column if it is a probability in "
+                "another unit, such as per cent. A rank such as a decile is none, however it is "
+                "scaled: leave this metric out and ask for another, such as auc."
             )
     _check_defined(metric, reads, table, prefix)
     for side, end in (("below", metric.low), ("above", metric.high)):
@@ -299,16 +302,10 @@ def _zero_one(values: Sequence[object], called: str, given: object) -> FloatArra
     if len(found) > 2 or not found <= allowed:
         raise TrailError(
             f"The {called} must hold two values, 0/1 or another pair with "
-            f"positive=…; it holds {len(found):,}: {held}.{_several(found)}"
+            f"positive=…; it holds {len(found):,}: {held}."
+            f"{advice_on_values(called.partition(' ')[0], found)}"
         )
     return np.array([np.nan if v is None else float(v == positive) for v in values])
-
-
-def _several(found: Collection[object]) -> str:
-    """What can be asked of classes, where there are a few."""
-    if not 2 < len(found) <= 20:
-        return ""
-    return " Of several classes one can ask for macro_recall, or for one of them by one_class."
 
 
 def _on_arrays(formula: str | nw.Expr, roles: dict[Reference, FloatArray]) -> Term:

@@ -20,6 +20,8 @@ from equipoise.cli.common import (
     Harm,
     Leave,
     Steps,
+    Undetermined,
+    groups_of,
     in_words_of,
     say,
     show_evidence,
@@ -28,13 +30,13 @@ from equipoise.cli.common import (
 )
 from equipoise.errors import EquipoiseError, OptionError
 from equipoise.findings.evidence import Asked, Evidence
-from equipoise.report import Report
 from equipoise.report import report as make_report
 from equipoise.trail.engine import queries_sent, scrub, without_password
 
 if TYPE_CHECKING:
-    from equipoise.plan import Gate, Plan
+    from equipoise.plan import Plan
     from equipoise.report.exchange import Outcome
+    from equipoise.report.suppress import Kept
     from equipoise.trail import Trail
 
 
@@ -44,13 +46,6 @@ class Unknown(enum.StrEnum):
     GROUP = "group"
     RANDOM = "random"
     WORST = "worst"
-
-
-class Undetermined(enum.StrEnum):
-    """What absence of evidence means for a release."""
-
-    PASS = "pass"
-    FAIL = "fail"
 
 
 def demo(
@@ -109,6 +104,7 @@ def audit(
     pair: common.Pair = None,
     positive: common.Positive = None,
     encoding: common.Encoding = None,
+    missing: common.Missing = None,
     metric: common.Metrics = None,
     reference: Annotated[
         str | None,
@@ -141,7 +137,10 @@ def audit(
     owner: Annotated[str | None, typer.Option(help="Who answers for it, for the report.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for evidence.json and report.html; out if not given."),
+        typer.Option(
+            help="Folder for evidence.json and report.html; out if not given, where a look at a "
+            "table replaces the last one at it, and says so."
+        ),
     ] = None,
     suppress: common.Suppress = None,
     full_evidence: common.FullEvidence = None,
@@ -158,9 +157,10 @@ def audit(
     Without --tolerance nothing is kept or exceeded: the bounds say who differs, and by how much.
     Attributes that are numbers of many values are cut into ranges (--bins). The results count as
     exploratory; write a plan (`equipoise plan init DATA`) to fix the questions before looking.
+    Leaves with 0 when done, whatever is found; `equipoise check` makes an exit code of a limit.
     """
     from equipoise.plan import Plan
-    from equipoise.plan.draft import AMOUNT_METRICS, usual_metrics
+    from equipoise.plan.draft import AMOUNT_METRICS, amounts_in, fitting_metrics, usual_metrics
     from equipoise.plan.plan import TrailPlan
     from equipoise.plan.run import columns_read, open_trail
 
@@ -190,10 +190,11 @@ def audit(
             "Nobody is above the highest group, so there is nothing that --harm high could find. "
             "Leave it out, or compare with another group."
         )
-    place = {"source": data, **common.given(table=table, encoding=encoding), **roles}
+    file = common.given(table=table, encoding=encoding, missing=missing)
+    place = {"source": data, **file, **roles}
     columns = common.columns_said(roles, attributes, reference)
     trail = open_trail(TrailPlan.from_plain(place), folder=Path(), columns=columns)
-    amounts = _predicts_amounts(trail)
+    amounts = amounts_in(trail, roles)
     limits = _Limits(
         tolerance=tolerance, ratio=ratio, harm=harm, level=level, fdr=fdr, share=not amounts
     )
@@ -203,7 +204,8 @@ def audit(
             "points. With --ratio it is the smallest ratio that is allowed.",
             err=True,
         )
-    usual = AMOUNT_METRICS if amounts else usual_metrics(roles)
+    usual = AMOUNT_METRICS if amounts else metrics or fitting_metrics(trail, roles)
+    common.one_direction(harm, metrics, usual)
     audits = _usual_audits(
         across=groups_of(trail, attributes, depth, bins),
         target=common.target_of(trail, reference),
@@ -232,7 +234,10 @@ def audit(
             typer.echo(f"-- query {number} of {len(queries)}\n{text}\n", err=True)
     # in the usual folder a look replaces another look at the same table
     folder, again = (Path("out"), True) if out is None else (out, False)
-    show_and_write(evidence, folder, suppress, json, quiet, force, full_evidence, again=again)
+    show_and_write(
+        evidence, folder, suppress, json, quiet, force, full_evidence,
+        again=again, gate="`equipoise check`, with these questions in a plan,",
+    )  # fmt: skip
 
 
 def pack(
@@ -406,9 +411,13 @@ def run(
     json: common.Json = False,
     quiet: common.Quiet = False,
 ) -> None:
-    """Run a plan and write evidence.json and report.html."""
+    """Run a plan and write evidence.json and report.html.
+
+    Leaves with 0 when done, whatever is found; `equipoise check` makes an exit code of it.
+    """
     evidence = _perform_file(plan, hash, data, table, quiet or json)
-    show_and_write(evidence, out, suppress, json, quiet, force, full_evidence)
+    gate = f"`equipoise check {shlex.quote(str(plan))}`"
+    show_and_write(evidence, out, suppress, json, quiet, force, full_evidence, gate=gate)
 
 
 def check(
@@ -452,10 +461,12 @@ def check(
     with build.told_of_errors():
         evidence = _perform_file(plan, hash, data, table, quiet or json, allow=allow or ())
         judged = gate(evidence, None if undetermined is None else undetermined.value)
-        show_and_write(evidence, out, suppress, json, quiet, force, full_evidence)
-    build.write(evidence, judged, suppress, fails=undetermined is Undetermined.FAIL)
+        told = show_and_write(evidence, out, suppress, json, quiet, force, full_evidence)
+    words = common.gate_words(judged, told)
+    code = int(judged.code)
+    build.write(evidence, words, code, told, fails=undetermined is Undetermined.FAIL)
     if not (json or quiet):
-        say(f"exit {int(judged.code)}: {judged.words}", style="bold")
+        say(f"exit {code}: {words}", style="bold")
     raise Leave(judged.code)
 
 
@@ -470,20 +481,21 @@ class _Build:
     force: bool
 
     def write(
-        self, evidence: Evidence, judged: "Gate", suppress: int | None, *, fails: bool
+        self,
+        evidence: Evidence,
+        words: str,
+        code: int,
+        told: "Sequence[Kept] | None",
+        *,
+        fails: bool,
     ) -> None:
         """Tell of every audit; of groups that are hidden, what the page tells."""
         if self.junit is None and self.sarif is None and self.summary is None:
             return
         from equipoise.report.exchange import outcome_of
 
-        told = None if suppress is None else make_report(evidence, suppress=suppress).told
-        code = int(judged.code)
-        self._files(
-            outcome_of(
-                evidence, judged.words, code, self._place(), undetermined_fails=fails, told=told
-            )
-        )
+        place = self._place()
+        self._files(outcome_of(evidence, words, code, place, undetermined_fails=fails, told=told))
 
     @contextmanager
     def told_of_errors(self) -> Iterator[None]:
@@ -576,10 +588,10 @@ def _write(
     full: Path | None = None,
     *,
     again: bool = False,
-) -> tuple[list[Path], Report]:
+) -> tuple[list[Path], str]:
+    """Write evidence and page; what was written, and what it replaced that was no run of it."""
     target = out / "evidence.json"
-    if not force:
-        _refuse_other(out, target, evidence, again=again)
+    replaced = "" if force else _refuse_other(out, target, evidence, again=again)
     # made before anything is written, so that a failure leaves no half of the two
     page = make_report(evidence, suppress=suppress)
     whole = f"{evidence.to_json()}\n"
@@ -591,13 +603,13 @@ def _write(
                 f"{full} is where what may be published goes; name another for --full-evidence."
             )
         texts, kinds = {**texts, full: whole}, [*kinds, "evidence"]
-    return write_together(texts, force=force, kinds=kinds), page
+    return write_together(texts, force=force, kinds=kinds), replaced
 
 
-def _refuse_other(out: Path, target: Path, evidence: Evidence, *, again: bool) -> None:
+def _refuse_other(out: Path, target: Path, evidence: Evidence, *, again: bool) -> str:
     """Refuse to replace the evidence of another audit, or to write where a link leads.
 
-    ``again`` says that one look at a table may replace another.
+    ``again`` says that one look at a table may replace another, which the words returned then name.
     """
     how = "Pass another --out, or --force."
     if out.is_symlink():
@@ -606,12 +618,13 @@ def _refuse_other(out: Path, target: Path, evidence: Evidence, *, again: bool) -
         stored = json_format.loads(target.read_bytes())
     except (OSError, ValueError, RecursionError):
         # nothing there, or nothing of ours, which is looked at when it is written
-        return
+        return ""
     if not isinstance(stored, dict) or stored.get("plan_hash") == evidence.plan_hash:
-        return
-    if not (again and _is_another_look(stored, evidence)):
-        title = short(scrub(str(stored.get("title"))))
-        raise OptionError(f"{target} is the evidence of another plan ({title!r}). {how}")
+        return ""
+    title = short(scrub(str(stored.get("title"))))
+    if again and _is_another_look(stored, evidence):
+        return f"replaced the look of before, {title!r}, made {short(str(stored.get('created')))}"
+    raise OptionError(f"{target} is the evidence of another plan ({title!r}). {how}")
 
 
 def _is_another_look(stored: Mapping[str, object], evidence: Evidence) -> bool:
@@ -638,21 +651,31 @@ def show_and_write(
     full: Path | None = None,
     *,
     again: bool = False,
-) -> None:
-    """Write evidence and page if asked to, and show what was found."""
+    gate: str = "",
+) -> "Sequence[Kept] | None":
+    """Write evidence and page if asked to, and show what was found.
+
+    What may be told is returned, if small groups are hidden. ``gate`` is the command that makes an
+    exit code of a limit that is not shown to be kept.
+    """
     if full is not None and suppress is None:
         raise OptionError("--full-evidence is for --suppress; without it the evidence is full.")
-    written: list[Path] = []
-    told = None if suppress is None else make_report(evidence, suppress=suppress)
+    written, replaced = list[Path](), ""
+    page = None if suppress is None else make_report(evidence, suppress=suppress)
+    told = None if page is None else page.told
     if out is not None:
-        written, _ = _write(evidence, out, suppress, force, full, again=again)
+        written, replaced = _write(evidence, out, suppress, force, full, again=again)
     if json:
-        typer.echo(evidence.to_json() if told is None else told.published)
+        typer.echo(evidence.to_json() if page is None else page.published)
     elif not quiet:
-        show_evidence(evidence, None if told is None else told.told)
+        show_evidence(evidence, told)
         show_files(Path(os.path.relpath(path)) for path in written)
+        for said in (replaced, common.needs_gate(evidence, told, gate)):
+            if said:
+                say(said, style="dim")
     if full is not None:
         say(f"{full} holds the small groups: keep it where the rows are kept.", style="yellow")
+    return told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -736,35 +759,19 @@ def _usual_audits(
     return made
 
 
-def _predicts_amounts(trail: "Trail") -> bool:
-    """Whether label and score are amounts such as wages, not yes or no and its probability."""
-    from equipoise.plan.draft import amounts_in, look
-
-    roles = dict(trail.roles)
-    return "label" in roles and amounts_in(look(trail, [roles["label"]]), roles)
-
-
 def _nothing_decided(roles: Mapping[str, object]) -> str:
     """What to add where no column says what was decided."""
     columns = "--prediction names the column of decisions, --score that of the model's numbers"
     label = roles.get("label")
+    if label is None and "score" in roles:
+        return (
+            "--score alone says how likely something is, and neither what was decided nor what "
+            "happened. Add --label COLUMN (what turned out to be true) or --prediction COLUMN "
+            "(what was decided), or ask for the score itself: --metric scoring_rate."
+        )
     if label is None:
         return f"Name the columns: {columns}, --label what turned out to be true, if that is known."
     return (
         f"Name the columns: {columns}. --label alone says what happened and not what was decided; "
         f"if {label!r} is itself the decision, pass it by --prediction."
     )
-
-
-def groups_of(trail: "Trail", attributes: Sequence[str], depth: int | None, bins: int) -> object:
-    """The attributes, numbers of many values cut into ranges."""
-    from equipoise.plan.draft import look
-
-    # levels are counted to cut numbers, and every level of a word is a group anyway
-    numbers = [n for n in attributes if n in trail.schema and trail.schema[n].is_numeric()]
-    seen = {column.name: column for column in look(trail, numbers)}
-    # one that does not exist is named by the audit, with what does
-    made = [seen[name].attribute(bins) if name in seen else name for name in attributes]
-    if depth is None:
-        return made
-    return {"kind": "intersections", "attributes": made, "depth": depth}

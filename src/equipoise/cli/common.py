@@ -22,12 +22,14 @@ from rich.text import Text
 
 from equipoise._validate import short
 from equipoise.errors import OptionError
-from equipoise.findings.evidence import Entry, Evidence, brief, headlines, warnings_of
+from equipoise.findings.evidence import Entry, Evidence, brief, first_headlines, warnings_of
 from equipoise.findings.finding import Finding, cell_text, unit_of, unit_text
+from equipoise.findings.joint_test import Joint
 from equipoise.findings.words import Verdict, head_text, telling_order
 
 if TYPE_CHECKING:
     from equipoise.packs import PackResult
+    from equipoise.plan import Gate
     from equipoise.plan.run import Exit
     from equipoise.report.suppress import Kept
     from equipoise.trail import Trail
@@ -82,6 +84,13 @@ Table = Annotated[str | None, typer.Option(help="Name of the table, if the data 
 Encoding = Annotated[
     str | None, typer.Option(help="What a CSV file is written in, such as cp1252.")
 ]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Word that means a missing value in every column of a text file, instead of NA and "
+        "the like; may be given several times."
+    ),
+]
 Hash = Annotated[str | None, typer.Option(help="Refuse to run unless the plan has this hash.")]
 Allow = Annotated[
     list[str] | None,
@@ -111,6 +120,13 @@ Fdr = Annotated[float, typer.Option(help="Share of flags that may be false.")]
 Seed = Annotated[int, typer.Option(min=0, help="Start of all randomness.")]
 
 
+class Undetermined(enum.StrEnum):
+    """What absence of evidence means for a release."""
+
+    PASS = "pass"
+    FAIL = "fail"
+
+
 class Harm(enum.StrEnum):
     """The direction of a disparity that is worse for those concerned."""
 
@@ -120,7 +136,11 @@ class Harm(enum.StrEnum):
 
 
 HarmOption = Annotated[
-    Harm, typer.Option(help="Which disparities count as harm: high, low or both.")
+    Harm,
+    typer.Option(
+        help="Which disparities count as harm: high, low or both; with several metrics, name in "
+        "--metric what it is about."
+    ),
 ]
 
 
@@ -157,6 +177,31 @@ def positive_of(given: list[str] | None) -> str | int | dict[str, str | int] | N
     return named
 
 
+#: What a metric's own direction reads as.
+_HARMS = {
+    Harm.HIGH: "where it is higher",
+    Harm.LOW: "where it is lower",
+    Harm.BOTH: "either way",
+}
+
+
+def one_direction(harm: Harm, named: Sequence[str], usual: Sequence[str]) -> None:
+    """Refuse one direction for several metrics that nobody named, of which each has its own."""
+    if harm is Harm.BOTH or named or len(usual) < 2:
+        return
+    from equipoise.claims.metric import as_metric
+
+    own = {name: Harm(as_metric(name).harm) for name in usual}
+    said = "; ".join(f"{name} harms {_HARMS[own[name]]}" for name in usual)
+    first = next((name for name in usual if own[name] is not Harm.BOTH), usual[0])
+    way = harm if own[first] is Harm.BOTH else own[first]
+    raise OptionError(
+        f"--harm {harm} would stand for {len(usual)} metrics that nobody named, and they do not "
+        f"all harm the same way: {said}. Name what it is about, such as --metric {first} "
+        f"--harm {way}, or leave --harm out: then the limit counts on both sides."
+    )
+
+
 def given(**roles: T | None) -> dict[str, T]:
     """The options that were given."""
     return {name: value for name, value in roles.items() if value is not None}
@@ -175,6 +220,22 @@ class Leave(Exception):  # noqa: N818 (not an error)
     def __init__(self, code: "Exit") -> None:
         super().__init__(int(code))
         self.code = code
+
+
+def needs_gate(evidence: Evidence, told: "Sequence[Kept] | None", gate: str) -> str:
+    """Where to have an exit code, if a limit is not shown to be kept and this command has none."""
+    from equipoise.report.suppress import conclusion_of, suppressed
+
+    kept = [*(told or suppressed([entry.finding for entry in evidence.entries], None))]
+    settled = conclusion_of(evidence, kept) in (None, Verdict.KEPT)
+    return "" if settled or not gate else f"{gate} makes this an exit code."
+
+
+def gate_words(judged: "Gate", told: "Sequence[Kept] | None") -> str:
+    """Why a gate leaves with its code, and on whom that rests where groups are hidden."""
+    if all(one.whole for one in told or ()):
+        return judged.words
+    return f"{judged.words} (This counts the groups that are not published, too.)"
 
 
 #: Signs of a group's name for which there is always room.
@@ -212,6 +273,8 @@ def say(message: str, style: str = "") -> None:
 
 #: Commands that take the meaning of columns as options; all others read it from a plan.
 _WITH_OPTIONS = (("audit",), ("plan", "init"), ("pack",), ("power",))
+#: Those of them that take words for missing values.
+_WITH_WORDS = (("audit",), ("plan", "init"))
 #: What errors call a column's role in Python: ``Pass label=… to equipoise.read``.
 _ROLE = re.compile(
     r"(?:\b(?P<pass>[Pp]ass) )?\b(?P<role>label|prediction|score|low|high|weight|count|cluster|pair"
@@ -239,6 +302,16 @@ _PHRASES = (
         "Write `attributes: […]` under `trail:` in the plan to add it",
     ),
 )
+#: A role that is spoken of without a value, as in ``Read the trail without cluster=.``
+_BARE = re.compile(
+    r"\b(label|prediction|score|weight|count|cluster|pair|positive|encoding|missing|unknown)="
+    r"(?=[\s,.;)]|$)"
+)
+#: Which value of one column counts as 1, and what is made of unknown people.
+_POSITIVE_OF = re.compile(r"\bpositive=\{'(\w+)': ([^{},…]+)\}")
+_UNKNOWN_AS = re.compile(r"\bunknown='(\w+)'")
+#: What a command calls the plan that it makes of its options, and which nobody wrote.
+_OWN_PLAN = "this command: "
 #: What packs call their further options in Python.
 _FURTHER = re.compile(r"\b([a-z_]+)=(?=…)")
 
@@ -251,19 +324,29 @@ def in_words_of(arguments: Sequence[str], message: str) -> str:
     >>> in_words_of(["run", "plan.yaml"], "Pass label=… to equipoise.read.")
     'Write `label: …` under `trail:` in the plan.'
     """
-    options = any(tuple(arguments[: len(words)]) == words for words in _WITH_OPTIONS)
+    options, words = (
+        any(tuple(arguments[: len(command)]) == command for command in those)
+        for those in (_WITH_OPTIONS, _WITH_WORDS)
+    )
     for python, command, plan in _PHRASES:
         message = message.replace(python, command if options else plan)
 
     def said(found: re.Match[str]) -> str:
         role, value, verb = found["role"], found["value"], found["pass"] or ""
-        # no command has an option for these
-        if options and role not in ("attributes", "low", "high", "missing"):
+        # no command has an option for the first three, and few have one for the last
+        absent = ("attributes", "low", "high", *(() if words else ("missing",)))
+        if options and role not in absent:
             return f"{verb} --{role} {value}".strip()
         verb = {"Pass": "Write ", "pass": "write "}.get(verb, verb)
         return f"{verb}`{role}: {value}` under `trail:` in the plan"
 
-    told = _ROLE.sub(said, message)
+    message = message.removeprefix(_OWN_PLAN)
+    for pattern, command, plan in (
+        (_POSITIVE_OF, r"--positive \1=\2", r"`positive: {\1: \2}` under `trail:`"),
+        (_UNKNOWN_AS, r"--unknown \1", r"`unknown: \1`"),
+    ):
+        message = pattern.sub(command if options else plan, message)
+    told = _BARE.sub(r"--\1" if options else r"`\1:`", _ROLE.sub(said, message))
     if list(arguments[:1]) == ["pack"]:
         told = _FURTHER.sub(lambda found: f"--{found[1].replace('_', '-')} ", told)
     return told
@@ -330,7 +413,7 @@ def show_evidence(evidence: Evidence, told: "Sequence[Kept] | None" = None) -> N
     out.print(Text(sign, style=f"bold {style}"))
     found = [one.finding for one in kept]
     verdict, *rest = sentences_of(evidence, kept)
-    first = [short(said, 400) for said in headlines(found)[:HEADLINES]]
+    first = [short(said, 400) for said in first_headlines(found, HEADLINES)]
     for sentence in (verdict, *first, *rest):
         out.print(Padding(Text(printable(sentence)), (0, 0, 0, 2)))
     # notes may count single rows
@@ -387,6 +470,8 @@ def telling(finding: Finding) -> list[object]:
     if finding.kind == "power":
         # nothing is found yet, so the largest groups say most
         return sorted(finding.rows, key=lambda row: -row.n)[:ROWS]
+    if isinstance(finding, Joint):
+        return [*finding.by_evidence()[:ROWS]]
     relative = bool(getattr(finding, "relative", False))
     return sorted(finding.rows, key=lambda row: telling_order(row, relative))[:ROWS]
 
@@ -521,3 +606,17 @@ def target_of(trail: "Trail", reference: str | None) -> object:
         "kind": "reference",
         "where": {n: number_or_word(v) if n in numeric else v for n, v in where.items()},
     }
+
+
+def groups_of(trail: "Trail", attributes: Sequence[str], depth: int | None, bins: int) -> object:
+    """The attributes, numbers of many values cut into ranges."""
+    from equipoise.plan.draft import look
+
+    # levels are counted to cut numbers, and every level of a word is a group anyway
+    numbers = [n for n in attributes if n in trail.schema and trail.schema[n].is_numeric()]
+    seen = {column.name: column for column in look(trail, numbers)}
+    # one that does not exist is named by the audit, with what does
+    made = [seen[name].attribute(bins) if name in seen else name for name in attributes]
+    if depth is None:
+        return made
+    return {"kind": "intersections", "attributes": made, "depth": depth}

@@ -369,6 +369,7 @@ def init(
     count: common.Count = None,
     positive: common.Positive = None,
     encoding: common.Encoding = None,
+    missing: common.Missing = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a plan that exists.")] = False,
 ) -> None:
     """Write a commented draft of a plan from the columns of a table."""
@@ -388,6 +389,7 @@ def init(
         count=count,
         positive=common.positive_of(positive),
         encoding=encoding,
+        missing=missing,
     )
     write_atomically(out, text, force=force, kind="plan")
     say(f"wrote {out}; read it, edit it, then: equipoise run {out}")

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from equipoise._files import INPUTS, WRITTEN
+from equipoise._files import INPUTS, WRITTEN, why
 from equipoise._validate import short
 from equipoise._version import __version__
 from equipoise.cli import auditing
@@ -32,8 +32,9 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Audit black-box models for unfairness, with statistical guarantees.\n\n"
-    "Exit codes: 0 done, or shown to keep the limits; 1 a violation is shown; 2 undetermined; "
-    "3 error.",
+    "Exit codes: 0 done, 3 error. `check`, `monitor check` and `repair` leave with 0 if the limits "
+    "are shown to be kept, 1 if a violation is shown, 2 if neither is; `verify` leaves with 1 if "
+    "anything differs. `audit` and `run` leave with 0 whatever they find.",
 )
 planning.app.command("power")(sizes.plan_power)
 app.add_typer(planning.app, name="plan")
@@ -167,7 +168,8 @@ def _execute(arguments: list[str], debug: bool) -> int:
     except BrokenPipeError:
         return ERROR
     except OSError as error:  # such as a name that is too long for the file system
-        complain(f"A file cannot be reached: {scrub(short(str(error), 300))}.")
+        name = "" if error.filename is None else f" {short(str(error.filename))!r}"
+        complain(f"A file cannot be reached: {scrub(short(why(error), 300))}{name}.")
         _show_traceback(debug)
         return ERROR
     return DONE

@@ -4,14 +4,15 @@ Commands that watch over time: monitor start, add, show, check, verify, merge.
 """
 
 import json as json_format
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from equipoise.cli import common
-from equipoise.cli.auditing import Undetermined, groups_of, show_and_write
-from equipoise.cli.common import Harm, Leave, say, show_finding
+from equipoise.cli.auditing import show_and_write
+from equipoise.cli.common import Harm, Leave, Undetermined, groups_of, say, show_finding
 from equipoise.cli.evidence_commands import show_verification
 from equipoise.errors import EquipoiseError, OptionError, PlanError
 
@@ -110,6 +111,7 @@ def power(
         place = {"source": data, **common.given(table=table, encoding=encoding), **roles}
         trail = open_trail(TrailPlan.from_plain(place), folder=Path())
         usual = [*usual_metrics(roles)]
+    common.one_direction(harm, names, usual)
     asked = {
         **_directed(harm, ratio, tolerance), "disparity": disparity, "power": power,
         "level": level, "fdr": fdr, "budget": budget,
@@ -294,7 +296,8 @@ def show(
     from equipoise.cells.ledger import Ledger
     from equipoise.plan.run import run_ledger
 
-    show_and_write(run_ledger(Ledger.open(ledger)), out, suppress, json, quiet, force)
+    gate = f"`equipoise monitor check {shlex.quote(str(ledger))}`"
+    show_and_write(run_ledger(Ledger.open(ledger)), out, suppress, json, quiet, force, gate=gate)
 
 
 @app.command()
@@ -316,10 +319,10 @@ def check(
     from equipoise.plan.run import run_ledger
 
     evidence = run_ledger(Ledger.open(ledger))
-    show_and_write(evidence, out, suppress, json, quiet, force)
+    told = show_and_write(evidence, out, suppress, json, quiet, force)
     judged = gate(evidence, None if undetermined is None else undetermined.value)
     if not (json or quiet):
-        say(f"exit {int(judged.code)}: {judged.words}", style="bold")
+        say(f"exit {int(judged.code)}: {common.gate_words(judged, told)}", style="bold")
     raise Leave(judged.code)
 
 

@@ -174,8 +174,8 @@ def missing_sentences(groups: Iterable[Group]) -> list[str]:
         return []
     said = listed([f"{next(iter(group.where))} of {plural(group.n, 'row')}" for group in alone])
     return [
-        f"Not known: {said}. Here they are groups of their own; a claim with unknown='worst' tells "
-        "what they could change in the others."
+        f"Not known: {said}. Here they are groups of their own; asked for the worst of what the "
+        "unknown may be, an audit tells what they could change in the others."
     ]
 
 

@@ -60,6 +60,7 @@ from equipoise.findings.words import (
     level_text,
     percent,
     plural,
+    rounds_away,
     says_something,
     telling_order,
     together,
@@ -346,28 +347,47 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             ignorance="what the unknown alone leave open" if open_ else "",
         )
 
-    def headline(self) -> str:
+    @property
+    def sureness(self) -> float:
+        """Where its headline stands among those of other bounds, the surest first."""
+        worst = self._worst()
+        return 0.0 if worst is None else telling_order(worst, self.relative)[1]
+
+    def _worst(self) -> BoundedGroup | None:
         """The group that exceeds its limit most surely, or else the one most surely apart."""
         rows = [row for row in self.rows if row.disparity is not None and row.reach is not None]
-        if not rows:
-            return ""
         over = [row for row in rows if row.verdict is Verdict.EXCEEDED]
+        if over:
+            return max(over, key=self._sureness)
         # not the furthest of all, which is likely to be one of a few people
-        telling = min(rows, key=lambda row: telling_order(row, self.relative))
-        worst = max(over, key=self._sureness) if over else telling
+        return min(rows, key=lambda row: telling_order(row, self.relative), default=None)
+
+    def headline(self) -> str:
+        """What is said of the group that exceeds its limit, or is apart, most surely."""
+        worst = self._worst()
+        if worst is None:
+            return ""
         said = f"{self._told(worst)}; {self._surely(worst)}"
         if self.verdict is Verdict.KEPT and self.tolerance is not None:
             claim = tolerance_words(self.tolerance, self.side, self.relative, self.share)
             return (
                 f"The {self.metric} of every {self.noun} is shown to be {claim} of {self.against}. "
                 f"Most surely apart: {said}."
-                if self._nearer(telling) is not None
+                if self._nearer(worst) is not None
                 else f"The {self.metric} of every {self.noun} is shown to be {claim} of "
                 f"{self.against}, with {level_text(self.level)} confidence; no {self.noun} is "
                 f"{self._untold}."
             )
         # beside violations what only differs must not pass for one
-        return f"{said}{_BESIDES.get(worst.verdict, '')}."
+        return f"{said}{self._beside(worst)}."
+
+    def _beside(self, row: BoundedGroup) -> str:
+        """What is added about the limit; that of one side is quoted, lest it be taken for two."""
+        words = _BESIDES.get(row.verdict, "")
+        if not words or self.tolerance is None or self.side == "both":
+            return words
+        claim = tolerance_words(self.tolerance, self.side, self.relative, self.share)
+        return f"{words} (to be {claim})"
 
     def _sureness(self, row: BoundedGroup) -> float:
         return distance(self._nearer(row), self.relative)
@@ -397,15 +417,18 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
         level = level_text(self.level)
         scope = "" if self.method.get("family") == "pointwise" else f" for all {self.noun}s at once"
         near = self._nearer(row)
-        if near is None and self.side != "both":
+        # that a limit on one side is kept is shown by the bound on that side, written as the limit
+        kept = row.verdict is Verdict.KEPT and self.tolerance is not None
+        if self.side != "both" and (near is None or kept):
             ends = ends_text(row.lower, row.upper, self._say, "no bound")
             return f"{ends}, with {level} confidence{scope}"
         if near is None:
-            return f"with {level} confidence{scope}, no difference at all is possible too"
+            none = "a ratio of 1" if self.relative else "a difference of zero"
+            return f"{none} is possible too ({level} confidence{scope})"
         sure = apart(near, self.relative, self.share)
-        if sure.startswith("0.0 points"):
+        if not self.relative and rounds_away(near, self.share):
             # "at least 0.0 points" reads as if nothing were shown
-            there = sure.removeprefix("0.0 points ")
+            there = "below" if near < 0 else "above"
             return f"that it is {there} at all is shown with {level} confidence{scope}"
         end = "at most" if self.relative and near < 1 else "at least"
         return f"{end} {sure}, with {level} confidence{scope}"

@@ -214,6 +214,24 @@ class DescribedMetrics:
         """Each metric over everyone."""
         return {name: part.overall for name, part in self._named().items()}
 
+    def sentences(self) -> tuple[str, ...]:
+        """What each metric's description says, and once what all of them say.
+
+        >>> import equipoise as eq
+        >>> asked = ["accuracy", "selection_rate"]
+        >>> eq.describe(eq.datasets.compas(), metrics=asked, across="sex").sentences()[0]
+        'Accuracy: The accuracy is 66.1 % over 6,172 rows of the bundled COMPAS counts.'
+        """
+        said = [part.sentences() for part in self.parts]
+        of_all = [words for words in said[0] if all(words in one for one in said)]
+        own = [
+            f"{part.metric[:1].upper()}{part.metric[1:]}: {words}"
+            for part, sentences in zip(self.parts, said, strict=True)
+            for words in sentences
+            if words not in of_all
+        ]
+        return (*own, *of_all)
+
     def difference(self, method: Method = "between_groups", *, least: int = 1) -> dict[str, float]:
         """For each metric the largest difference between two groups, or from everyone.
 

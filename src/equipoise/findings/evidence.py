@@ -198,7 +198,11 @@ class Evidence:
             data = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_once)
         # besides bad JSON: numbers of more digits than Python reads, and nesting without end
         except (ValueError, RecursionError) as error:
-            raise EquipoiseError(f"{called} is not evidence: it is no JSON ({error}).") from error
+            line = f" from line {error.lineno} on" if hasattr(error, "lineno") else ""
+            raise EquipoiseError(
+                f"{called} is not evidence: it is no JSON{line}. Pass an evidence.json "
+                "as run, check or audit wrote it."
+            ) from error
         return cls.from_dict(data, called=called, strict=strict)
 
     @classmethod
@@ -422,7 +426,9 @@ _RANK = {Verdict.EXCEEDED: 0, Verdict.UNDETERMINED: 2, Verdict.KEPT: 3, None: 4}
 def headlines(findings: Iterable[Finding]) -> list[str]:
     """Who differs and by how much: one sentence for each claim, violations first.
 
-    Two findings of a claim that show different groups to violate it are both quoted.
+    Of these the most surely shown come first, whatever the metric: by strength of evidence, since
+    sizes of different metrics are not in one unit. Two findings of a claim that show different
+    groups to violate it are both quoted.
 
     >>> import equipoise as eq
     >>> claim = eq.gap("false_positive_rate", across="race")
@@ -430,7 +436,7 @@ def headlines(findings: Iterable[Finding]) -> list[str]:
     >>> headlines([flags])[0].split(":")[0]
     'African-American'
     """
-    told: list[tuple[int, int, str, str, str]] = []
+    told: list[tuple[int, float, int, str, str, str]] = []
     for place, found in enumerate(findings):
         said = found.headline()
         # bounds say how much at least, so of two findings that violate they go first
@@ -438,14 +444,21 @@ def headlines(findings: Iterable[Finding]) -> list[str]:
         claim = json.dumps(found.claim, sort_keys=True, default=str)
         who = said.partition(f": {getattr(found, 'metric', '')} ")[0]
         if said:
-            told.append((rank, place, claim, who, said))
+            told.append((rank, getattr(found, "sureness", 0.0), place, claim, who, said))
     chosen: dict[str, dict[str, str]] = {}
     violated = 2 * _RANK[Verdict.EXCEEDED] + 1
-    for rank, _, claim, who, said in sorted(told):
+    for rank, *_, claim, who, said in sorted(told):
         names = chosen.setdefault(claim, {})
         if not names or (rank <= violated and who not in names):
             names[who] = said
     return [said for names in chosen.values() for said in names.values()]
+
+
+def first_headlines(findings: Iterable[Finding], most: int) -> list[str]:
+    """The first of them, and how many more there are."""
+    every = headlines(findings)
+    more = len(every) - most
+    return every if more <= 0 else [*every[:most], f"… and {more:,} more, with the findings below."]
 
 
 #: Sentences of a finding that terminals and builds show; the page has them all.
@@ -476,10 +489,23 @@ def warnings_of(findings: Iterable[Finding]) -> list[str]:
         silent = sum(_says_little(found, row) for row in found.rows)
         if 2 * silent > len(found):
             said.append(
-                f"{silent:,} of {plural(len(found), found.noun)} are too small to speak: combine "
-                "fewer attributes (depth), or cut them into fewer levels (bins)."
+                f"{silent:,} of {plural(len(found), found.noun)} are too small to speak: "
+                f"{_to_larger_groups(found)}."
             )
     return list(dict.fromkeys(said))
+
+
+def _to_larger_groups(found: Finding) -> str:
+    """What makes larger groups of these: words cannot be cut into ranges."""
+    wheres = [getattr(row, "where", None) or {} for row in found.rows]
+    ways = []
+    if any(len(where) > 1 for where in wheres):
+        ways.append("combine fewer attributes (depth)")
+    if any(isinstance(level, Mapping) for where in wheres for level in where.values()):
+        ways.append("cut numbers into fewer ranges (bins)")
+    if any(not isinstance(level, Mapping) for where in wheres for level in where.values()):
+        ways.append("join levels that belong together")
+    return ", or ".join(ways) or "make larger groups"
 
 
 def _says_little(found: Finding, row: object) -> bool:

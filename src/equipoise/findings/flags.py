@@ -214,6 +214,11 @@ class Flags(ComparedFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
             words=("flagged", "", "not flagged"),
         )
 
+    @property
+    def sureness(self) -> float:
+        """Where its headline stands among those of other flags, the surest first."""
+        return telling_order(self.flagged[0], self.relative)[1] if self.flagged else 0.0
+
     def headline(self) -> str:
         """The group flagged on the strongest evidence."""
         found = self.flagged

@@ -1,6 +1,7 @@
 """What `joint_test` says: whether all disparities could be zero at once."""
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -30,7 +31,7 @@ from equipoise.findings.finding import (
     FindingOf,
     from_dict,
 )
-from equipoise.findings.words import CHEAP_ONLY, Verdict, level_text, together
+from equipoise.findings.words import CHEAP_ONLY, Verdict, level_text, telling_order, together
 
 # --- What `joint_test` says: whether all disparities could be zero at once ---
 
@@ -322,6 +323,17 @@ class Joint(FindingOf[JointGroup], ByGroup[JointGroup]):
     def silent(self) -> bool:
         """Whether every part can only find violations, and found none."""
         return all(self.part(name).silent for name in self.names)
+
+    def by_evidence(self) -> list[JointGroup]:
+        """The groups, violations first, then by how telling each one's worst claim is."""
+        places = {}
+        for name in self.names:
+            part = self.part(name)
+            relative = bool(getattr(part, "relative", False))
+            for row in part.rows:
+                places[name, row.group] = telling_order(row, relative)
+        last = (True, math.inf)
+        return sorted(self.rows, key=lambda row: places.get((row.metric, row.group), last))
 
     @names_extra
     def plot(self) -> Chart:

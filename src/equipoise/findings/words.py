@@ -120,6 +120,10 @@ def distance(value: float | None, relative: bool) -> float:
     return abs(value) if not relative else abs(math.log(max(value, 1e-12)))
 
 
+#: The smallest p-value that is told from nothing.
+_LEAST = 1e-300
+
+
 def telling_order(row: object, relative: bool) -> tuple[bool, float]:
     """Where a row stands among those that say most: violations, then strength of evidence.
 
@@ -132,7 +136,8 @@ def telling_order(row: object, relative: bool) -> tuple[bool, float]:
     if told is not None:
         return not violates, -abs(told)
     if p is not None:
-        return not violates, p - 1 - far / 1e6
+        # by powers of ten, since next to 1 all tiny p-values would be the same number
+        return not violates, math.log(max(p, _LEAST)) - far / 1e9
     low, high = getattr(row, "lower", None), getattr(row, "upper", None)
     if low is None or high is None:
         return not violates, 0.0 if hasattr(row, "p") or hasattr(row, "lower") else -far
@@ -144,10 +149,23 @@ def apart(value: float, relative: bool, share: bool) -> str:
 
     >>> apart(-0.256, relative=False, share=True), apart(1.5, relative=True, share=True)
     ('25.6 points below', '1.50 times')
+    >>> apart(0.0, relative=False, share=True), apart(1e-4, relative=False, share=True)
+    ('the same as', 'less than 0.1 points above')
     """
+    # sums in another order leave a difference where there is none
+    if math.isclose(value, float(relative), rel_tol=1e-12, abs_tol=1e-12):
+        return "the same as"
     if relative:
         return f"{value:.2f} times"
-    return f"{unsigned(value, share)} {'below' if value < 0 else 'above'}"
+    way = "below" if value < 0 else "above"
+    if rounds_away(value, share):
+        return f"less than 0.1 points {way}"
+    return f"{unsigned(value, share)} {way}"
+
+
+def rounds_away(value: float, share: bool) -> bool:
+    """Whether a difference is too small to be written in points; plain numbers never are."""
+    return share and round(100 * abs(value), 1) == 0
 
 
 def ends_text(

@@ -1,5 +1,6 @@
 """A first plan from a table: what its columns seem to be, with comments on what to decide."""
 
+import functools
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -8,8 +9,11 @@ from pathlib import Path
 
 import narwhals as nw
 
+from equipoise._codec import Scalar, canonical
 from equipoise._validate import listing
+from equipoise.claims.metric import as_metric
 from equipoise.errors import PlanError
+from equipoise.plan.plan import UNSAID
 from equipoise.trail import Trail, read
 from equipoise.trail.delimited import COUNT_NAMES
 from equipoise.trail.engine import engine_errors, fetch, number_of_levels, without_password
@@ -122,7 +126,7 @@ class Column:
     type: str
     """Its type, in the engine's words."""
     levels: int
-    """How many different values it holds."""
+    """How many different values it holds, missing ones aside."""
     text: bool
     """Whether it holds text."""
     number: bool = False
@@ -167,25 +171,53 @@ def look(trail: Trail, names: Sequence[str] | None = None) -> list[Column]:
 
 
 def _levels(trail: Trail, names: Sequence[str]) -> dict[str, int]:
-    """How many different values each column has."""
-    if trail.frame.implementation.is_ibis():
+    """How many different values each column has; a missing one is none."""
+    frame, source = trail.frame, trail.source
+    if frame.implementation.is_ibis():
         # which cannot ask PostgreSQL for counts of distinct values
-        frame, source = trail.frame, trail.source
-        return {name: number_of_levels(frame, nw.col(name), source) for name in names}
+        return {
+            name: number_of_levels(frame.filter(trail.present(name)), nw.col(name), source)
+            for name in names
+        }
     if not names:
         return {}
-    with engine_errors(trail.source):
-        size = fetch(trail.frame.select(nw.len().alias("rows")), trail.source)
+    with engine_errors(source):
+        size = fetch(frame.select(nw.len().alias("rows")), source)
     rows = int(size["rows"][0])
     if rows <= HELD_ROWS and rows * len(names) <= HELD:
         # with many columns an engine takes longer to count than to hand them over
-        held = fetch(trail.frame.select(*map(nw.col, names)), trail.source)
+        held = fetch(frame.select(*map(nw.col, names)), source)
         # what is not a number differs even from itself
-        return {n: len({v if v == v else None for v in held[n].tolist()}) for n in names}
-    with engine_errors(trail.source):
-        counts = [nw.col(name).n_unique().alias(f"n{i}") for i, name in enumerate(names)]
-        found = fetch(trail.frame.select(*counts), trail.source)
-    return {name: int(found[f"n{i}"][0]) for i, name in enumerate(names)}
+        return {n: len({v for v in held[n].tolist() if v is not None and v == v}) for n in names}
+    with engine_errors(source):
+        counts = []
+        for i, name in enumerate(names):
+            known = trail.present(name)
+            counts += [
+                nw.when(known).then(nw.col(name)).n_unique().alias(f"n{i}"),
+                (~known).any().alias(f"gone{i}"),
+            ]
+        found = fetch(frame.select(*counts), source)
+    return {
+        name: int(found[f"n{i}"][0]) - int(bool(found[f"gone{i}"][0]))
+        for i, name in enumerate(names)
+    }
+
+
+def _some_values(trail: Trail, column: str) -> list[object]:
+    """Different values of a column, in order; of more than four only some, missing ones aside."""
+    frame = trail.frame.filter(trail.present(column)).select(level=trail.key(column))
+    found = fetch(frame.unique().head(4), trail.source)["level"].tolist()
+    return sorted(found, key=str)
+
+
+def _is_probability(trail: Trail, column: str) -> bool:
+    """Whether all values of a column lie between 0 and 1."""
+    value = trail.number(column)
+    ends = trail.frame.filter(trail.present(column)).select(low=value.min(), high=value.max())
+    found = fetch(ends, trail.source)
+    low, high = found["low"][0], found["high"][0]
+    return low is None or high is None or (float(low) >= 0 and float(high) <= 1)
 
 
 def draft(
@@ -195,13 +227,15 @@ def draft(
     table: str | None = None,
     encoding: str | None = None,
     positive: object = None,
+    missing: Sequence[str] | None = None,
     **roles: str | None,
 ) -> str:
     r"""The text of a commented plan for a table, to be edited before it is run.
 
     ``out`` is where the plan will stand, since its paths start there. Roles that are not given are
     guessed from usual column names, and marked as guesses. Which of two words counts as 1 is
-    ``positive``; without it only words such as yes and no are known, and others are listed.
+    ``positive``; without it only words such as yes and no are known, and for others the plan has a
+    question mark, with which it does not run. Words that mean a missing value are ``missing``.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "d.csv"
@@ -209,22 +243,83 @@ def draft(
     >>> "prediction: prediction" in draft(str(path))
     True
     """
-    trail = read(source, table=table, encoding=encoding, **roles)
+    file = {"table": table, "encoding": encoding}
+    opened = functools.partial(read, source, missing=missing, **file)
+    trail = opened(**roles)
     columns = look(trail)
     if not columns:
         raise PlanError(f"{trail.source} has no columns to plan an audit of.")
-    played = {role: column for role, column in roles.items() if column is not None}
+    played = _as_scores({role: column for role, column in roles.items() if column}, columns)
     guessed = _guess(columns, played)
     found = {**played, **guessed}
-    _expect_question(found, columns, trail.source)
-    # a password has no place in a file that is shared; the environment can hold it
-    place = without_password(_relative(source, Path(out).parent))
-    file = {"table": table, "encoding": encoding}
+    if "score" not in played:
+        _expect_question(found, columns, trail.source)
     if positive is not None:
         # it speaks of columns that may have been guessed
-        trail = read(source, table=table, encoding=encoding, positive=positive, **found)
-    words = [] if amounts_in(columns, found) else _words(trail, found)
-    return _text(place, file, columns, played, guessed, words, trail.notes)
+        trail = opened(positive=positive, **found)
+    drafted = _Draft(
+        columns=columns,
+        played=played,
+        guessed=guessed,
+        words=_words(trail, found, {column.name: column for column in columns}),
+        questions=_questions(trail, found),
+        notes=trail.notes,
+        missing=missing,
+    )
+    # a password has no place in a file that is shared; the environment can hold it
+    return _text(without_password(_relative(source, Path(out).parent)), file, drafted)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Questions:
+    """What the columns can be asked."""
+
+    metrics: tuple[str, ...]
+    """Metrics, as a plan writes them."""
+    amounts: bool
+    """Whether they are amounts, of which only those concerned know how much is much."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Draft:
+    """What a plan is written from."""
+
+    columns: list[Column]
+    played: Mapping[str, str]
+    guessed: Mapping[str, str]
+    words: Sequence["_Words"]
+    questions: _Questions
+    notes: Sequence[str]
+    missing: Sequence[str] | None
+
+
+def _as_scores(played: Mapping[str, str], columns: list[Column]) -> dict[str, str]:
+    """The roles, with a number of many values as the score: it decides nothing."""
+    said = next((c for c in columns if c.name == played.get("prediction")), None)
+    if said is None or "score" in played or not (said.number and said.levels > 2):
+        return dict(played)
+    return {("score" if role == "prediction" else role): name for role, name in played.items()}
+
+
+def _questions(trail: Trail, roles: Mapping[str, str]) -> _Questions:
+    """Metrics that the columns can have."""
+    if amounts_in(trail, roles):
+        return _Questions(metrics=AMOUNT_METRICS, amounts=True)
+    fitting = {
+        role: column
+        for role, column in roles.items()
+        if role not in ("label", "prediction") or not _is_amount(trail, column)
+    }
+    usual = fitting_metrics(trail, fitting)
+    if usual:
+        return _Questions(metrics=usual, amounts=False)
+    # of a label alone one can ask how often it is 1, or how large it is
+    if "label" in fitting:
+        own = "{kind: metric, name: rate of the label, value: label, binary: [label]}"
+        return _Questions(metrics=(own,), amounts=False)
+    role = "label" if "label" in roles else "score"
+    own = f"{{kind: metric, name: mean of the {role}, value: {role}}}"
+    return _Questions(metrics=(own,), amounts=True)
 
 
 def _guess(columns: list[Column], played: Mapping[str, str]) -> dict[str, str]:
@@ -243,7 +338,7 @@ def _guess(columns: list[Column], played: Mapping[str, str]) -> dict[str, str]:
         del found["prediction"]
         if "score" not in {*played, *found}:
             found["score"] = said.name
-    if not {"label", "prediction"} & {*played, *found}:
+    if not {"label", "prediction"} & {*played, *found} and "score" not in played:
         # without any question there is no plan, so here the beginning of a word is enough
         likely = [c.name for c in columns if c.levels == 2 and _begins(c.name, _DECISIONS)]
         if likely:
@@ -269,13 +364,18 @@ def _expect_question(roles: Mapping[str, str], columns: list[Column], source: st
     )
 
 
-def _attributes(columns: list[Column], taken: set[str]) -> list[Column]:
-    """Columns by which people may be told apart: text, few different values, or numbers cut."""
-    free = [
+def _free(columns: list[Column], taken: set[str]) -> list[Column]:
+    """Columns that no role takes and that are no outcome."""
+    return [
         column
         for column in columns
         if column.name not in taken and column.levels > 1 and not _begins(column.name, _OUTCOMES)
     ]
+
+
+def _attributes(columns: list[Column], taken: set[str]) -> list[Column]:
+    """Columns by which people may be told apart: text, few different values, or numbers cut."""
+    free = _free(columns, taken)
     words = [column for column in free if column.text and column.levels <= MOST_LEVELS]
     few = [column for column in free if not column.text and column.levels <= MOST_NUMBERS]
     # a number with a value of its own in every row is likely to be a name
@@ -285,13 +385,23 @@ def _attributes(columns: list[Column], taken: set[str]) -> list[Column]:
     return list({column.name: column for column in (*people, *words, *few)}.values())[:3]
 
 
+def _left_out(columns: list[Column], taken: set[str]) -> list[str]:
+    """A comment on columns of text that have too many values to form groups."""
+    many = [c for c in _free(columns, taken) if c.text and c.levels > MOST_LEVELS]
+    if not many:
+        return []
+    said = ", ".join(f"{_in_quotes(c.name)} ({c.levels:,})" for c in many[:8])
+    said += f" and {len(many) - 8:,} more" if len(many) > 8 else ""
+    return [f"# Text of more than {MOST_LEVELS} different values forms no groups here: {said}."]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Words:
-    """A label or prediction of two words, and which of them counts as 1."""
+    """A label or prediction of two words, or codes, and which of them counts as 1."""
 
     role: str
-    levels: tuple[str, str]
-    positive: str | None
+    levels: tuple[Scalar, Scalar]
+    positive: Scalar
     """None if nobody said so and it is not plain from the words."""
     guessed: bool
 
@@ -299,38 +409,58 @@ class _Words:
         """The line of a plan that says it, or a comment that asks."""
         if self.positive is not None:
             note = "  # a guess; it counts as 1" if self.guessed else "  # counts as 1"
-            return f"{name}: {_in_quotes(self.positive)}{note}"
-        one, other = map(_in_quotes, self.levels)
-        return f"# {name}: {one}  # or {other}: say which of the two counts as 1"
+            return f"{name}: {_value_text(self.positive)}{note}"
+        one, other = map(_value_text, self.levels)
+        return (
+            f"{name}: {_in_quotes(UNSAID)}  # {one} or {other}: write which of the two counts as 1"
+        )
 
 
-def amounts_in(columns: Sequence[Column], roles: Mapping[str, str]) -> bool:
+def _value_text(value: Scalar) -> str:
+    """A value of a column as a plan writes it."""
+    return _in_quotes(value) if isinstance(value, str) else json.dumps(value)
+
+
+def amounts_in(trail: Trail, roles: Mapping[str, object]) -> bool:
     """Whether label and score are amounts such as wages, not yes or no and its probability."""
     if not {"label", "score"} <= set(roles) or "prediction" in roles:
         return False
-    label = next((column for column in columns if column.name == roles["label"]), None)
-    return label is not None and label.number and label.levels > 2
+    return _is_amount(trail, str(roles["label"]))
 
 
-def _words(trail: Trail, roles: Mapping[str, str]) -> list[_Words]:
-    """Label and prediction, where they are words: which counts as 1, if that is known."""
+def _is_amount(trail: Trail, column: str) -> bool:
+    """Whether a column holds numbers, and more than two of them."""
+    numeric = column in trail.schema and trail.schema[column].is_numeric()
+    return numeric and len(_some_values(trail, column)) > 2
+
+
+def _words(trail: Trail, roles: Mapping[str, str], columns: Mapping[str, Column]) -> list[_Words]:
+    """Label and prediction, where they are words or codes: which counts as 1, if that is known."""
     found = []
     for role in ("label", "prediction"):
-        column = roles.get(role)
-        if column is None or not is_text(trail.schema[column]):
+        column = columns.get(roles.get(role, ""))
+        if column is None or not (column.text or (column.number and column.levels == 2)):
             continue
-        frame = trail.frame.select(level=trail.key(column)).unique().head(4)
-        levels = sorted(str(v) for v in fetch(frame, trail.source)["level"] if v is not None)
+        levels = [canonical(value) for value in _some_values(trail, column.name)]
+        # 0 and 1 speak for themselves
+        if column.number and {*levels} <= {0, 1}:
+            continue
         if len(levels) != 2:
             raise PlanError(
-                f"The {role} column {column!r} holds {listing(levels)}{' …' * (len(levels) > 3)}; "
-                "audits of decisions need two values. Name another column, or make one of two "
-                "values from it."
+                f"The {role} column {column.name!r} holds {listing(levels)}"
+                f"{' …' * (len(levels) > 3)}; audits of decisions need two values. Name another "
+                "column, or make one of two values from it."
             )
         named = trail.positive.get(role)
-        chosen = _plainly_yes(levels) if named is None else str(named)
-        pair = (levels[0], levels[1])
-        found.append(_Words(role=role, levels=pair, positive=chosen, guessed=named is None))
+        chosen = _plainly_yes([str(level) for level in levels]) if column.text else None
+        found.append(
+            _Words(
+                role=role,
+                levels=(levels[0], levels[1]),
+                positive=chosen if named is None else named,
+                guessed=named is None,
+            )
+        )
     return found
 
 
@@ -346,18 +476,12 @@ def _plainly_yes(levels: Sequence[str]) -> str | None:
     return levels[1] if one in _YES_NO.get(other, ()) else None
 
 
-def _text(
-    source: str,
-    file: Mapping[str, str | None],
-    columns: list[Column],
-    played: Mapping[str, str],
-    guessed: Mapping[str, str],
-    words: Sequence[_Words],
-    notes: Sequence[str] = (),
-) -> str:
-    roles = {**played, **guessed}
-    across = _attributes(columns, set(roles.values()))
+def _text(source: str, file: Mapping[str, str | None], made: _Draft) -> str:
+    roles = {**made.played, **made.guessed}
+    taken = set(roles.values())
+    across = _attributes(made.columns, taken)
     title = f"Audit of {file['table'] or Path(source).name}"
+    missing = ", ".join(map(_in_quotes, made.missing or ()))
     lines = [
         "# Audit plan. Fix it before looking at outcomes by group: results of `equipoise run` then",
         "# count as confirmatory. Check it with `equipoise plan check`.",
@@ -367,17 +491,22 @@ def _text(
         "# model: {name: …, version: …, owner: …, purpose: …}   # for the report",
         "",
         "# The columns of the table:",
-        *(f"#   {_in_quotes(c.name)}: {c.type}, {c.levels:,} different values" for c in columns),
-        *(f"# {' '.join(note.split())}" for note in notes),
+        *(
+            f"#   {_in_quotes(c.name)}: {c.type}, {c.levels:,} different values"
+            for c in made.columns
+        ),
+        *(f"# {' '.join(note.split())}" for note in made.notes),
+        *_left_out(made.columns, taken),
         "trail:",
         f"  source: {_quoted(source)}",
         *(f"  {name}: {_quoted(value)}" for name, value in file.items() if value),
-        *(_role_line(role, roles, guessed) for role in ("label", "prediction", "score")),
-        *(_role_line(role, roles, guessed) for role in ("weight", "count") if role in roles),
-        *_positive_lines(words),
+        *([f"  missing: [{missing}]"] if missing else []),
+        *(_role_line(role, roles, made.guessed) for role in ("label", "prediction", "score")),
+        *(_role_line(role, roles, made.guessed) for role in ("weight", "count") if role in roles),
+        *_positive_lines(made.words),
         "",
         "audits:",
-        *_audits(roles, across, amounts_in(columns, roles)),
+        *_audits(made.questions, across),
     ]
     return "\n".join(lines) + "\n"
 
@@ -392,11 +521,11 @@ def _role_line(role: str, roles: Mapping[str, str], guessed: Mapping[str, str]) 
 def _positive_lines(words: Sequence[_Words]) -> list[str]:
     if not words:
         return ['  # positive: "yes"  # the value that counts as 1, if the columns hold words']
-    if len({(one.levels, one.positive) for one in words}) == 1:
+    # one value for both would be asked of a column of 0 and 1 as well, if it is a number
+    codes = any(not isinstance(level, str) for one in words for level in one.levels)
+    if len({(one.levels, one.positive) for one in words}) == 1 and not codes:
         return [f"  {words[0].line('positive')}"]
-    # without any line that says something the heading must not stand either
-    head = "  positive:" if any(one.positive is not None for one in words) else "  # positive:"
-    return [head, *(f"    {one.line(one.role)}" for one in words)]
+    return ["  positive:", *(f"    {one.line(one.role)}" for one in words)]
 
 
 def _attribute_text(column: Column) -> str:
@@ -416,41 +545,45 @@ def _claim(metric: str, across: list[Column]) -> list[str]:
     ]
 
 
-def _audits_of_amounts(across: list[Column]) -> list[str]:
+def _spoken(metric: str) -> str:
+    """A metric in the name of a finding."""
+    _, _, own = metric.partition("name: ")
+    return (own.partition(",")[0] or metric).replace("_", " ")
+
+
+def _audits_of_amounts(metrics: Sequence[str], across: list[Column]) -> list[str]:
     """Bounds without a limit: how much of an amount is much only those concerned know."""
     made = [
         "  # Bounds that hold for every group at once. Without a tolerance nothing is judged.",
     ]
-    for metric in AMOUNT_METRICS:
+    for metric in metrics:
         made += [
             "  - audit: certify",
-            f"    name: bounds of {metric.replace('_', ' ')}",
+            f"    name: bounds of {_spoken(metric)}",
             *_claim(metric, across),
             "    level: 0.95",
-            "    # tolerance: 1.0   # what is tolerated, in the units of the label",
+            "    # tolerance: 1.0   # what is tolerated, in the units of the column",
             "",
         ]
     return made[:-1]
 
 
-def _audits(roles: Mapping[str, str], across: list[Column], amounts: bool) -> list[str]:
-    if amounts:
-        return _audits_of_amounts(across)
-    metric = (usual_metrics(roles) or ("rate of the label",))[0]
-    # of a label alone one can ask how often it is 1
-    own = "{kind: metric, name: rate of the label, value: label, binary: [label]}"
-    claim = _claim(metric if usual_metrics(roles) else own, across)
+def _audits(asked: _Questions, across: list[Column]) -> list[str]:
+    if asked.amounts:
+        return _audits_of_amounts(asked.metrics, across)
+    metric = asked.metrics[0]
+    claim = _claim(metric, across)
     return [
         "  # Which groups differ by more than 5 points? At most a tenth of the flags is false.",
         "  - audit: flag",
-        f"    name: flags of {metric.replace('_', ' ')}",
+        f"    name: flags of {_spoken(metric)}",
         *claim,
         "    outside: [-0.05, 0.05]",
         "    fdr: 0.10",
         "",
         "  # Bounds that hold for every group at once, judged against a tolerance.",
         "  - audit: certify",
-        f"    name: bounds of {metric.replace('_', ' ')}",
+        f"    name: bounds of {_spoken(metric)}",
         *claim,
         "    level: 0.95",
         "    tolerance: 0.10",
@@ -474,6 +607,15 @@ def usual_metrics(roles: Mapping[str, object]) -> tuple[str, ...]:
     if "label" in roles and "score" in roles:
         return "brier", "residual"
     return ("selection_rate",) if "prediction" in roles else ()
+
+
+def fitting_metrics(trail: Trail, roles: Mapping[str, object]) -> tuple[str, ...]:
+    """What people ask first, as far as the score is a probability, or else how well it ranks."""
+    usual = usual_metrics(roles)
+    rest = tuple(name for name in usual if "score" not in as_metric(name).names())
+    if rest == usual or _is_probability(trail, str(roles["score"])):
+        return usual
+    return (*rest, "auc")
 
 
 def _relative(source: str, folder: Path) -> str:

@@ -224,6 +224,8 @@ class _Part:
 
 #: Where the rows are, which is no role of a column.
 _PLACE = ("source", "table")
+#: What a draft writes for the value that counts as 1, where only somebody who knows can say it.
+UNSAID = "?"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -630,10 +632,24 @@ def _plan(marked: Marked) -> Plan:
     _refuse_unwritable(marked.data, (), marked)
     _check_verbs(marked)
     made = cast(Plan, _read(Plan, marked))
+    _refuse_unsaid(made.trail.positive, marked)
     asked = [one.with_options(marked, i, made.models) for i, one in enumerate(made.audits)]
     plan = replace(made, audits=tuple(asked))
     _check_names(plan, marked)
     return plan
+
+
+def _refuse_unsaid(positive: object, marked: Marked) -> None:
+    """Refuse a draft in which nobody has said which value counts as 1."""
+    said = positive if isinstance(positive, Mapping) else {"": positive}
+    for role, value in said.items():
+        if value == UNSAID:
+            place = ("trail", "positive", *([role] if role else []))
+            raise PlanError(
+                f"{marked.at(place)}: positive is still {UNSAID!r}. Write the value"
+                f"{f' of the {role}' if role else ''} that counts as 1, one of the two in the "
+                "comment beside it."
+            )
 
 
 def _as_filed(marked: Marked) -> object:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from equipoise._files import why
 from equipoise._validate import short
 from equipoise.errors import EquipoiseError
 from equipoise.findings.evidence import Evidence
@@ -461,7 +462,9 @@ def _bytes(path: str | Path, what: str) -> bytes:
         with open(path, "rb") as stream:
             data = stream.read()
     except OSError as error:
-        raise EquipoiseError(f"The {what} {short(str(path))!r} cannot be read: {error}.") from error
+        raise EquipoiseError(
+            f"The {what} {short(str(path))!r} cannot be read: {why(error)}."
+        ) from error
     if what in ("signature", "time-stamp", "key") and len(data) > LIMIT:
         raise EquipoiseError(f"The {what} {short(str(path))!r} has {len(data):,} bytes: too many.")
     return data

@@ -16,6 +16,7 @@ from equipoise.findings import Finding
 from equipoise.findings.adjusted import is_paired
 from equipoise.findings.bounds import BoundedGroup, Bounds
 from equipoise.findings.finding import unit_of, unit_text
+from equipoise.findings.joint_test import Joint
 from equipoise.findings.words import (
     LONG,
     Verdict,
@@ -136,6 +137,8 @@ def _with_verdicts(finding: Finding) -> list[object]:
 def worst_first(finding: Finding) -> Sequence[object]:
     """The rows, those that violate a limit first, then by how telling they are."""
     rows: Sequence[object] = finding.rows
+    if isinstance(finding, Joint):
+        return finding.by_evidence()
     if finding.kind not in ("bounds", "flags", "description", "certificates"):
         return rows
     relative = bool(getattr(finding, "relative", False))

@@ -23,7 +23,7 @@ from equipoise._files import write_atomically, write_together
 from equipoise._version import __version__
 from equipoise.errors import EquipoiseError, OptionError
 from equipoise.findings import Bounds, Evidence, Finding, Verdict
-from equipoise.findings.evidence import brief, headlines, stops, warnings_of
+from equipoise.findings.evidence import brief, first_headlines, stops, warnings_of
 from equipoise.findings.words import tidy
 from equipoise.report import report
 from equipoise.report.ask import places_of_strongest, tables_of
@@ -215,7 +215,7 @@ def model_card(evidence: Evidence, kept: Sequence[Kept] | None = None) -> str:
     told = _kept(evidence, None) if kept is None else kept
     shown = [one.finding for one in told if one.told]
     lines = ["## Fairness audit", "", _plain(sentences_of(evidence, told)[0]), ""]
-    lines += [f"- {_plain(said)}" for said in headlines(shown)[:MOST_GROUPS]]
+    lines += [f"- {_plain(said)}" for said in first_headlines(shown, MOST_GROUPS)]
     lines += [f"- Note: {_plain(said)}" for said in warnings_of(shown)]
     lines += ["", "| audit | question | verdict |", "|---|---|---|"]
     for entry, one in zip(evidence.entries, told, strict=True):

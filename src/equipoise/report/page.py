@@ -17,7 +17,7 @@ from equipoise.errors import EquipoiseError
 from equipoise.findings import Entry, Evidence, Finding, Verdict
 from equipoise.findings.bounds import Bounds
 from equipoise.findings.charts import MOST
-from equipoise.findings.evidence import headlines, warnings_of
+from equipoise.findings.evidence import first_headlines, warnings_of
 from equipoise.findings.flags import Flags
 from equipoise.findings.joint_test import Joint
 from equipoise.findings.words import NOTES, Note, be, clipped, level_text, plural, tidy
@@ -273,7 +273,7 @@ def render(
         verdict=CONCLUSIONS[conclusion],
         tone=_TONES[conclusion],
         sentences=[tidy(sentence) for sentence in sentences_of(evidence, kept)],
-        headlines=[tidy(said) for said in headlines(told)][:MOST_HEADLINES],
+        headlines=[tidy(said) for said in first_headlines(told, MOST_HEADLINES)],
         warnings=[tidy(said) for said in warnings_of(told)],
         model=_model(evidence),
         questions=_questions(evidence, kept, () if least is not None else evidence.notes),

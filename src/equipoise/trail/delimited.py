@@ -186,7 +186,7 @@ def encoding_of(file: str, *, throughout: bool = False) -> str:
     """
     with byte_stream(file) as stream:
         beginning = stream.read(BEGINNING)
-        marked = next((name for mark, name in _MARKS if beginning.startswith(mark)), None)
+        marked = _marked(beginning)
         if marked is not None:
             return marked
         if b"\0" in beginning:
@@ -346,7 +346,26 @@ def open_delimited(
 
 def _encodings(asked: _Asked, throughout: bool) -> list[str]:
     given = "utf-8" if asked.ours else asked.reading.encoding
+    if given is not None and not asked.ours:
+        _refuse_contradicted(asked.files, given)
     return [given or encoding_of(file, throughout=throughout) for file in asked.files]
+
+
+def _refuse_contradicted(files: Sequence[str], given: str) -> None:
+    """Refuse an encoding that the mark at the beginning of a file says is another."""
+    for file in files:
+        with byte_stream(file) as stream:
+            marked = _marked(stream.read(4))
+        # UTF-16 is named with and without the order of its bytes
+        if marked is not None and not given.startswith(marked):
+            raise TrailError(
+                f"{Path(file).name} begins with the mark of {marked}, and is not written in "
+                f"{given}. Pass encoding={marked!r}, or leave encoding= out."
+            )
+
+
+def _marked(beginning: bytes) -> str | None:
+    return next((name for mark, name in _MARKS if beginning.startswith(mark)), None)
 
 
 def _refuse_encoding(asked: _Asked) -> None:
@@ -355,7 +374,7 @@ def _refuse_encoding(asked: _Asked) -> None:
         if (found := encoding_of(file, throughout=True)) != "utf-8":
             raise TrailError(
                 f"{Path(file).name} could not be read: it is not written in utf-8. It may be "
-                f"{found}; pass encoding={found!r}, or leave encoding= out."
+                f"{found}. Pass encoding={found!r}, or leave encoding= out."
             )
 
 
@@ -545,8 +564,8 @@ def _encoding_notes(asked: _Asked, encodings: list[str]) -> list[str]:
     if asked.reading.encoding is not None:
         return []
     return [
-        f"{Path(file).name} is not UTF-8 and was read as {encoding}. Pass encoding=… if names look "
-        "wrong."
+        f"{Path(file).name} is not UTF-8 and was read as {encoding}. If names look wrong, name the "
+        "encoding."
         for file, encoding in zip(asked.files, encodings, strict=True)
         if encoding != "utf-8"
     ]

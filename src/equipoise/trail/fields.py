@@ -5,7 +5,8 @@ truth values. In a column of text it may be a value (Namibia, "None" as a catego
 one; only in a label or a prediction it is no answer.
 """
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -146,7 +147,81 @@ def decide(
         if absent:
             gone[column.name] = (absent, said)
             done[column.name] = replace(column, kinds=(_answer(),))
-    return Decided(columns=tuple(done.values()), notes=(*_missing_notes(gone), *_comma_notes(done)))
+    words_only = [c.name for c in columns if c.kind == TEXT]
+    notes = (
+        *_missing_notes(gone),
+        *_comma_notes(done),
+        *_odd_notes(connection, source, words_only, comma=comma),
+    )
+    return Decided(columns=tuple(done.values()), notes=notes)
+
+
+#: Share of numbers from which on a column of text is likely to be one of numbers.
+NEARLY = 0.9
+#: Words that may stand in it: codes of which a few have letters have many, and are text.
+_FEW_WORDS = 3
+
+
+def _odd_notes(
+    connection: "DuckDBPyConnection", source: str, names: Sequence[str], *, comma: bool
+) -> list[str]:
+    """Remarks on columns that are text because of a word or two among numbers."""
+    # most text is told by its beginning; only what is left is looked at to its end
+    beginning = f"(FROM {source} LIMIT {SAMPLE})"
+    near = [one.name for one in _odd_fields(connection, beginning, names, comma) if one.nearly]
+    told = [one for one in _odd_fields(connection, source, near, comma) if one.nearly]
+    return [one.note() for one in told if 0 < len(one.words) <= _FEW_WORDS]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Odd:
+    """What a column of text holds beside numbers."""
+
+    name: str
+    numbers: int
+    fields: int
+    words: Sequence[str]
+
+    @property
+    def nearly(self) -> bool:
+        """Whether nearly all of its fields are numbers."""
+        return self.fields > 0 and self.numbers >= NEARLY * self.fields
+
+    def note(self) -> str:
+        """What is said of it; in Python's words and in those of the command line."""
+        odd = self.fields - self.numbers
+        words = listing(self.words)
+        options = " ".join(f"--missing {shlex.quote(word)}" for word in self.words)
+        return (
+            f"In column {self.name!r}, {odd:,} of {self.fields:,} fields "
+            f"{'is' if odd == 1 else 'are'} no number{'s' * (odd != 1)}: {words}. So it is read as "
+            f"text; if {'that means' if len(self.words) == 1 else 'these mean'} a missing value, "
+            f"say {options} (missing=[{words}] in Python and in plans)."
+        )
+
+
+def _odd_fields(
+    connection: "DuckDBPyConnection", source: str, names: Sequence[str], comma: bool
+) -> list[_Odd]:
+    if not names:
+        return []
+    parts = []
+    for name in map(quoted, names):
+        number = f"TRY_CAST(trim({name}) AS DOUBLE) IS NOT NULL"
+        if comma:
+            number = f"({number} OR regexp_full_match(trim({name}), '{_DECIMAL_COMMA}'))"
+        held = f"{name} IS NOT NULL AND trim({name}) <> ''"
+        parts += [
+            f"count(*) FILTER ({held} AND {number})",
+            f"count(*) FILTER ({held})",
+            # a few are enough to know that there are more
+            f"list(DISTINCT {name}) FILTER ({held} AND NOT {number})[:{_FEW_WORDS + 1}]",
+        ]
+    row = connection.execute(f"SELECT {', '.join(parts)} FROM {source}").fetchall()[0]
+    return [
+        _Odd(name=name, numbers=row[i], fields=row[i + 1], words=sorted(row[i + 2] or []))
+        for name, i in zip(names, range(0, len(row), 3), strict=True)
+    ]
 
 
 def _answer() -> Kind:
@@ -246,8 +321,46 @@ def _sql_tuple(values: Sequence[str]) -> str:
     return f"({', '.join(map(sql_text, values))})"
 
 
-def examples(frame: Frame, column: str, source: str) -> str:
-    """Some of the values of a column of text, for a message."""
-    some = frame.select(level=nw.col(column).cast(nw.String)).unique().head(50)
+#: Distinct texts that are looked at for a message.
+_LOOKED_AT = 50
+#: Values up to which a column may be one of classes.
+_CLASSES = 20
+_ONE_OF_SEVERAL = (
+    "Make a column of two values from it. Of several classes one can ask for the metric "
+    "macro_recall, or in Python for one of them by one_class."
+)
+
+
+def text_of_two(frame: Frame, column: str, source: str) -> str:
+    """What is said of a label or prediction of text of which nobody said what counts as 1."""
+    some = frame.select(level=nw.col(column).cast(nw.String)).unique().head(_LOOKED_AT)
     found = {str(value) for value in fetch(some, source)["level"] if value is not None}
-    return listing(sorted(found), most=5)
+    held = listing(sorted(found), most=5)
+    if len(found) <= 2:
+        return (
+            f"holds text: {held}. Pass positive=… to equipoise.read to say which of its two values "
+            "counts as 1."
+        )
+    many = f"at least {_LOOKED_AT - 1}" if len(found) >= _LOOKED_AT - 1 else str(len(found))
+    return f"holds text of {many} values, where two are needed: {held}. {_ONE_OF_SEVERAL}"
+
+
+def advice_on_values(role: str, found: Collection[object]) -> str:
+    """What to do about a label or prediction that does not hold 0 and 1 or a pair."""
+    numbers = [value for value in found if isinstance(value, int | float)]
+    if len(numbers) < len(found):
+        return f" {_ONE_OF_SEVERAL}" if 2 < len(found) <= _CLASSES else ""
+    if len(numbers) == 2 and role in ("label", "prediction"):
+        high = f"{max(numbers):g}"
+        return f" Pass positive={{'{role}': {high}}} if {high} is the one that counts as 1."
+    if len(numbers) <= 2:
+        return ""
+    scores = (
+        "A number that decisions are made from is no decision: pass score=… for it."
+        if role == "prediction"
+        else "A label of amounts takes what the model said as score=… in place of a prediction, "
+        "and metrics of numbers such as residual and absolute_error."
+    )
+    whole = all(float(value).is_integer() for value in numbers)
+    classes = whole and len(numbers) <= _CLASSES
+    return f" {scores}" + (f" {_ONE_OF_SEVERAL}" if classes else "")

@@ -24,7 +24,7 @@ from equipoise.errors import OptionError, TrailError
 from equipoise.trail import engine
 from equipoise.trail.delimited import COUNT_NAMES, known_encoding
 from equipoise.trail.engine import AnyArray, Frame, engine_errors, from_columns, objects
-from equipoise.trail.fields import Reading, examples
+from equipoise.trail.fields import Reading, text_of_two
 from equipoise.trail.sources import Opened, open_source
 
 # --- What each column means: label, prediction, score, weight and so on ---
@@ -346,11 +346,8 @@ class Trail:
         if positive is not None:
             return truth_number(self.key(column) == positive).cast(nw.Float64)
         if is_text(self.schema[column]):
-            said = examples(self.frame, column, self.source)
-            raise TrailError(
-                f"The {role} column {column!r} holds text: {said}. Pass positive=… to "
-                "equipoise.read to say which of its two values counts as 1."
-            )
+            said = text_of_two(self.frame, column, self.source)
+            raise TrailError(f"The {role} column {column!r} {said}")
         if isinstance(self.schema[column], nw.Object):
             raise TrailError(
                 f"The {role} column {column!r} holds Python objects of mixed types. Convert it to "

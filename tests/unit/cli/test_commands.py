@@ -240,7 +240,7 @@ def test_a_draft_guesses_and_says_so(folder: Path, run: Run) -> None:
         (["audit", "decisions.csv", "--prediction", "d", "--across", "q"], "attribute 'q'"),
         (
             ["audit", "decisions.csv", "--prediction", "d", "--across", "g", "--metric", "x"],
-            "error: this command: Metric 'x'",
+            "error: Metric 'x'",
         ),
         (
             ["audit", "decisions.csv", "--prediction", "d", "--across", "g", "--tolerance", "-1"],

@@ -160,3 +160,36 @@ def test_a_violation_of_a_one_sided_limit_shows_its_bound(
     loose = eq.certify(trail, claim, side=side, tolerance=tolerance**20, rng=7)
     shown = [row for row in loose if row.reach is not None]
     assert all((row.upper if side == "lower" else row.lower) is None for row in shown)
+
+
+def _counted(*groups: tuple[str, int, int]) -> eq.Trail:
+    rows = [(name, h, n) for name, k, m in groups for h, n in ((1, k), (0, m - k))]
+    table = pl.DataFrame(rows, schema=["sex", "hired", "n"], orient="row")
+    return eq.read(table, prediction="hired", count="n")
+
+
+def test_what_is_not_shown_is_said_so_that_nobody_reads_its_opposite() -> None:
+    trail = _counted(("F", 50, 100), ("M", 50, 100))
+    found = eq.certify(trail, eq.gap("selection_rate", across="sex"), rng=7)
+    assert "selection rate 50.0 %, the same as everyone (n = 100)" in found.headline()
+    assert "a difference of zero is possible too (95 % confidence for" in found.headline()
+    ratio = eq.certify(trail, eq.ratio("selection_rate", across="sex"), rng=7)
+    assert "a ratio of 1 is possible too" in ratio.headline()
+    # what only rounds to nothing is no equality
+    close = _counted(("F", 500_100, 1_000_000), ("M", 500_000, 1_000_000))
+    found = eq.certify(close, eq.gap("selection_rate", across="sex"), rng=7)
+    assert "less than 0.1 points" in found.headline()
+    assert "the same as" not in found.headline()
+
+
+def test_a_one_sided_limit_that_is_kept_is_quoted_with_the_bound_that_shows_it() -> None:
+    # a third group of a few people leaves the limit of all undetermined
+    trail = _counted(("F", 900, 1000), ("M", 300, 1000), ("X", 0, 3))
+    claim = eq.gap("selection_rate", across="sex", target=eq.reference(sex="M"))
+    found = eq.certify(trail, claim, side="lower", tolerance=-0.1, rng=7)
+    row = found.ask(sex="F")
+    assert str(row.verdict) == "kept"
+    assert row.lower is not None
+    said = f"60.0 points above M (n = 1,000); at least +{100 * row.lower:.1f} points, with"
+    assert said in found.headline()
+    assert found.headline().endswith("; that keeps the limit (to be above -10.0 points).")

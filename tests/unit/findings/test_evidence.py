@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 import equipoise as eq
+from equipoise.cli.common import telling
+from equipoise.findings.evidence import first_headlines, headlines
 from equipoise.findings.words import together
+from equipoise.report.ask import tables_of
 
 KEPT, EXCEEDED, UNDETERMINED = eq.Verdict.KEPT, eq.Verdict.EXCEEDED, eq.Verdict.UNDETERMINED
 TRAIL, CLAIM = eq.datasets.compas(), eq.gap("false_positive_rate", across="race")
@@ -151,3 +154,50 @@ def test_what_is_not_even_a_file_of_ours(evidence: eq.Evidence) -> None:
     del data["seal"]
     with pytest.raises(eq.EquipoiseError, match="it lacks 'seal'"):
         eq.Evidence.from_dict(data)
+
+
+def test_the_first_lines_go_by_strength_of_evidence_across_metrics() -> None:
+    metrics = ("false_negative_rate", "selection_rate", "false_positive_rate")
+    claims = [eq.gap(metric, across="race") for metric in metrics]
+    for found in (
+        [eq.certify(TRAIL, claim, tolerance=0.01, rng=1) for claim in claims],
+        [eq.flag(TRAIL, claim, outside=(-0.01, 0.01), rng=1) for claim in claims],
+    ):
+        assert all(one.conclusion is EXCEEDED for one in found)
+        strength = {one.headline(): one.sureness for one in found}
+        assert len(set(strength.values())) == len(claims)
+        # the order in which they were asked says nothing
+        for asked in itertools.permutations(found):
+            assert headlines(asked) == sorted(strength, key=lambda said: strength[said])
+
+
+def test_lines_that_are_left_out_are_counted() -> None:
+    names = ("accuracy", "false_positive_rate", "false_negative_rate")
+    found = [eq.certify(TRAIL, eq.gap(m, across="race"), tolerance=0.01, rng=1) for m in names]
+    every = headlines(found)
+    assert first_headlines(found, 3) == every
+    assert first_headlines(found, 1) == [every[0], "… and 2 more, with the findings below."]
+    many = [
+        eq.certify(TRAIL, eq.gap("accuracy", across="race"), tolerance=i / 100, rng=1)
+        for i in range(1, 4)
+    ]
+    others = [eq.gap(m, across=across) for m in names for across in ("race", "sex")]
+    page = eq.report(*many, *(eq.certify(TRAIL, claim, rng=1) for claim in others)).html
+    assert "more, with the findings below." in page
+
+
+def test_several_metrics_stand_in_one_table_by_evidence() -> None:
+    joint = eq.flag(TRAIL, eq.equalized_odds(across=["race", "sex"]), rng=1)
+    assert isinstance(joint, eq.findings.Joint)
+    rows = joint.by_evidence()
+    p = []
+    for row in rows:
+        part = joint.part(row.metric)
+        assert isinstance(part, eq.findings.Flags)
+        p.append(next(one.p or 1.0 for one in part.rows if one.group == row.group))
+    assert p == pytest.approx(sorted(p), rel=1e-9)
+    assert p[0] < p[1] < 1e-9
+    assert [row.group for row in rows] != [row.group for row in joint.rows]
+    (table, *_) = tables_of(joint)
+    assert [cells[0].text for cells in table.rows] == [row.group for row in rows]
+    assert telling(joint) == rows[: len(telling(joint))]
