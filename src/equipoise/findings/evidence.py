@@ -444,7 +444,7 @@ def headlines(findings: Iterable[Finding]) -> list[str]:
         claim = json.dumps(found.claim, sort_keys=True, default=str)
         who = said.partition(f": {getattr(found, 'metric', '')} ")[0]
         if said:
-            told.append((rank, getattr(found, "sureness", 0.0), place, claim, who, said))
+            told.append((rank, found.sureness, place, claim, who, said))
     chosen: dict[str, dict[str, str]] = {}
     violated = 2 * _RANK[Verdict.EXCEEDED] + 1
     for rank, *_, claim, who, said in sorted(told):

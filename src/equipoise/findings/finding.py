@@ -438,6 +438,11 @@ class Finding:
         """The finding as a chart of plain HTML and SVG; empty if there is none of that kind."""
         return ""
 
+    @property
+    def sureness(self) -> float:
+        """Where its headline stands among those of other findings, the surest first."""
+        return 0.0
+
     def headline(self) -> str:
         """Who differs most, and by how much, in one sentence; empty if there is nothing to say."""
         return ""

@@ -12,6 +12,7 @@ import pytest
 import equipoise as eq
 from equipoise.cli.common import telling
 from equipoise.findings.evidence import first_headlines, headlines
+from equipoise.findings.finding import Finding
 from equipoise.findings.words import together
 from equipoise.report.ask import tables_of
 
@@ -159,10 +160,11 @@ def test_what_is_not_even_a_file_of_ours(evidence: eq.Evidence) -> None:
 def test_the_first_lines_go_by_strength_of_evidence_across_metrics() -> None:
     metrics = ("false_negative_rate", "selection_rate", "false_positive_rate")
     claims = [eq.gap(metric, across="race") for metric in metrics]
-    for found in (
+    audits: tuple[list[Finding], ...] = (
         [eq.certify(TRAIL, claim, tolerance=0.01, rng=1) for claim in claims],
         [eq.flag(TRAIL, claim, outside=(-0.01, 0.01), rng=1) for claim in claims],
-    ):
+    )
+    for found in audits:
         assert all(one.conclusion is EXCEEDED for one in found)
         strength = {one.headline(): one.sureness for one in found}
         assert len(set(strength.values())) == len(claims)
