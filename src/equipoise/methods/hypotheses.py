@@ -295,7 +295,14 @@ def _distinct_tail(
 
 def binomial_at_most(k: FloatArray, n: FloatArray, rate: FloatArray) -> FloatArray:
     """P(K ≤ k) for any real k and n; between whole numbers the incomplete beta function."""
-    k = np.where(n == np.floor(n), np.floor(k), k)
+    whole = n == np.floor(n)
+    k = np.where(whole, np.floor(k), k)
+    most = float(n.max(initial=0.0))
+    if k.ndim == 2 and k.shape[1] > 2 * most + 2 and n.shape[1] == 1 and bool(whole.all()):
+        # many sums of a few rows: every count is worked out once
+        table = binomial_at_most(np.arange(most + 1)[None, :], n, rate)
+        found = np.take_along_axis(table, np.clip(k, 0.0, most).astype(np.int64), axis=1)
+        return np.where(k < 0, 0.0, found)
     inside = (k > -1) & (k < n)
     value = betainc(np.where(inside, n - k, 1.0), np.where(inside, k + 1, 1.0), 1 - rate)
     return np.where(inside, value, (k >= n).astype(np.float64))
