@@ -256,11 +256,6 @@ def members(sums: GroupSums) -> GroupSums:
     return sums.members if isinstance(sums, TiltSums) else sums
 
 
-def weighs_alike(sums: GroupSums) -> BoolArray:
-    """Whether each group or tilt weighs all its rows alike; broadcasts over the collection."""
-    return sums.flat if isinstance(sums, TiltSums) else np.ones(1, dtype=bool)
-
-
 def worth(sums: GroupSums, rows: FloatArray) -> FloatArray:
     """How many rows of equal weight a group or tilt is worth: (Σ h)² / Σ h².
 

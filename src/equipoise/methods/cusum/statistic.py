@@ -306,16 +306,6 @@ def bent(z: FloatArray, skewness: FloatArray) -> FloatArray:
     return np.asarray(2 * z / (1 + root) + skewness / 6)
 
 
-def unbent(score: FloatArray, skewness: FloatArray) -> FloatArray:
-    """The standardised sum that has this score.
-
-    >>> unbent(bent(np.array([3.0]), np.array([0.5])), np.array([0.5])).round(9).tolist()
-    [3.0]
-    """
-    straight = score - skewness / 6
-    return np.asarray(straight + skewness * straight**2 / 6)
-
-
 def shape_of(null: Null) -> float:
     """Skewness of all residuals, or of the clusters' totals, about their mean."""
     middle = (null.observed[: len(null)] + null.observed[len(null) :]) / 2

@@ -310,7 +310,6 @@ class BinaryEngine:
     """
 
     name = "exact"
-    has_spread = True
 
     def __init__(self, moments: CellMoments, influence: InfluenceSums | None = None) -> None:
         """Prepare the multinomial; ``influence`` is needed for a custom target only."""
@@ -354,7 +353,6 @@ class RowEngine:
     """Exact resampling of rows, for real metrics and for sampling weights."""
 
     name = "exact"
-    has_spread = True
 
     def __init__(self, rows: RowData, cells: int) -> None:
         """Collapse equal rows and prepare the sums per cell."""
@@ -450,7 +448,6 @@ class MomentsEngine:
     """
 
     name = "moments"
-    has_spread = False
 
     def __init__(self, moments: CellMoments, influence: InfluenceSums | None = None) -> None:
         """Factor the covariance; ``influence`` is needed for a custom target only."""
@@ -505,7 +502,6 @@ class ClusterEngine:
     """Resampling of whole clusters, for rows that are dependent within a cluster."""
 
     name = "clusters"
-    has_spread = False
 
     def __init__(self, clusters: ClusterData, cells: int, rows: float) -> None:
         """Prepare the table; ``rows`` is the number of rows n behind a custom target's ψ."""

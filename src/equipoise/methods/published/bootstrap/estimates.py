@@ -226,12 +226,6 @@ def _assemble(
     )
 
 
-def mean_variance(groups: GroupTotals) -> FloatArray:
-    """Variance of each group's mean, shape ``(b, G)``."""
-    mean = quotient(groups.total, groups.weight)
-    return quotient(second(*groups.second_groups, mean), groups.weight**2)
-
-
 def _real_variance(groups: GroupTotals) -> FloatArray:
     """Variance of each group's mean, zero where all that is left of it is rounding."""
     w2, s2, q2 = groups.second_groups
@@ -336,11 +330,6 @@ class Engine(Protocol):
     @property
     def name(self) -> str:
         """How the result names the engine: exact, moments or clusters."""
-        ...
-
-    @property
-    def has_spread(self) -> bool:
-        """Whether second moments are drawn, so that a resample has a spread of its own."""
         ...
 
     def draw(self, rng: np.random.Generator, size: int) -> Totals:
