@@ -59,7 +59,7 @@ def independent(unit: str = "rows") -> str:
     return f"{unit} are independent draws from the population audited"
 
 
-def unit_of(cells: Cells) -> str:
+def drawn_units(cells: Cells) -> str:
     """What is drawn independently: rows, pairs of them, or clusters where the trail names them."""
     rows = "rows" if cells.sides is None else "pairs"
     return rows if cells.clusters is None else "clusters"

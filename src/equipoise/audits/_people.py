@@ -13,7 +13,7 @@ import numpy as np
 from equipoise._codec import canonical
 from equipoise._validate import is_word, known_name, listing, short
 from equipoise.cells import Cells, gather
-from equipoise.cells.groups import level_text, level_where, shared_levels
+from equipoise.cells.groups import attribute_text, level_where, shared_levels
 from equipoise.cells.rows import cell_numbers, pull_rows
 from equipoise.cells.tally import Axis, steady_cells
 from equipoise.claims import Metric, overall
@@ -124,7 +124,7 @@ class People:
         for i in range(len(self.features)) if only is None else only:
             axis = self.features[i]
             level = axis.levels[int(self.index[cell, i])]
-            texts.append(level_text(axis.dimension, level, level not in shared))
+            texts.append(attribute_text(axis.dimension, level, level not in shared))
         return ", ".join(texts)
 
 

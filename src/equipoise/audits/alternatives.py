@@ -24,13 +24,13 @@ from equipoise.audits._common import (
     Roles,
     TrailLike,
     as_trail,
+    drawn_units,
     finite,
     groups_only,
     independent,
     plain_claim,
     progress_bar,
     provenance_of,
-    unit_of,
 )
 from equipoise.audits.compare import EVERY_ROW, model_role
 from equipoise.cells import Cells, gather
@@ -163,7 +163,7 @@ def alternatives(
             f"margin and less discriminatory, for all {candidates} candidates at once"
         ),
         assumptions=(
-            independent(unit_of(data.cells)),
+            independent(drawn_units(data.cells)),
             "every group has enough rows for Student's law, to which two made-up rows are added",
         ),
         provenance=dataclasses.replace(

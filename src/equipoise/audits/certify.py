@@ -334,7 +334,7 @@ def certify_groups(
         worst = _stepped_down(core, problem, options, limit, seed)
         # 1 − 0.9 is a hair below 0.1, which must not cost a certificate
         certified = np.nan_to_num(worst, nan=1.0) <= (1 - options.level) * (1 + 1e-9)
-        engine, trust = "normal scores of all groups, stepped down", _certificate_trust(problem)
+        engine, trust = "normal scores of all groups, stepped down", _trust(problem)
         notes = notes_of(core, score, problem.claim.metric, problem.noun)
     else:
         certified, worst, engine = bootstrap_certificates(problem, options, limit, seed, progress)
@@ -360,10 +360,6 @@ def certify_groups(
         method=to_plain(options.method),
         engine=engine,
     )
-
-
-def _certificate_trust(problem: Problem) -> str:
-    return f"error rate {exactness(problem, many=len(problem.collection) > 1)}"
 
 
 def _stepped_down(

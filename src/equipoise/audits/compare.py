@@ -14,12 +14,12 @@ from equipoise.audits._common import (
     Roles,
     TrailLike,
     as_source,
+    drawn_units,
     finite,
     independent,
     metric_and_groups,
     progress_bar,
     provenance_of,
-    unit_of,
 )
 from equipoise.audits._groups.problem import cell_moments, cluster_sums
 from equipoise.audits.summarize import (
@@ -584,7 +584,7 @@ def _by_attribute(
         names = [words_of(groups) for groups in asked]
         return _Made(
             names=names, by=" and ".join(names), cells=found, partitions=groups, rows=rows,
-            contrasts=contrasts, assumptions=(independent(unit_of(found)),),
+            contrasts=contrasts, assumptions=(independent(drawn_units(found)),),
         )  # fmt: skip
     claims = [Gap(metric=metric, across=g, target=overall()) for g in asked]
     cells = steady_cells(gather(trail, claims)[0])
@@ -610,7 +610,7 @@ def _by_attribute(
         partitions=partitions,
         rows=[sizes(p, cells.rows) for p in partitions],
         contrasts=contrasts,
-        assumptions=(independent(unit_of(cells)),),
+        assumptions=(independent(drawn_units(cells)),),
     )
 
 
@@ -676,7 +676,7 @@ def _by_model(
         partitions=partitions,
         rows=rows,
         contrasts=contrasts,
-        assumptions=(f"{unit_of(cells)} are independent draws within each group",),
+        assumptions=(f"{drawn_units(cells)} are independent draws within each group",),
     )
 
 

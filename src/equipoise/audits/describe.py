@@ -13,11 +13,11 @@ from equipoise.audits._common import (
     Roles,
     TrailLike,
     as_source,
+    drawn_units,
     finite,
     groups_only,
     independent,
     provenance_of,
-    unit_of,
 )
 from equipoise.audits._groups.problem import (
     Problem,
@@ -192,7 +192,7 @@ def _described(
         claim=asked.quoted(),
         question=asked.words,
         guarantee="pointwise: each interval on its own, not all groups at once",
-        assumptions=(independent(unit_of(cells)),),
+        assumptions=(independent(drawn_units(cells)),),
         provenance=provenance_of(cells),
         rows=_rows(asked, cells, collection, found, options.small, problem),
         metric=asked.metric.words,

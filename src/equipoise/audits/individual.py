@@ -12,11 +12,11 @@ from equipoise.audits._common import (
     Roles,
     TrailLike,
     as_trail,
+    drawn_units,
     finite,
     independent,
     progress_bar,
     provenance_of,
-    unit_of,
 )
 from equipoise.audits._individual import (
     FAIR_METRIC,
@@ -303,7 +303,7 @@ def _assumptions(observed_only: bool, people: People) -> tuple[str, ...]:
     if observed_only:
         limited = "people are compared with people in the table only"
     return (
-        independent(unit_of(people.cells)),
+        independent(drawn_units(people.cells)),
         "the model's loss depends on the features and the label alone",
         *about_unseen(people),
         *(() if people.complete else (limited,)),

@@ -11,10 +11,10 @@ from equipoise.audits._common import (
     Roles,
     TrailLike,
     as_trail,
+    drawn_units,
     independent,
     progress_bar,
     provenance_of,
-    unit_of,
 )
 from equipoise.audits._individual import (
     Cost,
@@ -160,7 +160,7 @@ def _finding(
         f"{tolerance:g}, comparing {inquiry.compared}",
         guarantee=_guarantee(bound, level),
         assumptions=(
-            independent(unit_of(inquiry.people.cells)),
+            independent(drawn_units(inquiry.people.cells)),
             "the models were not fitted to these rows",
             *about_unseen(inquiry.people),
         ),

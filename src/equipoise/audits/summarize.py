@@ -31,11 +31,11 @@ from equipoise.audits._common import (
     Roles,
     TrailLike,
     as_source,
+    drawn_units,
     finite,
     metric_and_groups,
     progress_bar,
     provenance_of,
-    unit_of,
 )
 from equipoise.audits._groups.problem import cell_moments, cluster_sums
 from equipoise.cells import Cells, Collection, form_groups, gather
@@ -616,7 +616,7 @@ def _guarantee(level: float) -> str:
 
 def _assumptions(problem: SpreadProblem, engine: str) -> tuple[str, ...]:
     clustered = problem.cells.clusters is not None
-    said = [f"{unit_of(problem.cells)} are independent draws within each group"]
+    said = [f"{drawn_units(problem.cells)} are independent draws within each group"]
     if not problem.cells.zero_one:
         said.append("group means are close to normal")
     if problem.cells.weighted or clustered:

@@ -23,9 +23,16 @@ from rich.text import Text
 from equipoise._validate import short
 from equipoise.errors import OptionError
 from equipoise.findings.evidence import Entry, Evidence, brief, first_headlines, warnings_of
-from equipoise.findings.finding import Finding, cell_text, unit_of, unit_text
+from equipoise.findings.finding import Finding
 from equipoise.findings.joint_test import Joint
-from equipoise.findings.words import Verdict, head_text, telling_order
+from equipoise.findings.words import (
+    Verdict,
+    cell_text,
+    head_text,
+    telling_order,
+    unit_of,
+    unit_text,
+)
 
 if TYPE_CHECKING:
     from equipoise.packs import PackResult

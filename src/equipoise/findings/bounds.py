@@ -37,8 +37,8 @@ from equipoise.findings.finding import (
     IF_ANY,
     ByGroup,
     Chart,
-    ComparedFinding,
     ComparedGroup,
+    DisparityFinding,
     Group,
     MetricFinding,
     range_width,
@@ -107,7 +107,7 @@ _BESIDES: Mapping[Verdict | None, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
+class Bounds(DisparityFinding[BoundedGroup], ByGroup[BoundedGroup]):
     """Simultaneous bounds: with the stated confidence, all of them hold.
 
     >>> import equipoise as eq
@@ -118,10 +118,6 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
     kind = "bounds"
     columns = (*COMPARED, "lower", "upper", "verdict", "note")
 
-    share: bool
-    """Whether the metric is a share, read in percentage points."""
-    relative: bool
-    """Whether disparities are ratios rather than differences."""
     level: float
     """Confidence that every bound holds."""
     side: Side
@@ -341,7 +337,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             even=even,
             limits=[] if self.tolerance is None else self._plot_rules(),
             relative=self.relative,
-            said=self._say,
+            said=self.say,
             words=("exceeds the limit", "told apart", f"not {self._untold}"),
             intervals=f"{level_text(self.level)} bounds",
             ignorance="what the unknown alone leave open" if open_ else "",
@@ -420,7 +416,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
         # that a limit on one side is kept is shown by the bound on that side, written as the limit
         kept = row.verdict is Verdict.KEPT and self.tolerance is not None
         if self.side != "both" and (near is None or kept):
-            ends = ends_text(row.lower, row.upper, self._say, "no bound")
+            ends = ends_text(row.lower, row.upper, self.say, "no bound")
             return f"{ends}, with {level} confidence{scope}"
         if near is None:
             none = "a ratio of 1" if self.relative else "a difference of zero"
@@ -558,9 +554,6 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             return row  # as most are without a tolerance, and copies of many rows take time
         return dataclasses.replace(row, lower=lower, upper=upper, verdict=verdict, note=note)
 
-    def _say(self, value: float) -> str:
-        return disparity_text(value, self.relative, self.share)
-
     def _empty_sentence(self) -> list[str]:
         """Which side of the limit no group could pass, whatever it is like."""
         if self.tolerance is None or self.verdict is not Verdict.KEPT or not self.share:
@@ -571,7 +564,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
         low, high = tolerated(self.tolerance, self.side, self.relative)
         said = []
         for end in (end for end in (low, high) if end is not None):
-            words = self._say(end)
+            words = self.say(end)
             beyond = [end * x if self.relative else x + end for x in targets]
             if max(beyond) < 0 or min(beyond) > 1:
                 least, most = percent(min(targets)), percent(max(targets))
@@ -599,11 +592,11 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
         said = []
         if above:
             said.append(
-                f"Most surely above: {self._one(above)}, at least {self._say(above.lower or 0.0)}."
+                f"Most surely above: {self._one(above)}, at least {self.say(above.lower or 0.0)}."
             )
         if below:
             said.append(
-                f"Most surely below: {self._one(below)}, at most {self._say(below.upper or 0.0)}."
+                f"Most surely below: {self._one(below)}, at most {self.say(below.upper or 0.0)}."
             )
         return said or [f"No {self.noun} is {self._untold}."]
 
@@ -616,7 +609,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
         return f"shown to lie {way} {self.against}"
 
     def _one(self, row: BoundedGroup) -> str:
-        return f"{row.group} (n = {row.n:,}), estimated {self._say(row.disparity or 0.0)}"
+        return f"{row.group} (n = {row.n:,}), estimated {self.say(row.disparity or 0.0)}"
 
     def _vacuous_sentence(self) -> list[str]:
         return silent_sentences(((row.group, row.note) for row in self.rows), self.noun)

@@ -36,6 +36,7 @@ from equipoise.findings.finding import (
     Chart,
     ComparedFinding,
     ComparedGroup,
+    DisparityFinding,
 )
 from equipoise.findings.words import (
     CHEAP_ONLY,
@@ -69,7 +70,7 @@ class FlaggedGroup(ComparedGroup):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Flags(ComparedFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
+class Flags(DisparityFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
     """Flagged groups, with the stated control over false flags.
 
     >>> import equipoise as eq
@@ -80,10 +81,6 @@ class Flags(ComparedFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
     kind = "flags"
     columns = (*COMPARED, "p", "p_adjusted", "flagged", "note")
 
-    share: bool
-    """Whether the metric is a share, read in percentage points."""
-    relative: bool
-    """Whether disparities are ratios rather than differences."""
     null: str
     """What a flag speaks against, in words."""
     rate: float

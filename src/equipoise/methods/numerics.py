@@ -271,6 +271,15 @@ def quantile(values: FloatArray, q: float) -> float:
     return float(np.partition(values, rank(values.size, q))[rank(values.size, q)])
 
 
+def over(top: FloatArray, bottom: FloatArray) -> FloatArray:
+    """Quotient, zero where the divisor is not positive.
+
+    >>> over(np.array([1.0, 1.0]), np.array([4.0, 0.0])).tolist()
+    [0.25, 0.0]
+    """
+    return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
+
+
 def rank(size: int, q: float) -> int:
     """Index of that quantile among the sorted values.
 

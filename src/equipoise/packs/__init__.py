@@ -29,13 +29,12 @@ from equipoise.errors import EquipoiseError, OptionError
 from equipoise.findings.finding import (
     Finding,
     Provenance,
-    cell_text,
     from_dict,
     html_table,
     read_back,
     text_table,
 )
-from equipoise.findings.words import left_out
+from equipoise.findings.words import cell_text, left_out
 from equipoise.trail import Trail, from_arrays, read
 
 Part = Literal["statutory", "uncertain"]

@@ -20,13 +20,13 @@ from equipoise._validate import (
 from equipoise.audits._common import (
     among_people,
     below_highest,
+    drawn_units,
     finite,
     independent,
     is_tilted,
     possible_limit,
     possible_range,
     provenance_of,
-    unit_of,
 )
 from equipoise.cells import Cells, Collection, form_groups, gather
 from equipoise.cells.gather import (
@@ -46,7 +46,7 @@ from equipoise.claims.metric import Metric, scoring_rate
 from equipoise.errors import ClaimError, OptionError
 from equipoise.findings import Provenance
 from equipoise.findings.adjusted import AdjustedGroup, ChangedGroup, LabelledGroup, UnknownGroup
-from equipoise.findings.words import Side
+from equipoise.findings.words import SELF_TARGET, Side
 from equipoise.methods.inference.core import Core, core_of, highest_core
 from equipoise.methods.inference.orthogonal import Residual
 from equipoise.methods.inference.strata import Adjusted, Weights
@@ -190,7 +190,7 @@ class Problem:
     def assumptions(self) -> tuple[str, ...]:
         """What every method on this problem takes for granted."""
         said = (
-            independent(unit_of(self.cells)),
+            independent(drawn_units(self.cells)),
             f"the collection of {self.noun}s was fixed before looking at the outcomes",
             *([self.granted] if self.granted else []),
         )
@@ -633,7 +633,6 @@ def check_method(problem: Problem, method: object, usable: Mapping[str, type]) -
 
 
 _CHANGED = {Status.EMPTY: "no row counts after", Status.NO_TARGET: "no row counted before"}
-SELF_TARGET = "the group is its own target"
 _NOTES = {
     Status.EMPTY: "no row on which the metric counts",
     Status.SINGLE: "one row only",

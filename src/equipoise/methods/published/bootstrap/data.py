@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.methods.numerics import FloatArray, GroupSums, IntArray
+from equipoise.methods.numerics import FloatArray, GroupSums, IntArray, over
 from equipoise.methods.targets import InfluenceSums
 
 # --- What the bootstrap needs to know of the rows: sums per cell, rows, or cluster sums ---
@@ -474,12 +474,12 @@ class _Factor:
 
     def __init__(self, m: CellMoments) -> None:
         self._l11 = np.sqrt(m.weight2)
-        self._l21 = _over(m.total2, self._l11)
+        self._l21 = over(m.total2, self._l11)
         rest = m.square2 - self._l21**2
         # a cell whose metric is constant has a singular block; rounding must not revive it
         self._l22 = np.sqrt(np.where(rest > 1e-12 * m.square2, rest, 0.0))
-        self._a1 = _over(m.weight, self._l11)
-        self._a2 = _over(m.total - self._l21 * self._a1, self._l22)
+        self._a1 = over(m.weight, self._l11)
+        self._a2 = over(m.total - self._l21 * self._a1, self._l22)
         self._v = (m.weight, m.total)
         length = float((self._a1**2 + self._a2**2).sum())
         n = max(float(m.rows.sum()), 1.0)
@@ -491,11 +491,6 @@ class _Factor:
         common = (self._a1 * g[0] + self._a2 * g[1]).sum(axis=-1, keepdims=True) * self._beta
         total = self._l21 * g[0] + self._l22 * g[1] - self._v[1] * common
         return self._l11 * g[0] - self._v[0] * common, total
-
-
-def _over(top: FloatArray, bottom: FloatArray) -> FloatArray:
-    """Quotient, zero where the divisor is."""
-    return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
 
 
 class ClusterEngine:
