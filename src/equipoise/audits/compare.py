@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Unpack, cast
 
+import narwhals as nw
 import numpy as np
 
 from equipoise._validate import Rng, confidence, known_keywords, listing, modest, seed_of, whole
@@ -145,29 +146,47 @@ def _moved(
     cells: list[Cells], partition: Partition, rows: RowTable, group: IntArray, options: Options
 ) -> Contrasts:
     """Contrasts from how the means of all models move together."""
-    samples = [sample_of(c, partition, options.level) for c in cells]
-    kept = np.ones(len(partition), dtype=bool)
-    for sample in samples:
-        kept &= np.isin(np.arange(len(partition)), sample.kept)
-    # all models are judged on the groups that are usable for every one of them
+    kept = _for_all([sample_of(c, partition, options.level) for c in cells], len(partition))
     samples = [sample_of(c, partition, options.level, kept) for c in cells]
     place = np.full(len(partition), -1)
     place[kept] = np.arange(int(kept.sum()))
-    unit, at, weight, total = [], [], [], []
+    sides = []
     for model, value in enumerate(rows.matrix.T):
         there = np.flatnonzero(np.isfinite(value) & (place[group] >= 0))
-        w = rows.weights[there]
-        unit.append(there if rows.cluster is None else rows.cluster[there])
-        at.append(place[group[there]] + model * int(kept.sum()))
-        weight.append(w)
-        total.append(w * value[there])
-    together = spread.unit_covariance(
-        np.concatenate(unit),
-        np.concatenate(at),
-        np.concatenate(weight),
-        np.concatenate(total),
-        len(cells) * int(kept.sum()),
-    )
+        at = place[group[there]] + model * int(kept.sum())
+        sides.append(_side_rows(rows, there, at, value[there]))
+    return _by_rows(samples, sides, options)
+
+
+def _for_all(samples: list[spread.GroupSample], groups: int) -> BoolArray:
+    """The groups that are usable for every side, on which all of them are judged."""
+    kept = np.ones(groups, dtype=bool)
+    for sample in samples:
+        kept &= np.isin(np.arange(groups), sample.kept)
+    return kept
+
+
+#: Unit, place of the mean among those of all sides, weight and weighted value of each row.
+_SideRows = tuple[IntArray, IntArray, FloatArray, FloatArray]
+
+
+def _side_rows(rows: RowTable, there: IntArray, place: IntArray, value: FloatArray) -> _SideRows:
+    weight = rows.weights[there]
+    unit = there if rows.cluster is None else rows.cluster[there]
+    return unit, place, weight, weight * value
+
+
+def _by_rows(
+    samples: list[spread.GroupSample], sides: list[_SideRows], options: Options
+) -> Contrasts:
+    """Contrasts where the rows of all sides say how their means move together."""
+    unit, at, weight, total = (np.concatenate(column) for column in zip(*sides, strict=True))
+    number = sum(sample.groups for sample in samples)
+    together = spread.unit_covariance(unit, at, weight, total, number)
+    return _moving(samples, together, options)
+
+
+def _moving(samples: list[spread.GroupSample], together: FloatArray, options: Options) -> Contrasts:
     return spread.compare_moved(
         samples, together, rng=options.rng, level=options.level, resamples=options.resamples
     )
@@ -180,26 +199,35 @@ def _paired_rows(
 
     The matrix has a column for each model; beside it stands the group of each row.
     """
-    trail = trails[0]
-    further = {f"model{m}": counted_value(one, metric) for m, one in enumerate(trails)}
-    if trail.roles.cluster is not None:
-        further["cluster"] = trail.key(trail.roles.cluster)
-    query = Query(trail, tuple(axis.dimension for axis in cells.axes), (EVERY_ROW,))
-    rows = row_table(fetch(query.rows(further), trail.source), further, cells, by_size)
+    read = {f"model{m}": counted_value(one, metric) for m, one in enumerate(trails)}
+    rows = _every_row(trails[0], cells, read)
     values = np.stack([numbers(rows.columns[f"model{m}"]) for m in range(len(trails))], axis=1)
     group = partition.group[rows.cell]
     known: BoolArray = np.isfinite(values)
     used = (group >= 0) & known.any(axis=1)
-    if rows.cluster is not None:
-        used &= rows.cluster >= 0
     if rows.weight is None and rows.cluster is None and not _selects(metric):
         # paired rows must count for every model
         used &= known.all(axis=1)
-    columns = [group, *values.T, rows.weight, rows.cluster]
-    at = rows.one_by_one(np.flatnonzero(used))
-    # Engines return rows in any order; the answer must not depend on it.
-    order = np.lexsort([column[at] for column in columns[::-1] if column is not None])
-    return dataclasses.replace(rows, matrix=values).part(at[order]), group[at[order]]
+    chosen = _in_order(rows, used, [group, *values.T])
+    return dataclasses.replace(rows, matrix=values).part(chosen), group[chosen]
+
+
+def _every_row(trail: Trail, cells: Cells, read: Mapping[str, nw.Expr]) -> RowTable:
+    """What is read of each row, beside its cell and what it counts for."""
+    cluster = trail.roles.cluster
+    further = {**read, **({} if cluster is None else {"cluster": trail.key(cluster)})}
+    query = Query(trail, tuple(axis.dimension for axis in cells.axes), (EVERY_ROW,))
+    return row_table(fetch(query.rows(further), trail.source), further, cells, by_size)
+
+
+def _in_order(rows: RowTable, used: BoolArray, columns: Sequence[AnyArray]) -> IntArray:
+    """Rows that are used, one by one, sorted: engines return them in any order."""
+    at = rows.one_by_one(
+        np.flatnonzero(used if rows.cluster is None else used & (rows.cluster >= 0))
+    )
+    keys = [column[at] for column in (*columns, rows.weight, rows.cluster) if column is not None]
+    chosen: IntArray = at[np.lexsort(keys[::-1])]
+    return chosen
 
 
 # --- Measures that are no means: their pseudo-values are compared in their place ---
@@ -232,33 +260,17 @@ def measured_sides(
     kept = [np.ones(side.groups, dtype=bool) for side in sides]
     samples = [side.sample(rows, k, options.level) for side, k in zip(sides, kept, strict=True)]
     if alike:
-        both = np.ones(sides[0].groups, dtype=bool)
-        for sample in samples:
-            both &= np.isin(np.arange(both.size), sample.kept)
+        both = _for_all(samples, sides[0].groups)
         samples = [side.sample(rows, both, options.level) for side in sides]
-    unit, at, weight, total, number = [], [], [], [], 0
+    read_of, number = [], 0
     for side, sample in zip(sides, samples, strict=True):
         place = np.full(side.groups, -1)
         place[sample.kept] = number + np.arange(sample.groups)
         number += sample.groups
         here = place[side.group] >= 0
-        chosen = side.rows[here]
-        unit.append(chosen if rows.cluster is None else rows.cluster[chosen])
-        at.append(place[side.group[here]])
-        weight.append(rows.weights[chosen])
-        total.append(rows.weights[chosen] * side.value[here])
-    together = spread.unit_covariance(
-        np.concatenate(unit),
-        np.concatenate(at),
-        np.concatenate(weight),
-        np.concatenate(total),
-        number,
-    )
-    contrasts = _usable(
-        lambda: spread.compare_moved(
-            samples, together, rng=options.rng, level=options.level, resamples=options.resamples
-        )
-    )
+        at = place[side.group[here]]
+        read_of.append(_side_rows(rows, side.rows[here], at, side.value[here]))
+    contrasts = _usable(lambda: _by_rows(samples, read_of, options))
     size = [np.bincount(side.group, minlength=side.groups).tolist() for side in sides]
     return cells, partitions, size, contrasts
 
@@ -306,34 +318,25 @@ def _measured_rows(
     trails: list[Trail], metric: Metric, cells: Cells
 ) -> tuple[RowTable, list[FloatArray]]:
     """Rows one by one, and what the measure reads of each for every side."""
-    trail, measure = trails[0], cast(Measure, metric.measure)
+    measure = cast(Measure, metric.measure)
     plain = dataclasses.replace(metric, measure=None, low=None, high=None)
     asked = [dataclasses.replace(plain, value=text) for text in _reads(measure)]
-    further = {
-        f"side{side}_{i}": trail_.key(trail_.roles.column(str(part.value)))
+    asked_of = {
+        f"side{side}_{i}": trail.key(trail.roles.column(str(part.value)))
         if measure.classes
-        else counted_value(trail_, part)
-        for side, trail_ in enumerate(trails)
+        else counted_value(trail, part)
+        for side, trail in enumerate(trails)
         for i, part in enumerate(asked)
     }
-    if trail.roles.cluster is not None:
-        further["cluster"] = trail.key(trail.roles.cluster)
-    query = Query(trail, tuple(axis.dimension for axis in cells.axes), (EVERY_ROW,))
-    rows = row_table(fetch(query.rows(further), trail.source), further, cells, by_size)
-    read = {name: rows.columns[name] for name in further if name != "cluster"}
+    rows = _every_row(trails[0], cells, asked_of)
+    read = {name: rows.columns[name] for name in asked_of}
     values = _class_codes(read) if measure.classes else {n: numbers(x) for n, x in read.items()}
     parts = [
         np.stack([values[f"side{side}_{i}"] for i in range(len(asked))], axis=1)
         for side in range(len(trails))
     ]
-    used = np.isfinite(np.concatenate(parts, axis=1)).any(axis=1)
-    if rows.cluster is not None:
-        used &= rows.cluster >= 0
-    at = rows.one_by_one(np.flatnonzero(used))
-    # Engines return rows in any order; the answer must not depend on it.
-    columns = [rows.cell, *(x for part in parts for x in part.T), rows.weight, rows.cluster]
-    order = np.lexsort([column[at] for column in columns[::-1] if column is not None])
-    chosen = at[order]
+    used = np.asarray(np.isfinite(np.concatenate(parts, axis=1)).any(axis=1))
+    chosen = _in_order(rows, used, [rows.cell, *(x for part in parts for x in part.T)])
     return rows.part(chosen), [part[chosen] for part in parts]
 
 
@@ -594,13 +597,7 @@ def _by_attribute(
         raise ClaimError(f"The {metric.words} does not vary, so no spread can be compared.")
     names = [words_of(groups) for groups in asked]
     if cells.weighted or cells.clusters is not None:
-        contrasts = spread.compare_moved(
-            samples,
-            _together(cells, partitions, samples),
-            rng=options.rng,
-            level=options.level,
-            resamples=options.resamples,
-        )
+        contrasts = _moving(samples, _together(cells, partitions, samples), options)
     else:
         contrasts = _resampled(cells, partitions, options)
     return _Made(

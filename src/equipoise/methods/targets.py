@@ -666,6 +666,19 @@ def one_tail(
     return np.where(upper, up, down)
 
 
+class OfComparison:
+    """What pivots have that speak of one comparison."""
+
+    __slots__ = ()
+
+    comparison: Comparison
+
+    @property
+    def estimate(self) -> FloatArray:
+        """The disparities."""
+        return self.comparison.estimate
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rival:
     """One group that may be the highest, and the others beside it."""
@@ -677,18 +690,13 @@ class Rival:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HighestPivot:
+class HighestPivot(OfComparison):
     """p-values of disparities to the highest group."""
 
     comparison: Ranked
     """Groups beside the highest."""
     rivals: tuple[Rival, ...]
     """Every group that may be the highest."""
-
-    @property
-    def estimate(self) -> FloatArray:
-        """The disparities."""
-        return self.comparison.estimate
 
     @property
     def error(self) -> FloatArray:

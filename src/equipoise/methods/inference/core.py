@@ -44,6 +44,7 @@ from equipoise.methods.targets import (
     Highest,
     HighestPivot,
     Moments,
+    OfComparison,
     OnePivot,
     Ranked,
     Reference,
@@ -173,18 +174,13 @@ SURE_DEGREES = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterPivot:
+class ClusterPivot(OfComparison):
     """p-values of disparities of a real-valued metric whose rows come in clusters."""
 
     comparison: Comparison
     """Groups beside their target."""
     left_out: LeftOut
     """What leaving out clusters does."""
-
-    @property
-    def estimate(self) -> FloatArray:
-        """The disparities."""
-        return self.comparison.estimate
 
     @property
     def error(self) -> FloatArray:

@@ -42,7 +42,15 @@ from equipoise.methods.measures import (
     Totals,
 )
 from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
-from equipoise.methods.targets import Comparison, Moments, Status, Target, compare, over
+from equipoise.methods.targets import (
+    Comparison,
+    Moments,
+    OfComparison,
+    Status,
+    Target,
+    compare,
+    over,
+)
 
 # --- Groups beside their target ---
 
@@ -162,7 +170,7 @@ Spreads = Forms | LeftOut
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeasurePivot:
+class MeasurePivot(OfComparison):
     """p-values of disparities in a measure that is no mean."""
 
     comparison: Comparison
@@ -171,11 +179,6 @@ class MeasurePivot:
     """How far contrasts can stray."""
     slack: FloatArray
     """How much group, and target, may be too high and too low: ``(4, G)``."""
-
-    @property
-    def estimate(self) -> FloatArray:
-        """The disparities."""
-        return self.comparison.estimate
 
     @property
     def error(self) -> FloatArray:
@@ -625,7 +628,7 @@ class Scaled(Comparison):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScaledPivot:
+class ScaledPivot(OfComparison):
     """p-values of standardised mean differences: of d − δσ, both estimated from the same rows."""
 
     comparison: Scaled
@@ -636,11 +639,6 @@ class ScaledPivot:
     """Σ w² {1, L, L²} ((L − μ)² − σ²)/(2σW) over the parts, ``(2, P, G)``: of w and of w L."""
     variance: float
     """Variance of the standard deviation."""
-
-    @property
-    def estimate(self) -> FloatArray:
-        """The disparities."""
-        return self.comparison.estimate
 
     @property
     def error(self) -> FloatArray:

@@ -26,7 +26,7 @@ from equipoise.methods.hypotheses import Tails
 from equipoise.methods.inference.core import Core, Pivot
 from equipoise.methods.inference.counts import CountPivot
 from equipoise.methods.numerics import FloatArray, GroupSums, IntArray
-from equipoise.methods.targets import Comparison, HighestPivot, Rival, over
+from equipoise.methods.targets import Comparison, HighestPivot, OfComparison, Rival, over
 
 # --- The median and how many rows lie around it ---
 
@@ -360,7 +360,7 @@ def below_tail(count: FloatArray, size: FloatArray, q: float) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuantilePivot:
+class QuantilePivot(OfComparison):
     """p-values of disparities of quantiles."""
 
     comparison: Comparison
@@ -377,11 +377,6 @@ class QuantilePivot:
     """Standard errors of both quantiles, ``(2, G)``."""
     tried: IntArray
     """Places of the line at which the target's quantile is tried, ``(PLACES, G)``."""
-
-    @property
-    def estimate(self) -> FloatArray:
-        """The disparities."""
-        return self.comparison.estimate
 
     @property
     def error(self) -> FloatArray:

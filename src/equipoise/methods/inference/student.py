@@ -22,7 +22,7 @@ from scipy.special import ndtri, stdtr
 
 from equipoise.methods.hypotheses import Tails
 from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray, child
-from equipoise.methods.targets import ROUNDING, Comparison, Moments, over
+from equipoise.methods.targets import ROUNDING, Comparison, Moments, OfComparison, over
 
 # --- The pivot: the distance from the estimate in its own standard errors ---
 
@@ -53,18 +53,13 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudentPivot:
+class StudentPivot(OfComparison):
     """p-values of disparities of a real-valued metric."""
 
     comparison: Comparison
     """Groups beside their target."""
     shape: float
     """Skewness of all rows together."""
-
-    @property
-    def estimate(self) -> FloatArray:
-        """The disparities."""
-        return self.comparison.estimate
 
     @property
     def error(self) -> FloatArray:

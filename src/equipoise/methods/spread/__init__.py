@@ -8,29 +8,15 @@ from equipoise.methods.spread.compare import (
     compare_moved,
     contrast_measure,
 )
-from equipoise.methods.spread.equality import (
-    Equality,
-    Inversion,
-    difference_interval,
-    equality_test,
-    invert_path,
-    max_deviation_interval,
-    mean_deviation_interval,
-    ratio_interval,
-    spreading_path,
-)
 from equipoise.methods.spread.recommended import (
     Evidence,
     Outcome,
-    corrected_value,
-    recommended_interval,
     shrink,
     summarize_spread,
     weigh,
 )
 from equipoise.methods.spread.report import (
     VarianceReport,
-    chi_square_test,
     published_intervals,
     report_variance,
 )
@@ -39,7 +25,6 @@ from equipoise.methods.spread.sample import (
     GroupSample,
     Kinds,
     Meta,
-    Pseudo,
     meta_metric,
     pseudo_values,
     row_clusters,
@@ -53,13 +38,6 @@ from equipoise.methods.spread.variance import (
     Interval,
     bootstrap_draws,
     cell_covariance,
-    cochran_q,
-    dersimonian_laird,
-    double_corrected,
-    double_factor,
-    paule_mandel,
-    q_profile_interval,
-    restricted_likelihood,
     row_draws,
     sample_variance,
     unit_covariance,

@@ -7,10 +7,6 @@ its plan and price, and ``infer`` its sampling error.
 from equipoise.methods.transport.answers import (
     Method,
     Outcome,
-    default_rows,
-    directional_draws,
-    numerical_draws,
-    resampled_draws,
 )
 from equipoise.methods.transport.cost import (
     Classes,
@@ -33,8 +29,6 @@ from equipoise.methods.transport.inference import (
     select_model,
 )
 from equipoise.methods.transport.limits import (
-    BetaLimit,
-    DrawnLimit,
     Limit,
     NormalLimit,
     ShiftedLimit,
@@ -43,8 +37,6 @@ from equipoise.methods.transport.problem import (
     Plan,
     Problem,
     Solution,
-    near_optimal,
-    optimal_prices,
     prepare,
     solve,
 )

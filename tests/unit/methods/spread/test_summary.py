@@ -9,14 +9,14 @@ from equipoise.methods.spread import (
     Outcome,
     bootstrap_draws,
     meta_metric,
-    recommended_interval,
     report_variance,
     sample_from_sums,
     sample_variance,
-    spreading_path,
     summarize_spread,
     weigh,
 )
+from equipoise.methods.spread.equality import spreading_path
+from equipoise.methods.spread.recommended import recommended_interval
 
 
 def _coverage(size: IntArray, rate: FloatArray, worlds: int, seed: int) -> int:

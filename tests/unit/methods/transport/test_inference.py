@@ -6,7 +6,6 @@ from scipy.special import bdtr, ndtri
 
 from equipoise.methods.numerics import FloatArray, IntArray
 from equipoise.methods.transport import (
-    BetaLimit,
     Inference,
     Method,
     Outcome,
@@ -16,6 +15,7 @@ from equipoise.methods.transport import (
     prepare,
     within_classes,
 )
+from equipoise.methods.transport.limits import BetaLimit
 from tests.unit.methods.transport import world
 
 WORLDS = 400

@@ -3,7 +3,6 @@
 from equipoise.methods.published.likelihood.band import (
     Parts,
     band,
-    bartlett,
     known_roots,
     part_roots,
     parts_of,
@@ -15,7 +14,6 @@ from equipoise.methods.published.likelihood.intervals import (
     euclidean_draws,
     mean_interval,
     mean_p_values,
-    mean_roots,
     ratio_draws,
 )
 from equipoise.methods.published.likelihood.mean import (
@@ -28,11 +26,7 @@ from equipoise.methods.published.likelihood.mean import (
     euclidean_at,
     euclidean_ends,
     independent_columns,
-    joint_disjoint,
-    joint_euclidean,
-    joint_ratio,
     likelihood_at,
-    mean_ratio,
     moments_of,
     normal_critical,
     null_weights,

@@ -11,12 +11,12 @@ from equipoise.methods.inference.counts import constrained_rates
 from equipoise.methods.published.likelihood import (
     Parts,
     band,
-    bartlett,
     known_roots,
     normal_critical,
     part_roots,
     parts_of,
 )
+from equipoise.methods.published.likelihood.band import bartlett
 
 CASES: list[tuple[Any, list[float], list[float], float]] = [
     ("complement", [40.0, 100.0], [10.0, 40.0], 1.0),

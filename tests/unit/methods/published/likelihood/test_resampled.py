@@ -12,10 +12,10 @@ from equipoise.methods.published.likelihood import (
     adjustment,
     disjoint_draws,
     euclidean_draws,
-    joint_disjoint,
     ratio_draws,
     segments,
 )
+from equipoise.methods.published.likelihood.mean import joint_disjoint
 
 FLAT = Calibration(draws=np.arange(1.0, 400.0), rank=3)
 
