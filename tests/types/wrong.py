@@ -108,11 +108,11 @@ def verbs() -> None:
 def findings() -> None:
     trail, claim = eq.datasets.compas(), eq.gap("accuracy", across="sex")
     bounds, described = eq.certify(trail, claim, rng=7), eq.describe(trail, claim)
-    bounds[0].flagged  # error
+    bounds.plot(bounds[0].flagged)  # error
     bounds["sex"]  # error
     bounds.ask(7)  # error
     [row.p_adjusted for row in bounds]  # error
-    described.rows[0].verdict  # error
+    described.ask(described.rows[0].verdict)  # error
 
 
 def kernels() -> None:

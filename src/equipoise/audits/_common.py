@@ -160,7 +160,7 @@ TrailLike = Trail | str | Path | IntoFrame
 Across = TypeVar("Across")
 
 
-class Roles(TypedDict, total=False):
+class RoleKeywords(TypedDict, total=False):
     """What the columns mean, where a table is audited that is not a trail yet; as in `read`."""
 
     table: str | None
@@ -203,7 +203,7 @@ def judge_options(verb: Callable[..., object], options: Mapping[str, object]) ->
         return
 
 
-def as_trail(source: TrailLike, roles: Roles) -> Trail:
+def as_trail(source: TrailLike, roles: RoleKeywords) -> Trail:
     """The trail to audit: as it is, or read with the roles named beside the options."""
     if isinstance(source, NoTable):
         raise TableAsked
@@ -218,7 +218,7 @@ def as_trail(source: TrailLike, roles: Roles) -> Trail:
     return source
 
 
-def as_source(source: TrailLike | Tallied, roles: Roles) -> Trail | Tallied:
+def as_source(source: TrailLike | Tallied, roles: RoleKeywords) -> Trail | Tallied:
     """The same, or counts that were taken before."""
     if isinstance(source, Tallied) and not roles:
         return source

@@ -24,7 +24,7 @@ from equipoise._validate import (
     real,
     whole,
 )
-from equipoise.audits._people import People, find_people, nearest
+from equipoise.audits._people import People, fewest_changes, find_people
 from equipoise.cells.tally import Axis
 from equipoise.claims import Metric
 from equipoise.errors import OptionError
@@ -549,7 +549,7 @@ class Inquiry:
         with checked_input():
             solution = transport.solve(problem, self.people.sample)
         free = self.terms.cost is None
-        return nearest(self.people, problem.losses, solution) if free else solution
+        return fewest_changes(self.people, problem.losses, solution) if free else solution
 
     def infer(
         self, problem: transport.Problem, sequence: np.random.SeedSequence
@@ -691,7 +691,7 @@ def _unrepeated(found: transport.Inference, doubt: transport.Doubt) -> transport
     )
 
 
-def verdict_of(
+def tolerance_verdict(
     found: transport.Inference, level: float, tolerance: float, gaps: int = 0
 ) -> Verdict:
     """Whether the value is at most the tolerance; of the two tests at most one can err.

@@ -23,7 +23,7 @@ from equipoise.claims.metric import METRICS, as_metric, error_rate
 from equipoise.errors import ClaimError, EquipoiseError, OptionError
 from equipoise.methods import transport
 from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray, merge
-from equipoise.methods.transport import Plan, Solution
+from equipoise.methods.transport import Solution, TransportPlan
 from equipoise.trail import Trail
 from equipoise.trail.engine import fetch
 from equipoise.trail.trail import expect_trail
@@ -356,7 +356,7 @@ def _check_levels(people: People, most: int) -> None:
 # --- Among equally bad kinds of people, the one that differs least ---
 
 
-def nearest(people: People, losses: FloatArray, solution: Solution) -> Solution:
+def fewest_changes(people: People, losses: FloatArray, solution: Solution) -> Solution:
     """The same solution of free moves, with nobody changed in more features than needed.
 
     Where moves are free, all cells of a class with the largest loss are equally good targets. The
@@ -369,7 +369,7 @@ def nearest(people: People, losses: FloatArray, solution: Solution) -> Solution:
     for i in moved.tolist():
         target[i] = _closest(people.index, plan.source[i], alike[int(plan.target[i])])
     after = np.bincount(target, plan.mass, minlength=len(people)).astype(np.float64)
-    again = Plan(source=plan.source, target=target, mass=plan.mass, gain=plan.gain)
+    again = TransportPlan(source=plan.source, target=target, mass=plan.mass, gain=plan.gain)
     return dataclasses.replace(solution, plan=again, after=after)
 
 

@@ -21,7 +21,7 @@ from equipoise._validate import (
 )
 from equipoise.audits._common import (
     Progress,
-    Roles,
+    RoleKeywords,
     TrailLike,
     as_trail,
     drawn_units,
@@ -80,7 +80,7 @@ def alternatives(
     level: float = 0.95,
     rng: Rng = None,
     progress: Progress = None,
-    **roles: Unpack[Roles],
+    **roles: Unpack[RoleKeywords],
 ) -> Alternatives:
     """Which candidates are nearly as good as the best model, and discriminate less than today's.
 

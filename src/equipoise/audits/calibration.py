@@ -12,7 +12,12 @@ import narwhals as nw
 import numpy as np
 
 from equipoise._validate import Rng, Seed, known_keywords, seed_of
-from equipoise.audits._calibration.finding import Outcome, combined, finding_of, verdict_of
+from equipoise.audits._calibration.finding import (
+    Outcome,
+    calibration_finding,
+    combined,
+    verdict_of_p,
+)
 from equipoise.audits._calibration.named_tests import (
     SHARES,
     AuditRows,
@@ -34,7 +39,7 @@ from equipoise.audits._calibration.residual_models import (
 )
 from equipoise.audits._common import (
     Progress,
-    Roles,
+    RoleKeywords,
     TrailLike,
     as_trail,
     progress_bar,
@@ -282,7 +287,7 @@ def class_family(
             label=str(name),
             score=classes[name],
             p=min(1.0, len(classes) * one.p),
-            verdict=verdict_of(one.p, narrower.level),
+            verdict=verdict_of_p(one.p, narrower.level),
         )
         for name, one in found.items()
     )
@@ -374,7 +379,7 @@ def calibration(
     numeric: bool = False,
     rng: Rng = None,
     progress: Progress = None,
-    **roles: Unpack[Roles],
+    **roles: Unpack[RoleKeywords],
 ) -> Calibration:
     """Test whether any subgroup, known or unknown, is miscalibrated by more than a tolerance.
 
@@ -499,7 +504,7 @@ def _audit(
         outcome = work.run(pool, parts, fitted, tested)
         drops = work.importance(outcome, permuted)
         work.step.finish()
-    return finding_of(rows, options, outcome, drops)
+    return calibration_finding(rows, options, outcome, drops)
 
 
 def _pool(test: CalibrationTest, models: Learners | None, rows: AuditRows) -> list[Candidate]:

@@ -12,7 +12,7 @@ import numpy as np
 from equipoise._validate import Rng, confidence, known_keywords, listing, modest, seed_of, whole
 from equipoise.audits._common import (
     Progress,
-    Roles,
+    RoleKeywords,
     TrailLike,
     as_source,
     drawn_units,
@@ -28,9 +28,9 @@ from equipoise.audits.summarize import (
     as_measures,
     disjoint,
     find_partition,
-    quoted,
+    groups_in_words,
+    quoted_claim,
     sample_of,
-    words_of,
 )
 from equipoise.cells import Cells, gather
 from equipoise.cells.query import (
@@ -483,7 +483,7 @@ def compare(
     resamples: int = 1000,
     rng: Rng = None,
     progress: Progress = None,
-    **roles: Unpack[Roles],
+    **roles: Unpack[RoleKeywords],
 ) -> Comparison:
     """Whether groups are further apart by one attribute than by another, or for one model.
 
@@ -539,12 +539,12 @@ def compare(
         if models is None:
             asked = _attributes(between)
             made = _by_attribute(source, measured, asked, options)
-            claim = quoted("comparison", measured, asked)
+            claim = quoted_claim("comparison", measured, asked)
         else:
             groups = disjoint(between)
             columns = _models(models)
             made = _by_model(rows_behind(source), measured, groups, columns, options)
-            claim = {**quoted("comparison", measured, groups), "models": columns}
+            claim = {**quoted_claim("comparison", measured, groups), "models": columns}
         rows = _rows(made, kinds, alpha, Options(level, resamples, others))
         tell(1)
     return Comparison(
@@ -584,7 +584,7 @@ def _by_attribute(
     if metric.measure is not None:
         trails = [rows_behind(trail)] * len(asked)
         found, groups, rows, contrasts = measured_sides(trails, metric, asked, options, alike=False)
-        names = [words_of(groups) for groups in asked]
+        names = [groups_in_words(groups) for groups in asked]
         return _Made(
             names=names, by=" and ".join(names), cells=found, partitions=groups, rows=rows,
             contrasts=contrasts, assumptions=(independent(drawn_units(found)),),
@@ -595,7 +595,7 @@ def _by_attribute(
     samples = [checked(cells, partition, options.level) for partition in partitions]
     if all(sample.frozen for sample in samples):
         raise ClaimError(f"The {metric.words} does not vary, so no spread can be compared.")
-    names = [words_of(groups) for groups in asked]
+    names = [groups_in_words(groups) for groups in asked]
     if cells.weighted or cells.clusters is not None:
         contrasts = _moving(samples, _together(cells, partitions, samples), options)
     else:
@@ -668,7 +668,7 @@ def _by_model(
         cells, partitions, rows, contrasts = made(trails, metric, groups, role, options)
     return _Made(
         names=list(models),
-        by=words_of(groups),
+        by=groups_in_words(groups),
         cells=cells,
         partitions=partitions,
         rows=rows,
@@ -684,7 +684,7 @@ def _attributes(across: object) -> list[Groups]:
             f"models={{name: prediction column, …}}; got across={across!r}."
         )
     asked = [disjoint(item) for item in across]
-    names = [words_of(groups) for groups in asked]
+    names = [groups_in_words(groups) for groups in asked]
     if len(set(names)) < len(names):
         raise ClaimError(f"across names the same attribute twice: {listing(names)}.")
     return asked

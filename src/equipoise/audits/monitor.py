@@ -9,7 +9,7 @@ from scipy.special import ndtri
 
 from equipoise._validate import Rng, fraction, known_keywords, known_name, listing, seed_of, whole
 from equipoise.audits._common import (
-    Roles,
+    RoleKeywords,
     TrailLike,
     as_trail,
     finite,
@@ -21,11 +21,11 @@ from equipoise.audits._groups.problem import (
     FlagOptions,
     Problem,
     about,
-    assemble,
     cell_moments,
     group_fields,
     make_core,
     notes_of,
+    problem_of,
 )
 from equipoise.audits.flag import question_of
 from equipoise.cells.ledger import Batches, Ledger, Stacked, batches_of, is_ledger, stacked
@@ -49,8 +49,8 @@ from equipoise.methods.sequential import (
     e_bh,
     error_shares,
     log_bets,
+    log_capital,
     log_detector,
-    log_evidence,
     reach,
     sequence_bounds,
     sequence_path,
@@ -91,7 +91,7 @@ def monitor(
     window: int | None = None,
     level: float = 0.95,
     rng: Rng = None,
-    **roles: Unpack[Roles],
+    **roles: Unpack[RoleKeywords],
 ) -> Monitoring:
     """Watch groups over time: evidence after every batch, and alarms that are rarely false.
 
@@ -142,7 +142,7 @@ def monitor(
             "than planned have no error rate: plan more next time, or read them as 'ever'."
         )
     stack = stacked(batches)
-    problem = assemble(asked.claim, stack.cells, _no_rows)
+    problem = problem_of(asked.claim, stack.cells, _no_rows)
     groups_only(problem.collection, "monitor")
     null, words = _null(problem, above, below, outside, tolerance)
     stream = _stream(problem, stack)
@@ -214,7 +214,7 @@ def _batches(
     claim: Claim,
     time: str | None,
     period: str | None,
-    roles: Roles,
+    roles: RoleKeywords,
 ) -> Batches:
     if isinstance(source, Batches | Ledger) or is_ledger(source):
         if time is not None or period is not None or roles:
@@ -350,7 +350,7 @@ def _effect(problem: Problem, stack: Stacked) -> FloatArray | None:
 def _open_ended(stream: Stream, null: Null, asked: _Asked) -> _Evidence:
     lately = asked.reading == "lately"
     window = (asked.window or WINDOW) if lately else None
-    read = log_detector if lately else log_evidence
+    read = log_detector if lately else log_capital
     told: list[FloatArray] = []
     tested = np.zeros(stream.shape[1], dtype=bool)
     for limit, above in _sides(null):

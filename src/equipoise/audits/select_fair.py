@@ -8,7 +8,7 @@ from equipoise._validate import Rng, confidence, known_keywords, known_name, rea
 from equipoise.audits._common import (
     Model,
     Progress,
-    Roles,
+    RoleKeywords,
     TrailLike,
     as_trail,
     drawn_units,
@@ -23,7 +23,7 @@ from equipoise.audits._individual import (
     loss_words,
     make_inquiry,
     terms_of,
-    verdict_of,
+    tolerance_verdict,
 )
 from equipoise.audits._people import (
     Loss,
@@ -57,7 +57,7 @@ def select_fair(
     resamples: int = 2000,
     rng: Rng = None,
     progress: Progress = None,
-    **roles: Unpack[Roles],
+    **roles: Unpack[RoleKeywords],
 ) -> FairChoice:
     """The model with the lowest error among those that meet a tolerance on the audit value.
 
@@ -209,7 +209,7 @@ def _row(
         value=found.value,
         lower=found.lower(level),
         upper=found.upper(level),
-        verdict=verdict_of(found, level, tolerance),
+        verdict=tolerance_verdict(found, level, tolerance),
         candidate=bool(picked.candidates[position]),
         chosen=picked.chosen == position,
         method="none" if found.limit is None else str(found.method),

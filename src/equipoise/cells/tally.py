@@ -55,7 +55,7 @@ class Tally:
     """All the values there can be, where they are few and known."""
 
 
-def tally(scan: Scan, position: int) -> Tally:
+def totals_of(scan: Scan, position: int) -> Tally:
     """The totals of the metric at ``position`` of the scan."""
     metric = scan.metrics[position]
     if is_local(metric):
@@ -114,7 +114,7 @@ def _others(metric: Metric) -> bool:
     return differs or not set(metric.values) <= {0.0, 1.0}
 
 
-def outcome_of(metric: Metric, label: int, prediction: int) -> tuple[float, float]:
+def worth_of_outcome(metric: Metric, label: int, prediction: int) -> tuple[float, float]:
     """Whether a metric of label and prediction counts on a row, and its value there."""
     if metric.models:
         raise ClaimError(

@@ -120,7 +120,7 @@ def _signatures(
 
     key = signing.public_key(signer)
     own = signing.read_signature(signature or f"{evidence}.sig", key, authority=authority)
-    problems = [*signing.unsigned(evidence, stored, own)]
+    problems = [*signing.not_covered(evidence, stored, own)]
     covered, words = ["made "], [f"Signed by {own.words()}."]
     if plan_signature is not None:
         first = signing.read_signature(plan_signature, key, authority=authority)

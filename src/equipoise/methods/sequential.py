@@ -125,7 +125,7 @@ def stream_of(
     >>> n, k = np.full((3, 2), 100.0), np.array([[80.0, 20.0]] * 3)
     >>> options = {"relative": False, "zero_one": True, "ends": (0.0, 1.0)}
     >>> stream = stream_of(plain_moments(n, k, k, k), Complement(), lambda x: x, **options)
-    >>> log_evidence(log_bets(stream, np.zeros(2), above=True))[-1].round(1).tolist()
+    >>> log_capital(log_bets(stream, np.zeros(2), above=True))[-1].round(1).tolist()
     [63.2, -5.9]
     """
     return Stream(
@@ -159,7 +159,7 @@ def log_bets(
     return out
 
 
-def log_evidence(bets: FloatArray) -> FloatArray:
+def log_capital(bets: FloatArray) -> FloatArray:
     """Logarithm of the evidence after each batch, ``(T, G)``."""
     together: FloatArray = logsumexp(np.cumsum(bets, axis=1), axis=0, b=WEIGHTS[:, None, None])
     return together
@@ -429,7 +429,7 @@ def sequence_bounds(
     They are for a disparity that does not move; of one that does, the lower bound says that some
     batch exceeded it.
     """
-    estimate = whole(stream).estimate
+    estimate = pooled_batches(stream).estimate
     centre = np.where(np.isfinite(estimate), estimate, 0.0)
     found = []
     for above, end in ((True, possible[0]), (False, possible[1])):
@@ -449,7 +449,7 @@ def sequence_bounds(
 
 def _ruled_out(stream: Stream, limit: FloatArray, above: bool, error: FloatArray) -> BoolArray:
     """Whether a limit is ruled out by each batch: by evidence, or since no rates keep it."""
-    told = log_evidence(log_bets(stream, limit, above=above)) >= -np.log(error)
+    told = log_capital(log_bets(stream, limit, above=above)) >= -np.log(error)
     if stream.ends is not None:
         null = _null(stream, limit, above, slice(0, stream.shape[0]))
         least = np.minimum(null.slope, 0).sum(axis=0)
@@ -457,7 +457,7 @@ def _ruled_out(stream: Stream, limit: FloatArray, above: bool, error: FloatArray
     return np.logical_or.accumulate(told, axis=0)
 
 
-def whole(stream: Stream) -> Comparison:
+def pooled_batches(stream: Stream) -> Comparison:
     """All batches together, as one."""
     return stream.pooled([0]).comparison()
 
@@ -469,7 +469,7 @@ def reach(stream: Stream, limit: FloatArray, error: FloatArray, *, above: bool) 
     """
     null = _null(stream, limit, above, slice(0, stream.shape[0]))
     found = stream.comparison()
-    every = whole(stream)
+    every = pooled_batches(stream)
     mean = over(every.parts.total, every.parts.weight)[:, None]
     if stream.zero_one:
         variance = mean * (1 - mean)
@@ -498,7 +498,7 @@ def sequence_path(
 
     Of a grid of disparities either side of the estimate, those rejected by each time.
     """
-    estimate = whole(stream).estimate
+    estimate = pooled_batches(stream).estimate
     centre = np.where(np.isfinite(estimate), estimate, 0.0)
     found = []
     for above, end in ((True, possible[0]), (False, possible[1])):

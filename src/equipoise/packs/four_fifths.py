@@ -31,11 +31,11 @@ from equipoise.packs import (
     People,
     from_source,
     is_unknown,
-    left_out_words,
     levels_of,
     names_of,
     needed_column,
     small_trail,
+    uncounted_words,
 )
 from equipoise.trail import Trail
 
@@ -144,7 +144,7 @@ def fill(
         facts={
             "People": people,
             **facts,
-            "People without an outcome": left_out_words(provenance),
+            "People without an outcome": uncounted_words(provenance),
         },
         tables=tables,
         words=words,

@@ -30,11 +30,11 @@ from equipoise.packs import (
     People,
     from_source,
     is_unknown,
-    left_out_words,
     levels_of,
     names_of,
     needed_column,
     small_trail,
+    uncounted_words,
 )
 from equipoise.trail import Trail
 
@@ -330,7 +330,7 @@ def _facts(
         "People of an unknown category, not in the calculations": (
             f"{either:,} (sex unknown: {by_sex:,}; race unknown: {by_race:,})"
         ),
-        "People without an outcome": left_out_words(counted.provenance),
+        "People without an outcome": uncounted_words(counted.provenance),
     }
     if counted.middle is not None:
         facts["Median score of the full sample"] = f"{counted.middle.median:.10g}"

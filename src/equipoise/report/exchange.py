@@ -27,7 +27,7 @@ from equipoise.findings.evidence import brief, first_headlines, stops, warnings_
 from equipoise.findings.words import tidy
 from equipoise.report import report
 from equipoise.report.ask import places_of_strongest, tables_of
-from equipoise.report.suppress import Kept, sentences_of, suppressed, verdict_of
+from equipoise.report.suppress import Kept, published_verdict, sentences_of, suppressed
 
 FORMS = ("csv", "xlsx", "model-card", "model-index", "openlineage")
 """What evidence can be turned into."""
@@ -341,7 +341,7 @@ def openlineage(
     own: dict[str, object] = {
         "_producer": PRODUCER,
         "_schemaURL": "urn:equipoise:facet:audit/1",
-        "verdict": str(verdict_of(evidence, told)),
+        "verdict": str(published_verdict(evidence, told)),
         "planHash": evidence.plan_hash,
         "seal": None if _hides(told) else evidence.seal,
         "audits": [
@@ -435,7 +435,7 @@ def for_tracker(
                 "equipoise.violations": said.count(Verdict.EXCEEDED),
                 "equipoise.undetermined": said.count(Verdict.UNDETERMINED),
             },
-            verdict=str(verdict_of(made, page.told)),
+            verdict=str(published_verdict(made, page.told)),
         )
 
 
@@ -497,7 +497,7 @@ def outcome_of(
 ) -> Outcome:
     """What a build shows of evidence; of groups that are hidden, only what may be ``told``."""
     kept = _kept(evidence, None) if told is None else told
-    together = verdict_of(evidence, kept)
+    together = published_verdict(evidence, kept)
     return Outcome(
         title=evidence.title,
         words=words,

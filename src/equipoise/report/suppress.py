@@ -463,7 +463,7 @@ def _three_digits(value: float, name: str) -> float:
     return float(f"{turn(round(value / step, 9)) * step:.3g}")
 
 
-def verdict_of(evidence: Evidence, kept: Sequence[Kept]) -> Verdict:
+def published_verdict(evidence: Evidence, kept: Sequence[Kept]) -> Verdict:
     """What the published findings show together."""
     if all(one.whole for one in kept):
         return evidence.verdict
@@ -473,7 +473,7 @@ def verdict_of(evidence: Evidence, kept: Sequence[Kept]) -> Verdict:
 
 def conclusion_of(evidence: Evidence, kept: Sequence[Kept]) -> Verdict | None:
     """The same; None if no finding has a limit to judge by."""
-    return None if evidence.conclusion is None else verdict_of(evidence, kept)
+    return None if evidence.conclusion is None else published_verdict(evidence, kept)
 
 
 def sentences_of(evidence: Evidence, kept: Sequence[Kept]) -> tuple[str, ...]:
@@ -494,7 +494,7 @@ def published(evidence: Evidence, kept: Sequence[Kept], least: int) -> str:
     made = {
         "schema": "equipoise-published/1",
         "title": evidence.title,
-        "verdict": str(verdict_of(evidence, kept)),
+        "verdict": str(published_verdict(evidence, kept)),
         "created": evidence.created,
         "plan_hash": evidence.plan_hash,
         "versions": dict(evidence.versions),

@@ -14,7 +14,7 @@ from equipoise.audits._calibration.named_tests import (
     AuditRows,
     Options,
     null_of,
-    words_of,
+    sets_in_words,
 )
 from equipoise.audits._calibration.residual_models import Fitted
 from equipoise.audits._common import finite, independent
@@ -27,7 +27,7 @@ from equipoise.findings.calibration import (
     CurvePoint,
     ImportantColumn,
     ProfileLine,
-    Rule,
+    SubgroupRule,
 )
 from equipoise.findings.words import Verdict
 from equipoise.methods import cusum
@@ -48,7 +48,7 @@ CURVE_BINS = 10
 STRATA = 3
 
 
-def rules_of(rows: AuditRows, inside: BoolArray, direction: str) -> list[Rule]:
+def rules_of(rows: AuditRows, inside: BoolArray, direction: str) -> list[SubgroupRule]:
     """Rules of at most three conditions for who is inside, as far as a tree can tell."""
     from sklearn.tree import DecisionTreeClassifier
 
@@ -66,9 +66,9 @@ def rules_of(rows: AuditRows, inside: BoolArray, direction: str) -> list[Rule]:
     return sorted(chosen, key=lambda rule: -rule.covers)
 
 
-def _rule(words: str, where: BoolArray, inside: BoolArray, direction: str) -> Rule:
+def _rule(words: str, where: BoolArray, inside: BoolArray, direction: str) -> SubgroupRule:
     both = int(np.count_nonzero(where & inside))
-    return Rule(
+    return SubgroupRule(
         words=words,
         direction=direction,
         n=int(where.sum()),
@@ -77,7 +77,7 @@ def _rule(words: str, where: BoolArray, inside: BoolArray, direction: str) -> Ru
     )
 
 
-def profile_of(rows: AuditRows, members: IntArray) -> list[ProfileLine]:
+def common_traits(rows: AuditRows, members: IntArray) -> list[ProfileLine]:
     """What the worst members have in common: each column among them and among everybody."""
     number = min(members.size, max(WORST_ROWS, round(WORST_SHARE * members.size)))
     worst = members[:number]
@@ -236,7 +236,7 @@ def combined(whole: Outcome, learnt: Outcome | None) -> Outcome:
     return dataclasses.replace(min(parts, key=lambda part: part.p), components=every)
 
 
-def finding_of(
+def calibration_finding(
     rows: AuditRows, options: Options, outcome: Outcome, drops: dict[str, float]
 ) -> Calibration:
     """Everything the audit has to say."""
@@ -257,7 +257,7 @@ def finding_of(
         tolerance=options.tolerance,
         side=options.side,
         level=options.level,
-        verdict=verdict_of(outcome.p, options.level),
+        verdict=verdict_of_p(outcome.p, options.level),
         p=outcome.p,
         statistic=found.statistic,
         critical=finite(outcome.critical(options.level)),
@@ -278,7 +278,7 @@ def finding_of(
             ComponentTest(name=name, words=COMPONENTS[name], p=p) for name, p in outcome.components
         ),
         rules=tuple(_rules(rows, outcome, signs)),
-        profile=tuple(profile_of(rows, members)) if members.size else (),
+        profile=tuple(common_traits(rows, members)) if members.size else (),
         paths=tuple(_paths(outcome)),
         path_critical=_path_critical(outcome, options.level),
         importance=important,
@@ -290,7 +290,7 @@ def finding_of(
     )
 
 
-def verdict_of(p: float, level: float) -> Verdict:
+def verdict_of_p(p: float, level: float) -> Verdict:
     """A violation is shown, or nothing is."""
     return Verdict.EXCEEDED if p <= 1 - level + 1e-12 else Verdict.UNDETERMINED
 
@@ -371,7 +371,7 @@ def _least(
     return least_disparity(rows, chosen, way, options.tolerance, critical - ahead)
 
 
-def _rules(rows: AuditRows, outcome: Outcome, signs: IntArray) -> list[Rule]:
+def _rules(rows: AuditRows, outcome: Outcome, signs: IntArray) -> list[SubgroupRule]:
     if isinstance(outcome.statistic, cusum.Scan):
         partitions = list(outcome.statistic.partitions)
         return [_exact_rule(rows, piece, partitions) for piece in outcome.pieces]
@@ -380,9 +380,11 @@ def _rules(rows: AuditRows, outcome: Outcome, signs: IntArray) -> list[Rule]:
     return [*rules_of(rows, signs > 0, "under"), *rules_of(rows, signs < 0, "over")]
 
 
-def _exact_rule(rows: AuditRows, piece: Piece, partitions: Sequence[cusum.Partition]) -> Rule:
-    return Rule(
-        words=words_of(rows, piece.sets, partitions),
+def _exact_rule(
+    rows: AuditRows, piece: Piece, partitions: Sequence[cusum.Partition]
+) -> SubgroupRule:
+    return SubgroupRule(
+        words=sets_in_words(rows, piece.sets, partitions),
         direction="under" if piece.sign > 0 else "over",
         n=piece.members.size,
         inside=1.0,

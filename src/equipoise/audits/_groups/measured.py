@@ -7,9 +7,9 @@ import numpy as np
 
 from equipoise.audits._groups.problem import (
     Problem,
-    assemble,
     cell_moments,
     highest_rivals,
+    problem_of,
     weight_unit,
 )
 from equipoise.cells import Cells, Collection, gather
@@ -95,7 +95,7 @@ def measured_problem(trail: Trail | Tallied, claim: Claim) -> Problem:
     def no_rows() -> RowData:
         raise OptionError(f"The {claim.metric.words} is no mean of rows; leave method= out.")
 
-    return replace(assemble(claim, cells, no_rows), measured=made)
+    return replace(problem_of(claim, cells, no_rows), measured=made)
 
 
 # --- Cells without what the measure cuts them by, and which of them each fine cell is in ---
@@ -572,7 +572,7 @@ def _quantile_core(
         comparison=found,
         pivot=pivot,
         status=status,
-        spread=m.no_spread(status.size),
+        spread=m.not_judged(status.size),
         reach=np.full(status.shape, np.inf),
         # what groups have in common is not followed up: as if independent
         outcomes=zero,
@@ -613,7 +613,7 @@ def _standardised(measure: Measure, fine: list[Cells], kinds: _Kinds) -> Asked:
     return Asked(measure=measure, make=make)
 
 
-def everyone(problem: Problem, asked: Asked) -> float:
+def overall_value(problem: Problem, asked: Asked) -> float:
     """The measure over all rows."""
     whole = Collection(
         groups=problem.collection.groups,

@@ -218,7 +218,7 @@ def set_up(trail: Trail | Tallied, claim: Claim) -> Problem:
 
         return measured_problem(trail, claim)
     cells, influence, sides = _gather(trail, claim)
-    problem = assemble(claim, cells, lambda: _row_data(trail, claim, cells), influence)
+    problem = problem_of(claim, cells, lambda: _row_data(trail, claim, cells), influence)
     return replace(
         problem,
         table=lambda names: pull_factors(trail, claim.metric, cells, names),
@@ -231,11 +231,11 @@ def _above_median(trail: Trail | Tallied, claim: Claim) -> Problem:
     if claim.unknown != "group":
         raise ClaimError(f"scoring_rate knows no unknown={claim.unknown!r} so far; leave it out.")
     asked, cells, median, others = median_cells(trail, claim)
-    problem = assemble(claim, cells, lambda: _row_data(trail, asked, cells))
+    problem = problem_of(claim, cells, lambda: _row_data(trail, asked, cells))
     return replace(problem, median=median, medians=others)
 
 
-def assemble(
+def problem_of(
     claim: Claim,
     cells: Cells,
     rows: Callable[[], RowData],

@@ -47,7 +47,7 @@ from equipoise.methods.inference.unknown import (
     ProxySums,
     Unsure,
     calibration,
-    members,
+    level_members,
     proxy_core,
     regressed,
     sums_over,
@@ -112,7 +112,7 @@ def who_belongs(cells: Cells, collection: Collection) -> Membership:
     for view, column in zip(collection.views, collection.choices.T, strict=True):
         place = cells.cut_by(view.axis.dimension)
         choices[:, place] = np.where(view.free()[column], -1, column)
-    return members(cells.index, _unknown_levels(cells), choices)
+    return level_members(cells.index, _unknown_levels(cells), choices)
 
 
 def _unknown_levels(cells: Cells) -> np.ndarray:
@@ -126,7 +126,7 @@ def _reference(claim: Claim, cells: Cells) -> Membership | None:
     for name, value in claim.target.where.items():
         place = cells.axis(name)
         choice[0, place] = level_of(cells.axes[place], value)
-    return members(cells.index, _unknown_levels(cells), choice)
+    return level_members(cells.index, _unknown_levels(cells), choice)
 
 
 def unsure_of(problem: Problem) -> Unsure:

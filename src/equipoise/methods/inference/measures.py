@@ -244,7 +244,7 @@ class GroupDraws:
         return np.asarray((self.root**2).sum(axis=1))
 
 
-def row_draws(
+def row_moves(
     coarse: Totals, forms: Forms, found: Measured, factor: FloatArray, sums: GroupSums
 ) -> "MeasureDraws | GroupDraws":
     """Moves when rows are independent."""
@@ -373,7 +373,7 @@ def measure_core(
     rows = np.minimum(found.rows, fine.size.sum(axis=(0, 1)))
     if clusters is None:
         at = found.factor(np.clip(np.nan_to_num(found.estimate, nan=1.0), -1e6, 1e6))
-        draws: CellDraws = row_draws(coarse, forms, found, at, sums)
+        draws: CellDraws = row_moves(coarse, forms, found, at, sums)
     else:
         draws = KindClusterDraws(clusters, place, coarse.first.shape)
         rows = np.minimum(rows, spread.degrees + 1)
@@ -740,7 +740,7 @@ class NoDraws:
         return np.zeros(self._groups)
 
 
-def no_spread(groups: int) -> Spread:
+def not_judged(groups: int) -> Spread:
     """The spread of groups that are not judged by any."""
     zero = np.zeros(groups)
     return Spread(

@@ -280,7 +280,7 @@ def unit_moves(influence: FloatArray, unit: IntArray | None, units: int) -> Floa
     return np.stack(columns, axis=1).astype(np.float64)
 
 
-def left_out(moves: FloatArray, shares: FloatArray) -> LeftOut:
+def left_out_sums(moves: FloatArray, shares: FloatArray) -> LeftOut:
     """Power sums of what leaving out units, rows or clusters, does to each group's disparity."""
     # a unit that holds much of what is known moves more when it is gone
     gone = -moves
@@ -376,7 +376,7 @@ def _assembled(
 
     information, ones = column("information", 0.0), np.ones(len(each))
     state = state_of(parts, information, group=parts.rows[0], others=parts.rows[-1])
-    left = left_out(influence, share).shaped(ones)
+    left = left_out_sums(influence, share).shaped(ones)
     spread = left.spread(ones)
     if clustered:
         few = (state == Status.OK) & (spread.degrees < LEAST_DEGREES)

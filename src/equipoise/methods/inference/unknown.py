@@ -51,13 +51,13 @@ class Membership:
         return np.asarray(self.sure | (self.maybe & chosen[:, None]))
 
 
-def members(index: IntArray, unknown: IntArray, choices: IntArray) -> Membership:
+def level_members(index: IntArray, unknown: IntArray, choices: IntArray) -> Membership:
     """Cells by level of each attribute, ``(C, A)``, against groups by level, ``(G, A)``.
 
     ``unknown`` is the level of each attribute that means it is not known, or -1; a choice of -1
     leaves the attribute free.
 
-    >>> who = members(np.array([[0], [1], [2]]), np.array([2]), np.array([[0], [1]]))
+    >>> who = level_members(np.array([[0], [1], [2]]), np.array([2]), np.array([[0], [1]]))
     >>> who.sure.tolist(), who.maybe.tolist()
     ([[True, False], [False, True], [False, False]], [[False, False], [False, False], [True, True]])
     """
@@ -316,7 +316,7 @@ def tipping_point(
     >>> ones = np.array([False, True] * 3)
     >>> unsure = Unsure(
     ...     cells=plain_moments(rows, *[rows * ones] * 3), ones=ones,
-    ...     who=members(np.arange(6)[:, None] // 2, np.array([2]), np.array([[0]])),
+    ...     who=level_members(np.arange(6)[:, None] // 2, np.array([2]), np.array([[0]])),
     ...     target=Constant(value=0.5),
     ... )
     >>> at = np.array([0.1])

@@ -34,9 +34,9 @@ from equipoise.methods.transport.limits import (
     ShiftedLimit,
 )
 from equipoise.methods.transport.problem import (
-    Plan,
     Problem,
     Solution,
+    TransportPlan,
     prepare,
     solve,
 )

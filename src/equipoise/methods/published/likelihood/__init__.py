@@ -3,9 +3,9 @@
 from equipoise.methods.published.likelihood.band import (
     Parts,
     band,
+    band_parts,
     known_roots,
     part_roots,
-    parts_of,
 )
 from equipoise.methods.published.likelihood.intervals import (
     Calibration,

@@ -67,7 +67,7 @@ class Parts:
         )
 
 
-def parts_of(
+def band_parts(
     rows: FloatArray,
     ones: FloatArray,
     sums: GroupSums,
@@ -81,7 +81,7 @@ def parts_of(
     """The parts behind every group, from cell counts of rows and ones.
 
     >>> cells = np.array([4.0, 6.0]), np.array([1.0, 3.0])
-    >>> parts_of(*cells, lambda x: x, "complement").rows.tolist()
+    >>> band_parts(*cells, lambda x: x, "complement").rows.tolist()
     [[4.0, 6.0], [6.0, 4.0]]
     """
     n, k = sums(rows), sums(ones)

@@ -11,10 +11,10 @@ from equipoise.methods.inference.counts import constrained_rates
 from equipoise.methods.published.likelihood import (
     Parts,
     band,
+    band_parts,
     known_roots,
     normal_critical,
     part_roots,
-    parts_of,
 )
 from equipoise.methods.published.likelihood.band import bartlett
 
@@ -127,7 +127,7 @@ def test_all_bounds_hold_at_once(rate: float) -> None:
     cells = rng.multinomial(500, share, size=1000).astype(float)
     ones = rng.binomial(cells.astype(int), rate).astype(float)
     cut = normal_critical(0.95, "sidak", len(member))
-    pieces = [parts_of(n, k, sums, "overall") for n, k in zip(cells, ones, strict=True)]
+    pieces = [band_parts(n, k, sums, "overall") for n, k in zip(cells, ones, strict=True)]
     every = Parts(
         rows=np.concatenate([x.rows for x in pieces], axis=1),
         ones=np.concatenate([x.ones for x in pieces], axis=1),
