@@ -209,6 +209,25 @@ def one_direction(harm: Harm, named: Sequence[str], usual: Sequence[str]) -> Non
     )
 
 
+def names_in(given: list[str] | None) -> list[str]:
+    """What an option names that may be given several times, with commas between."""
+    return [name for text in given or () for name in names(text)]
+
+
+def attributes_in(across: str) -> list[str]:
+    """The attributes that form groups."""
+    found = names(across)
+    if not found:
+        raise OptionError("--across needs at least one attribute, such as --across race,sex.")
+    return found
+
+
+def refuse_to_overwrite(out: Path | None, force: bool) -> None:
+    """Refuse to write where a file is, unless told to."""
+    if out is not None and out.exists() and not force:
+        raise OptionError(f"{out} exists already. Pass another --out, or --force to overwrite it.")
+
+
 def given(**roles: T | None) -> dict[str, T]:
     """The options that were given."""
     return {name: value for name, value in roles.items() if value is not None}

@@ -11,7 +11,7 @@ import typer
 from equipoise._files import refuse_target, write_atomically
 from equipoise.cli import common
 from equipoise.cli.common import Leave, Steps, say, show_files
-from equipoise.errors import EquipoiseError, PlanError
+from equipoise.errors import EquipoiseError
 from equipoise.findings.evidence import Entry, Evidence
 from equipoise.findings.words import NOTES, note_of
 from equipoise.report import report as make_report
@@ -376,8 +376,7 @@ def init(
     # Inside, here and below: help and mistyped commands should not wait for the mathematics.
     from equipoise.plan import draft
 
-    if out.exists() and not force:
-        raise PlanError(f"{out} exists already. Pass another --out, or --force to overwrite it.")
+    common.refuse_to_overwrite(out, force)
     text = draft(
         data,
         out=out,

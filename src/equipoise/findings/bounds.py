@@ -160,10 +160,14 @@ class Bounds(DisparityFinding[BoundedGroup], ByGroup[BoundedGroup]):
         # the mathematics is imported where it is used, so that reading findings stays light
         from equipoise.methods.stored import family_critical, quantile_at
 
-        if self.quantiles:
-            critical = quantile_at(self.quantiles, level)
-        else:
-            critical = family_critical(self.recipe or {}, level, self.side)
+        try:
+            critical = (
+                quantile_at(self.quantiles, level)
+                if self.quantiles
+                else family_critical(self.recipe or {}, level, self.side)
+            )
+        except ValueError as error:
+            raise EquipoiseError(f"{error}.") from error
         if critical is None:
             raise OptionError(
                 "These bounds can be read at levels up to 99.9 %; audit again for more."
