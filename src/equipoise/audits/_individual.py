@@ -572,7 +572,7 @@ class Inquiry:
             return found
         # the value may vary with the metric where it does not with the shares
         reason = f"{found.reason}; the error of the learnt metric is allowed for"
-        return dataclasses.replace(found, outcome=transport.Outcome.ESTIMATED, reason=reason)
+        return dataclasses.replace(found, outcome=transport.AnswerKind.ESTIMATED, reason=reason)
 
     def trusted(
         self, problem: transport.Problem, found: transport.Inference, level: float
@@ -687,7 +687,7 @@ def _unrepeated(found: transport.Inference, doubt: transport.Doubt) -> transport
         "fewer features"
     )
     return dataclasses.replace(
-        found, limit=None, reason=reason, outcome=transport.Outcome.FEW_REPEATS
+        found, limit=None, reason=reason, outcome=transport.AnswerKind.FEW_REPEATS
     )
 
 

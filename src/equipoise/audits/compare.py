@@ -71,7 +71,7 @@ Joint = tuple[Cells, list[Partition], list[list[int]], Contrasts]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Options:
+class Resampling:
     """How to resample."""
 
     level: float
@@ -80,7 +80,7 @@ class Options:
 
 
 def joint_outcomes(
-    trails: list[Trail], metric: Metric, groups: Groups, role: str, options: Options
+    trails: list[Trail], metric: Metric, groups: Groups, role: str, options: Resampling
 ) -> Joint:
     """Compare by the joint outcomes of all models, for metrics of label and prediction."""
     columns = list(dict.fromkeys(trail.roles.column(role) for trail in trails))
@@ -113,7 +113,7 @@ def joint_outcomes(
 
 
 def joint_rows(
-    trails: list[Trail], metric: Metric, groups: Groups, role: str, options: Options
+    trails: list[Trail], metric: Metric, groups: Groups, role: str, options: Resampling
 ) -> Joint:
     """Compare on the rows themselves: other metrics, weights, clusters."""
     cells = [gather(t, [Gap(metric=metric, across=groups, target=overall())])[0] for t in trails]
@@ -143,7 +143,11 @@ def joint_rows(
 
 
 def _moved(
-    cells: list[Cells], partition: Partition, rows: RowTable, group: IntArray, options: Options
+    cells: list[Cells],
+    partition: Partition,
+    rows: RowTable,
+    group: IntArray,
+    options: Resampling,
 ) -> Contrasts:
     """Contrasts from how the means of all models move together."""
     kept = _for_all([sample_of(c, partition, options.level) for c in cells], len(partition))
@@ -177,7 +181,7 @@ def _side_rows(rows: RowTable, there: IntArray, place: IntArray, value: FloatArr
 
 
 def _by_rows(
-    samples: list[spread.GroupSample], sides: list[_SideRows], options: Options
+    samples: list[spread.GroupSample], sides: list[_SideRows], options: Resampling
 ) -> Contrasts:
     """Contrasts where the rows of all sides say how their means move together."""
     unit, at, weight, total = (np.concatenate(column) for column in zip(*sides, strict=True))
@@ -186,7 +190,9 @@ def _by_rows(
     return _moving(samples, together, options)
 
 
-def _moving(samples: list[spread.GroupSample], together: FloatArray, options: Options) -> Contrasts:
+def _moving(
+    samples: list[spread.GroupSample], together: FloatArray, options: Resampling
+) -> Contrasts:
     return spread.compare_moved(
         samples, together, rng=options.rng, level=options.level, resamples=options.resamples
     )
@@ -234,7 +240,7 @@ def _in_order(rows: RowTable, used: BoolArray, columns: Sequence[AnyArray]) -> I
 
 
 def measured_sides(
-    trails: list[Trail], metric: Metric, asked: list[Groups], options: Options, *, alike: bool
+    trails: list[Trail], metric: Metric, asked: list[Groups], options: Resampling, *, alike: bool
 ) -> Joint:
     """Contrasts of a measure between attributes, or between models whose groups are ``alike``."""
     measure = cast(Measure, metric.measure)
@@ -535,7 +541,7 @@ def compare(
         source = rows_behind(source)
     with progress_bar(progress, 1, "compare") as tell:
         stream, others = np.random.default_rng(seed.sequence).spawn(2)
-        options = Options(level, resamples, stream)
+        options = Resampling(level, resamples, stream)
         if models is None:
             asked = _attributes(between)
             made = _by_attribute(source, measured, asked, options)
@@ -545,7 +551,7 @@ def compare(
             columns = _models(models)
             made = _by_model(rows_behind(source), measured, groups, columns, options)
             claim = {**quoted_claim("comparison", measured, groups), "models": columns}
-        rows = _rows(made, kinds, alpha, Options(level, resamples, others))
+        rows = _rows(made, kinds, alpha, Resampling(level, resamples, others))
         tell(1)
     return Comparison(
         claim=claim,
@@ -579,7 +585,7 @@ class _Made:
 
 
 def _by_attribute(
-    trail: Trail | Tallied, metric: Metric, asked: list[Groups], options: Options
+    trail: Trail | Tallied, metric: Metric, asked: list[Groups], options: Resampling
 ) -> _Made:
     if metric.measure is not None:
         trails = [rows_behind(trail)] * len(asked)
@@ -611,7 +617,7 @@ def _by_attribute(
     )
 
 
-def _resampled(cells: Cells, partitions: list[Partition], options: Options) -> Contrasts:
+def _resampled(cells: Cells, partitions: list[Partition], options: Resampling) -> Contrasts:
     """Contrasts from rows resampled as counts of cells."""
     n = np.rint(cells.rows).astype(np.int64)
     pairs = [(i, j) for i in range(len(partitions)) for j in range(i + 1, len(partitions))]
@@ -651,7 +657,7 @@ def _together(
 
 
 def _by_model(
-    trail: Trail, metric: Metric, groups: Groups, models: dict[str, str], options: Options
+    trail: Trail, metric: Metric, groups: Groups, models: dict[str, str], options: Resampling
 ) -> _Made:
     role = model_role(metric)
     trails = [with_model(trail, role, column, models) for column in models.values()]
@@ -700,7 +706,7 @@ def _models(models: Mapping[str, str]) -> dict[str, str]:
 
 
 def _rows(
-    made: _Made, kinds: list[Meta], alpha: float, options: Options
+    made: _Made, kinds: list[Meta], alpha: float, options: Resampling
 ) -> tuple[ComparedSpread, ...]:
     """Every measure of every pair."""
     rows = []

@@ -144,7 +144,7 @@ def _calibrated(
     method: Likelihood | Euclidean,
     values: FloatArray,
     seed: np.random.SeedSequence,
-) -> likelihood.Calibration | None:
+) -> likelihood.ResampledNull | None:
     full = isinstance(method, Likelihood)
     if scores.disjoint and full and not scores.support:
         groups = likelihood.own_segments(scores, scores.estimate)

@@ -42,7 +42,7 @@ from equipoise.methods.published.bootstrap import RowData
 from equipoise.methods.sequential import (
     BURN_IN,
     LEAST,
-    Piece,
+    BatchSums,
     Scores,
     Stream,
     boundaries,
@@ -399,14 +399,14 @@ def _planned(
     two_sided = isinstance(null, Outside)
     times, groups = len(stack.sums["rows"]), len(problem.collection)
     scores, tested = np.full((times, groups), np.nan), np.zeros((times, groups), dtype=bool)
-    pieces: list[Piece] = []
+    pieces: list[BatchSums] = []
     for k in range(times):
         core = _core(problem, stack, k, k + 1)
         used = core.answered
         information = np.zeros(groups)
         information[used] = 1 / np.maximum(core.pivot.error[used], 1e-12) ** 2
         pieces.append(
-            Piece(
+            BatchSums(
                 groups=used,
                 information=information,
                 scores=_scores(core),

@@ -352,7 +352,7 @@ def measured_row(
     )
     ends = found.interval
     open_end = ends is not None and not math.isfinite(ends.upper)
-    notes = [] if found.outcome is spread.Outcome.ESTIMATED else [str(found.outcome)]
+    notes = [] if found.outcome is spread.SpreadOutcome.ESTIMATED else [str(found.outcome)]
     return MeasuredSpread(
         measure=kind.value,
         value=finite(found.plugin),

@@ -35,7 +35,7 @@ from equipoise.trail.engine import queries_sent, scrub, without_password
 
 if TYPE_CHECKING:
     from equipoise.plan import Plan
-    from equipoise.report.exchange import Outcome
+    from equipoise.report.exchange import GateRun
     from equipoise.report.suppress import Kept
     from equipoise.trail import Trail
 
@@ -290,7 +290,7 @@ def pack(
         show_files(written)
 
 
-class Kind(enum.StrEnum):
+class RuleKind(enum.StrEnum):
     """What kind of rule is learnt."""
 
     THRESHOLD = "threshold"
@@ -317,7 +317,7 @@ def repair(
         typer.Option(help="Who groups are compared with: race=Caucasian, overall or complement."),
     ] = None,
     rule: Annotated[
-        Kind | None,
+        RuleKind | None,
         typer.Option(
             help="One threshold for all, one for each group (unlawful in some places), or a "
             "recalibration of the scores."
@@ -484,11 +484,11 @@ class _Build:
             yield
         except EquipoiseError as error:
             from equipoise.plan import Exit
-            from equipoise.report.exchange import Outcome
+            from equipoise.report.exchange import GateRun
 
             words = f"The question could not be asked: {scrub(in_words_of(['check'], str(error)))}"
             self._files(
-                Outcome(title=self.plan.name, words=words, code=int(Exit.ERROR), plan=self._place())
+                GateRun(title=self.plan.name, words=words, code=int(Exit.ERROR), plan=self._place())
             )
             raise
 
@@ -497,7 +497,7 @@ class _Build:
         inside = self.plan.resolve().is_relative_to(Path.cwd())
         return Path(os.path.relpath(self.plan)).as_posix() if inside else self.plan.name
 
-    def _files(self, outcome: "Outcome") -> None:
+    def _files(self, outcome: "GateRun") -> None:
         from equipoise.report.exchange import junit, sarif, summary
 
         texts = {

@@ -22,9 +22,9 @@ from equipoise.findings.adjusted import (
     unknown_sentences,
 )
 from equipoise.findings.charts import (
-    Axis,
     Dot,
-    Line,
+    ForestAxis,
+    ForestLine,
     disparity_axis,
     forest,
     forest_pair,
@@ -451,10 +451,10 @@ class Bounds(DisparityFinding[BoundedGroup], ByGroup[BoundedGroup]):
             most=most,
         )
 
-    def _lines(self) -> list[Line]:
+    def _lines(self) -> list[ForestLine]:
         open_ = self._ignorance()
         return [
-            Line(
+            ForestLine(
                 group=row.group,
                 n=row.n,
                 centre=row.disparity,
@@ -765,7 +765,7 @@ class RangeCertificates(MetricFinding[CertifiedRange]):
     def plot(self, most: int = 40) -> Chart:
         """The certified ranges that lie in no wider one, from end to end."""
         lines = [
-            Line(
+            ForestLine(
                 group=row.group,
                 n=row.n,
                 centre=(row.where[self.attribute]["from"] + row.where[self.attribute]["to"]) / 2,
@@ -780,7 +780,7 @@ class RangeCertificates(MetricFinding[CertifiedRange]):
             title=f"Certified ranges of {self.attribute}: "
             f"disparity in {self.metric} {self.claimed}",
             subtitle=self.guarantee,
-            axis=Axis(self.attribute),
+            axis=ForestAxis(self.attribute),
             reference=[],
             most=most,
         )

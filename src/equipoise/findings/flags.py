@@ -21,9 +21,9 @@ from equipoise.findings.charts import (
     BELOW,
     MOST_BOXES,
     NEITHER,
-    Axis,
     Dot,
-    Line,
+    ForestAxis,
+    ForestLine,
     disparity_axis,
     forest,
     lattice,
@@ -168,7 +168,7 @@ class Flags(DisparityFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
     def _plot_ranked(self) -> Chart:
         even = float(self.relative)
         lines = [
-            Line(
+            ForestLine(
                 group=row.group,
                 n=row.n,
                 centre=row.disparity,
@@ -310,7 +310,7 @@ class CertificateList(ComparedFinding[CertifiedGroup], ByGroup[CertifiedGroup]):
     def plot(self, most: int = 40) -> Chart:
         """Estimates of the largest groups, certified ones told apart by colour."""
         lines = [
-            Line(
+            ForestLine(
                 group=row.group,
                 n=row.n,
                 centre=row.disparity,
@@ -326,7 +326,7 @@ class CertificateList(ComparedFinding[CertifiedGroup], ByGroup[CertifiedGroup]):
             lines,
             title=f"Certified: disparity in {self.metric} {self.claimed}",
             subtitle=self.guarantee,
-            axis=Axis("disparity"),
+            axis=ForestAxis("disparity"),
             reference=rules,
             most=most,
         )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from equipoise._validate import names_extra
-from equipoise.findings.charts import NEITHER, Line, disparity_axis, forest
+from equipoise.findings.charts import NEITHER, ForestLine, disparity_axis, forest
 from equipoise.findings.finding import (
     COMPARED,
     IF_ANY,
@@ -145,7 +145,7 @@ class Power(DisparityFinding[PlannedGroup], ByGroup[PlannedGroup]):
         """The disparities that would not be flagged with the stated power, group by group."""
         even = float(self.relative)
         lines = [
-            Line(
+            ForestLine(
                 group=row.group,
                 n=row.n,
                 centre=even,

@@ -15,7 +15,7 @@ from equipoise._files import read_text, write_atomically
 from equipoise._validate import listing, names_extra, short
 from equipoise.errors import EquipoiseError, OptionError
 from equipoise.findings.bounds import Bounds, silent_sentences
-from equipoise.findings.charts import Line, disparity_axis, forest_pair
+from equipoise.findings.charts import ForestLine, disparity_axis, forest_pair
 from equipoise.findings.charts.others import frontier
 from equipoise.findings.finding import (
     AboutEveryone,
@@ -454,12 +454,12 @@ class Repair(DisparityFinding[RepairedGroup], ByGroup[RepairedGroup]):
         ]
         series = {
             "under the rule": [
-                Line(group=row.group, n=row.n, centre=row.disparity or 0.0, lower=row.lower,
+                ForestLine(group=row.group, n=row.n, centre=row.disparity or 0.0, lower=row.lower,
                      upper=row.upper, colour=str(row.verdict))
                 for row in known
             ],
             "before": [
-                Line(group=row.group, n=row.n, centre=row.disparity_before,
+                ForestLine(group=row.group, n=row.n, centre=row.disparity_before,
                      lower=row.disparity_before, upper=row.disparity_before, colour="before")
                 for row in known
                 if row.disparity_before is not None

@@ -524,7 +524,7 @@ Scores = Callable[[int, np.random.SeedSequence], Iterator[FloatArray]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class BatchSums:
     """What one batch adds."""
 
     groups: IntArray
@@ -536,7 +536,7 @@ class Piece:
 
 
 def boundaries(
-    pieces: Sequence[Piece],
+    pieces: Sequence[BatchSums],
     tested: Sequence[BoolArray],
     *,
     error: float,
@@ -549,7 +549,7 @@ def boundaries(
     ``tested`` says of each look which groups are tested at it. A standard error of what the draws
     can tell is kept back, so that their noise does not add to the error.
 
-    >>> one = Piece(
+    >>> one = BatchSums(
     ...     groups=np.array([0]),
     ...     information=np.array([1.0]),
     ...     scores=lambda n, seed: iter([np.random.default_rng(seed).standard_normal((n, 1))]),

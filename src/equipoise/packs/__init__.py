@@ -418,7 +418,7 @@ def levels_of(cells: Cells) -> list[tuple[object, ...]]:
 
 
 @dataclass(slots=True)
-class People:
+class Members:
     """People of one category."""
 
     people: int = 0

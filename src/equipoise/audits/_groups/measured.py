@@ -22,7 +22,7 @@ from equipoise.errors import ClaimError, OptionError
 from equipoise.methods import measures
 from equipoise.methods.inference import measures as m
 from equipoise.methods.inference.core import Core, against_highest
-from equipoise.methods.inference.ranks import Line, QuantilePivot, quantile_pivot
+from equipoise.methods.inference.ranks import QuantilePivot, Sorted, quantile_pivot
 from equipoise.methods.numerics import FloatArray, IntArray, distinct_rows, merge
 from equipoise.methods.published.bootstrap import RowData
 from equipoise.methods.targets import Constant, Highest, Status, Target, compare
@@ -521,8 +521,8 @@ def _quantile(measure: Measure, cells: Cells, kinds: _Kinds) -> Asked:
         two = target.parts(weight2, collection.sums) if cells.weighted else None
         a, b = (np.array(x, dtype=np.float64) for x in (target.group, target.against))
 
-        def line(times: FloatArray) -> Line:
-            return Line(
+        def line(times: FloatArray) -> Sorted:
+            return Sorted(
                 low=kinds.low,
                 high=kinds.high,
                 upto=_upto(times, one),
@@ -582,7 +582,7 @@ def _quantile_core(
     )
 
 
-def _sizes(line: Line, q: float) -> FloatArray:
+def _sizes(line: Sorted, q: float) -> FloatArray:
     every = np.arange(line.weight.size)
     place = np.full(every.shape, line.low.size)
     return line.rows(q, place, every)[1]

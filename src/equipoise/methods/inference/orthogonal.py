@@ -49,7 +49,7 @@ class Predicted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scores:
+class GapScores:
     """One group's disparity, and what every row does to it."""
 
     gap: float
@@ -68,7 +68,7 @@ class Scores:
     """Whether all that is compared of one side is alike, so that nothing tells how it varies."""
 
 
-def scores(rows: Predicted, kind: Weights) -> Scores:
+def scores(rows: Predicted, kind: Weights) -> GapScores:
     """The disparity between a group and others who share its factors.
 
     With overlap weights (`MANTEL_HAENSZEL`) people count by how open their factors leave whether
@@ -115,7 +115,7 @@ def scores(rows: Predicted, kind: Weights) -> Scores:
     influence = np.where(kept > 1e-6, (each - gap * unit) / whole / np.maximum(kept, 1e-6), 0.0)
     if kind is not Weights.MANTEL_HAENSZEL and rows.leverage is not None:
         influence += _alone(rows, kind, kept) / whole
-    return Scores(
+    return GapScores(
         gap=gap,
         level=_level(rows, kind),
         influence=influence,
@@ -362,7 +362,7 @@ def _sides(
 
 
 def _assembled(
-    each: Sequence[Scores | None],
+    each: Sequence[GapScores | None],
     parts: Moments,
     target: Target,
     sums: GroupSums,

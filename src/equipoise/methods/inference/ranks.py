@@ -285,7 +285,7 @@ PLACES = 160
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class Sorted:
     """Rows of groups by value, in rising order."""
 
     low: FloatArray
@@ -302,7 +302,7 @@ class Line:
         """Weight of each group."""
         return np.asarray(self.upto[-1])
 
-    def some(self, chosen: IntArray) -> "Line":
+    def some(self, chosen: IntArray) -> "Sorted":
         """Some of the groups."""
         two = None if self.upto2 is None else self.upto2[:, chosen]
         return replace(self, upto=self.upto[:, chosen], upto2=two)
@@ -367,11 +367,11 @@ class QuantilePivot(OfComparison):
     """Groups beside their target."""
     q: float
     """Which quantile."""
-    own: Line
+    own: Sorted
     """The groups' rows."""
-    other: Line | None
+    other: Sorted | None
     """Their targets' rows; None where the target is a number."""
-    shared: Line | None
+    shared: Sorted | None
     """Rows that are both of the group and of its target; None where there are none."""
     errors: FloatArray
     """Standard errors of both quantiles, ``(2, G)``."""
@@ -459,7 +459,11 @@ def _one_sided(far: FloatArray, near: FloatArray) -> FloatArray:
 
 
 def quantile_pivot(
-    found: Comparison, q: float, own: Line, other: Line | None, shared: Line | None
+    found: Comparison,
+    q: float,
+    own: Sorted,
+    other: Sorted | None,
+    shared: Sorted | None,
 ) -> QuantilePivot:
     """The pivot of quantiles: with their standard errors, and where the target's may be."""
     groups = found.rows.size
@@ -474,7 +478,7 @@ def quantile_pivot(
     )
 
 
-def _quantile_error(line: Line, q: float) -> FloatArray:
+def _quantile_error(line: Sorted, q: float) -> FloatArray:
     """About the standard error of a quantile: how far the quantiles two errors of its rank away."""
     every = np.arange(line.weight.size)
     _, size = line.rows(q, np.zeros_like(every), every)
@@ -488,7 +492,7 @@ def _quantile_error(line: Line, q: float) -> FloatArray:
     )
 
 
-def _tried(line: Line, q: float) -> IntArray:
+def _tried(line: Sorted, q: float) -> IntArray:
     """Places between which each group's quantile is tried, the same number for all."""
     places, groups = line.low.size, line.weight.size
     every = np.arange(groups)

@@ -9,8 +9,8 @@ from equipoise.methods.spread.compare import (
     contrast_measure,
 )
 from equipoise.methods.spread.recommended import (
-    Outcome,
     SpreadEvidence,
+    SpreadOutcome,
     shrink,
     summarize_spread,
     weigh,

@@ -226,7 +226,7 @@ def _smooth(
 # --- One meta-metric with its bias, its corrected value, and an interval that may reach zero ---
 
 
-class Outcome(StrEnum):
+class SpreadOutcome(StrEnum):
     """What could be said."""
 
     ESTIMATED = "estimated"
@@ -275,7 +275,7 @@ class Spread:
     p_zero: float | None
     level: float
     resamples: int
-    outcome: Outcome
+    outcome: SpreadOutcome
 
 
 def summarize_spread(
@@ -398,14 +398,14 @@ def _from_scale(kind: Meta, value: float) -> float:
     return float(np.exp(root)) if kind is Meta.RATIO else root
 
 
-def _outcome(sample: GroupSample, plugin: float, raw: float | None) -> Outcome:
+def _outcome(sample: GroupSample, plugin: float, raw: float | None) -> SpreadOutcome:
     if sample.constant:
-        return Outcome.CONSTANT
+        return SpreadOutcome.CONSTANT
     if sample.frozen:
-        return Outcome.FROZEN
+        return SpreadOutcome.FROZEN
     if not np.isfinite(plugin):
-        return Outcome.INFINITE
-    return Outcome.NO_BIAS if raw is None else Outcome.ESTIMATED
+        return SpreadOutcome.INFINITE
+    return SpreadOutcome.NO_BIAS if raw is None else SpreadOutcome.ESTIMATED
 
 
 # --- Shrunken group estimates: each group borrows strength from all, the small ones most ---

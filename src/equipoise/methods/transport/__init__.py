@@ -5,8 +5,8 @@ its plan and price, and ``infer`` its sampling error.
 """
 
 from equipoise.methods.transport.answers import (
+    AnswerKind,
     Method,
-    Outcome,
 )
 from equipoise.methods.transport.cost import (
     Classes,

@@ -8,7 +8,7 @@ from equipoise.methods.published.likelihood.band import (
     part_roots,
 )
 from equipoise.methods.published.likelihood.intervals import (
-    Calibration,
+    ResampledNull,
     affordable,
     disjoint_draws,
     euclidean_draws,
