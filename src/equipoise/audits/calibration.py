@@ -13,7 +13,7 @@ import numpy as np
 
 from equipoise._validate import Rng, Seed, known_keywords, seed_of
 from equipoise.audits._calibration.finding import (
-    TestedModels,
+    OutcomeOfTests,
     calibration_finding,
     combined,
     verdict_of_p,
@@ -96,7 +96,7 @@ class Work:
         parts: list[Part],
         fitting: np.random.SeedSequence,
         testing: np.random.SeedSequence,
-    ) -> TestedModels:
+    ) -> OutcomeOfTests:
         """Fit, predict, and test."""
         whole, held = streams(testing, 2)
         if not self.options.test.portfolio:
@@ -104,7 +104,7 @@ class Work:
         learnt = self._by_models(pool, parts, fitting, held, name="learnt") if parts else None
         return combined(self._by_all_rows(whole), learnt)
 
-    def _by_all_rows(self, seed: np.random.SeedSequence) -> TestedModels:
+    def _by_all_rows(self, seed: np.random.SeedSequence) -> OutcomeOfTests:
         """Test what needs nothing learnt, on all rows."""
         every = np.ones(len(self.rows), dtype=bool)
         null = null_of(self.rows, every, self.options.tolerance)
@@ -118,7 +118,7 @@ class Work:
             progress=self._progress(),
         )
         name = list(tests)[found.chosen]
-        return TestedModels(
+        return OutcomeOfTests(
             found=found,
             statistic=tests[name],
             scale=cusum.Scale.STANDARD,
@@ -136,7 +136,7 @@ class Work:
         fitting: np.random.SeedSequence,
         testing: np.random.SeedSequence,
         name: str = "",
-    ) -> TestedModels:
+    ) -> OutcomeOfTests:
         """Test what residual models have learnt, or what the score alone says."""
         rows = self.rows
         fitted, residuals, every, tested = None, None, None, np.ones(len(rows), dtype=bool)
@@ -158,7 +158,7 @@ class Work:
             finer=FINER if name else 1,
             progress=self._progress(),
         )
-        return TestedModels(
+        return OutcomeOfTests(
             found=found,
             statistic=statistics[found.chosen],
             scale=self.options.test.scales[found.chosen],
@@ -180,7 +180,7 @@ class Work:
         options, side = self.options, cusum.Side(self.options.side)
         return options.test.build(residuals, null, side, options.least, options.bins, every)
 
-    def importance(self, outcome: TestedModels, seed: np.random.SeedSequence) -> dict[str, float]:
+    def importance(self, outcome: OutcomeOfTests, seed: np.random.SeedSequence) -> dict[str, float]:
         """How far the statistic drops when a column is permuted, on average."""
         fitted, rows, repeats = outcome.fitted, self.rows, self.options.importance
         if not repeats or outcome.found.statistic <= 0:
@@ -203,7 +203,7 @@ class Work:
                 self.step.add(len(columns))
         return drops
 
-    def _left_out(self, outcome: TestedModels) -> dict[str, float]:
+    def _left_out(self, outcome: OutcomeOfTests) -> dict[str, float]:
         """How far the statistic drops when a column is not looked at."""
         rows, null, statistic = self.rows, outcome.null, outcome.statistic
         if isinstance(statistic, cusum.Scan):

@@ -95,7 +95,7 @@ def scores_of(
     return joint_scores(problem, rows, member, used, plugged)
 
 
-def tested_jointly(
+def run_joint_test(
     scores: likelihood.Scores,
     method: Likelihood | Euclidean,
     values: FloatArray,
@@ -298,7 +298,7 @@ def joint_test(
     if used.size * problem.cells.rows.size > LIMIT:
         raise OptionError(f"A joint test of {used.size:,} groups is too large.")
     seed = seed_of(rng)
-    tested = tested_jointly(
+    tested = run_joint_test(
         scores_of(problem, chosen, used),
         chosen,
         values,

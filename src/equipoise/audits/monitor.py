@@ -487,12 +487,7 @@ def _finding(
     shares = error_shares(stream)
     # bounds of either side, of all groups, at once
     error = asked.error * shares / 2
-    bounds, many = found.bounds, np.zeros(len(shares), dtype=bool)
-    if bounds is None:
-        recent = stream
-        if asked.window is not None and asked.window < times:
-            recent = _last(stream, asked.window)
-        bounds, many = _bounds(problem, recent, found, error)
+    bounds, many = _last_bounds(problem, stream, found, error, asked.window)
     seen = _reachable(stream, null, asked.error * shares) if asked.reading == "ever" else None
     bands = _bands(problem, stream, found, error, shown) if asked.reading == "ever" else {}
     raised = np.where(found.alarms.any(axis=0), found.alarms.argmax(axis=0), -1)
@@ -537,6 +532,16 @@ def _finding(
         looks=asked.looks,
         together=found.together,
     )
+
+
+def _last_bounds(
+    problem: Problem, stream: Stream, found: _Evidence, error: FloatArray, window: int | None
+) -> tuple[tuple[FloatArray, FloatArray], BoolArray]:
+    """The bounds after the last batch, and the groups for which they would take too long."""
+    if found.bounds is not None:
+        return found.bounds, np.zeros(len(error), dtype=bool)
+    recent = stream if window is None else _last(stream, window)
+    return _bounds(problem, recent, found, error)
 
 
 _TOO_MANY = "no bounds, of so many groups and batches; window= gives them for the last batches"

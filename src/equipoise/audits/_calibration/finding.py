@@ -179,7 +179,7 @@ SUBGROUP, REST, EVERYONE = "the detected subgroup", "everyone else", "everyone t
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TestedModels:
+class OutcomeOfTests:
     """What testing gave."""
 
     found: Tested
@@ -200,7 +200,7 @@ class TestedModels:
     """Tests of the portfolio, each with its own p-value."""
     part: float = 1.0
     """The part of the error that these tests have."""
-    learnt: "TestedModels | None" = None
+    learnt: "OutcomeOfTests | None" = None
     """What residual models gave, where other tests say more."""
 
     @property
@@ -224,7 +224,7 @@ class TestedModels:
         return self.found.critical((1 - level) * self.part)
 
 
-def combined(whole: TestedModels, learnt: TestedModels | None) -> TestedModels:
+def combined(whole: OutcomeOfTests, learnt: OutcomeOfTests | None) -> OutcomeOfTests:
     """Tests on all rows and what models learnt, by Bonferroni's inequality."""
     if learnt is None:
         return whole
@@ -237,7 +237,7 @@ def combined(whole: TestedModels, learnt: TestedModels | None) -> TestedModels:
 
 
 def calibration_finding(
-    rows: AuditRows, options: Options, outcome: TestedModels, drops: dict[str, float]
+    rows: AuditRows, options: Options, outcome: OutcomeOfTests, drops: dict[str, float]
 ) -> Calibration:
     """Everything the audit has to say."""
     found, where = outcome.found, np.flatnonzero(outcome.tested)
@@ -295,7 +295,7 @@ def verdict_of_p(p: float, level: float) -> Verdict:
     return Verdict.EXCEEDED if p <= 1 - level + 1e-12 else Verdict.UNDETERMINED
 
 
-def _signs(outcome: TestedModels, rows: AuditRows) -> IntArray:
+def _signs(outcome: OutcomeOfTests, rows: AuditRows) -> IntArray:
     """+1 where the detected subgroup is thought under-estimated, −1 where over-estimated."""
     signs, where = np.zeros(len(rows), dtype=np.int64), np.flatnonzero(outcome.tested)
     for piece in outcome.pieces:
@@ -304,7 +304,7 @@ def _signs(outcome: TestedModels, rows: AuditRows) -> IntArray:
 
 
 def _groups(
-    rows: AuditRows, options: Options, outcome: TestedModels, signs: IntArray
+    rows: AuditRows, options: Options, outcome: OutcomeOfTests, signs: IntArray
 ) -> list[CalibratedGroup]:
     """One line for each direction, never both in one; then everyone else, and all."""
     where = np.flatnonzero(outcome.tested)
@@ -345,7 +345,7 @@ def _mean(rows: AuditRows, values: FloatArray, chosen: IntArray) -> float:
     return float(np.average(values[chosen], weights=weight))
 
 
-def _shrunken(disparity: float, edge: float, outcome: TestedModels) -> float:
+def _shrunken(disparity: float, edge: float, outcome: OutcomeOfTests) -> float:
     """The disparity less what the search alone would have found beyond the edge.
 
     James and Stein's factor, with the median of the draws for what chance gives.
@@ -359,7 +359,7 @@ def _shrunken(disparity: float, edge: float, outcome: TestedModels) -> float:
 
 
 def _least(
-    rows: AuditRows, chosen: IntArray, way: int, options: Options, outcome: TestedModels
+    rows: AuditRows, chosen: IntArray, way: int, options: Options, outcome: OutcomeOfTests
 ) -> float | None:
     """The smallest disparity that a scan of this level allows the set it found; None if no scan."""
     critical = outcome.critical(options.level)
@@ -371,7 +371,7 @@ def _least(
     return least_disparity(rows, chosen, way, options.tolerance, critical - ahead)
 
 
-def _rules(rows: AuditRows, outcome: TestedModels, signs: IntArray) -> list[SubgroupRule]:
+def _rules(rows: AuditRows, outcome: OutcomeOfTests, signs: IntArray) -> list[SubgroupRule]:
     if isinstance(outcome.statistic, cusum.Scan):
         partitions = list(outcome.statistic.partitions)
         return [_exact_rule(rows, piece, partitions) for piece in outcome.pieces]
@@ -391,7 +391,7 @@ def _exact_rule(rows: AuditRows, piece: Piece, partitions: Sequence[cusum.BinSet
 
 
 def _telling(
-    rows: AuditRows, outcome: TestedModels, important: tuple[ImportantColumn, ...]
+    rows: AuditRows, outcome: OutcomeOfTests, important: tuple[ImportantColumn, ...]
 ) -> list[str]:
     """The columns, beside the score, that tell the subgroup apart best."""
     others = [
@@ -407,18 +407,18 @@ def _curves(rows: AuditRows, where: IntArray, members: IntArray) -> list[CurvePo
     return [*curve_of(rows, members, SUBGROUP), *curve_of(rows, rest, REST)]
 
 
-def _charted(outcome: TestedModels) -> TestedModels:
+def _charted(outcome: OutcomeOfTests) -> OutcomeOfTests:
     """Whose control chart is drawn: that of the residual models, where there are any."""
     return outcome if outcome.learnt is None else outcome.learnt
 
 
-def _path_critical(outcome: TestedModels, level: float) -> float | None:
+def _path_critical(outcome: OutcomeOfTests, level: float) -> float | None:
     charted = _charted(outcome)
     part = LEARNT_SHARE if outcome.component is not None else 1.0
     return finite(dataclasses.replace(charted, part=part).critical(level))
 
 
-def _paths(outcome: TestedModels) -> list[ControlPath]:
+def _paths(outcome: OutcomeOfTests) -> list[ControlPath]:
     """The control chart: for each model, the sum at thresholds from the worst rows on."""
     charted = _charted(outcome)
     if not isinstance(charted.statistic, cusum.Cusum):
@@ -439,18 +439,18 @@ def _paths(outcome: TestedModels) -> list[ControlPath]:
     return lines
 
 
-def _model(outcome: TestedModels) -> str | None:
+def _model(outcome: OutcomeOfTests) -> str | None:
     """The residual model, or the recalibration axis, that found the subgroup."""
     if outcome.found.best is None or not isinstance(outcome.statistic, cusum.Cusum):
         return None
     return _model_name(outcome, outcome.found.best.model)
 
 
-def _model_name(outcome: TestedModels, model: int) -> str:
+def _model_name(outcome: OutcomeOfTests, model: int) -> str:
     return outcome.names[model] if outcome.names else f"recalibration axis {model + 1}"
 
 
-def _reason(outcome: TestedModels) -> str:
+def _reason(outcome: OutcomeOfTests) -> str:
     statistic = outcome.statistic
     if isinstance(statistic, cusum.Cusum) and not statistic.paths:
         return "no residual model predicts a violation in enough rows, so p is 1"

@@ -403,21 +403,12 @@ def core_of(
     if left_out is not None:
         status = np.where(ok & (spread.degrees < LEAST_DEGREES), Status.FEW_CLUSTERS, status)
     if isinstance(target, Before):
-        status = _too_few_once(found, status)
-        if zero_one and not weighted and left_out is None:
-            few_once = (_worth_once(found) < LEAST_ONCE) | (spread.reach < LEAST_REACH)
-            pivot = OverlapPivot(comparison=found, many=pivot, few=few_once)
-            counted_on = (status == Status.IDENTICAL) | (status == Status.FEW_ROWS)
-            status = np.where(counted_on, int(Status.OK), status)
-        else:
-            # by their spread alone, rows that are all alike at one time would be certain
-            alike = _alike(found, found.in_group) | _alike(found, found.in_target)
-            status = np.where((status == Status.OK) & alike, int(Status.CONSTANT), status)
+        plain = zero_one and not weighted and left_out is None
+        pivot, status = _of_change(pivot, found, status, spread, plain=plain)
+        zero_one = False
     elif not counted:
         status = _unsure(found, status, 0.0 if left_out is not None else least_rows)
     draws: CellDraws = RowDraws(cells) if clusters is None else ClusterDraws(clusters)
-    if isinstance(target, Before):
-        zero_one = False
     outcomes = _outcomes(found, spread, zero_one=zero_one, clustered=left_out is not None)
     if strata is not None:
         place, kind = strata
@@ -435,6 +426,21 @@ def core_of(
         sums=sums,
         counted=counted,
     )
+
+
+def _of_change(
+    pivot: Pivot, found: Comparison, status: IntArray, spread: Spread, *, plain: bool
+) -> tuple[Pivot, IntArray]:
+    """The pivot of a change, and who has an answer: rows that count at both times say little."""
+    status = _too_few_once(found, status)
+    if plain:
+        few_once = (_worth_once(found) < LEAST_ONCE) | (spread.reach < LEAST_REACH)
+        counted_on = (status == Status.IDENTICAL) | (status == Status.FEW_ROWS)
+        status = np.where(counted_on, int(Status.OK), status)
+        return OverlapPivot(comparison=found, many=pivot, few=few_once), status
+    # by their spread alone, rows that are all alike at one time would be certain
+    alike = _alike(found, found.in_group) | _alike(found, found.in_target)
+    return pivot, np.where((status == Status.OK) & alike, int(Status.CONSTANT), status)
 
 
 def highest_core(
