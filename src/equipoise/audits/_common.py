@@ -11,7 +11,6 @@ from typing import Any, Protocol, SupportsFloat, TypedDict, TypeVar
 
 import numpy as np
 from narwhals.typing import IntoFrame
-from scipy.special import ndtri
 
 from equipoise._validate import Rng, Seed, listing, seed_of
 from equipoise._version import __version__
@@ -31,7 +30,7 @@ from equipoise.findings.words import Ends, Verdict
 from equipoise.methods.hypotheses import Null, Outside, StepDown, holm
 from equipoise.methods.inference.core import Core
 from equipoise.methods.inference.student import affordable_draws, independent_score
-from equipoise.methods.numerics import FloatArray, per_mille, quantile
+from equipoise.methods.numerics import FloatArray, normal_score, per_mille, quantile
 from equipoise.methods.targets import TiltSums
 from equipoise.trail import Trail, read
 from equipoise.trail.trail import expect_trail
@@ -548,7 +547,7 @@ def stepped_down(
     """Adjusted p-values by step-down maxima of the scores, never above Holm's."""
     used = core.answered
     two_sided = isinstance(null, Outside)
-    statistic = -ndtri(np.clip(p / 2 if two_sided else p, 1e-300, 1 - 1e-16))
+    statistic = normal_score(p / 2 if two_sided else p)
     step = StepDown(np.where(np.isnan(p[used]), np.nan, statistic[used]))
     out = np.full(p.shape, np.nan)
     if used.size:

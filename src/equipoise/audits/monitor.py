@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Literal, Unpack
 
 import numpy as np
-from scipy.special import ndtri
 
 from equipoise._validate import Rng, fraction, known_keywords, known_name, listing, seed_of, whole
 from equipoise.audits._common import (
@@ -37,7 +36,7 @@ from equipoise.findings.monitoring import MonitoredGroup, Monitoring, Reading, S
 from equipoise.findings.words import judged, tolerated
 from equipoise.methods.hypotheses import Above, Below, Null, Outside
 from equipoise.methods.inference.core import Core
-from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
+from equipoise.methods.numerics import BoolArray, FloatArray, IntArray, normal_score
 from equipoise.methods.published.bootstrap import RowData
 from equipoise.methods.sequential import (
     BURN_IN,
@@ -415,7 +414,7 @@ def _planned(
         so_far = _core(problem, stack, 0, k + 1)
         p = null.p_value(so_far.tails)
         with np.errstate(invalid="ignore"):
-            scores[k] = -ndtri(np.clip(p / 2 if two_sided else p, 1e-300, 1 - 1e-16))
+            scores[k] = normal_score(p / 2 if two_sided else p)
         tested[k] = ~np.isnan(p) & _plenty(problem, stack, k + 1)
     if not bool(tested.any()):
         raise OptionError(

@@ -37,7 +37,7 @@ from equipoise.methods.numerics import (
     GroupSums,
     IntArray,
     child,
-    over,
+    over_or_zero,
 )
 from equipoise.methods.targets import Comparison, Moments, Status, Target
 
@@ -335,22 +335,22 @@ def _estimated(stream: Stream, past: _Past, null: _Null, here: slice) -> FloatAr
     rows, before = now.rows[:, here], past.before("rows", here)
     heavy = past.before("weight", here)
     used = (null.slope != 0) & (rows > 0)
-    mean = over(past.before("total", here), heavy)
+    mean = over_or_zero(past.before("total", here), heavy)
     # the most likely means on the limit, each row as sure as all others
-    worth = over(heavy**2, past.before("weight2", here))
-    middle = over(past.before("square2", here), past.before("weight2", here)) - mean**2
-    pull = over(null.slope * np.maximum(middle, 1e-12), worth)
+    worth = over_or_zero(heavy**2, past.before("weight2", here))
+    middle = over_or_zero(past.before("square2", here), past.before("weight2", here)) - mean**2
+    pull = over_or_zero(null.slope * np.maximum(middle, 1e-12), worth)
     bend = (null.slope * pull).sum(axis=0)
     miss = null.limit - (null.slope * mean).sum(axis=0)
-    mean = mean + pull * over(miss, bend)
+    mean = mean + pull * over_or_zero(miss, bend)
     until = {name: past.until(name, here) for name in Moments.__dataclass_fields__}
     second = until["square2"] - 2 * mean * until["total2"] + mean**2 * until["weight2"]
     third = until["cube3"] - 3 * mean * until["square3"]
     third = third + 3 * mean**2 * until["total3"] - mean**3 * until["weight3"]
-    per = over(np.maximum(second, 0.0), until["rows"])
-    skewness = over(np.abs(over(third, until["rows"])), per**1.5)
-    expected = rows * over(heavy, before)
-    share = over(null.slope, expected)
+    per = over_or_zero(np.maximum(second, 0.0), until["rows"])
+    skewness = over_or_zero(np.abs(over_or_zero(third, until["rows"])), per**1.5)
+    expected = rows * over_or_zero(heavy, before)
+    share = over_or_zero(null.slope, expected)
     variance = (share**2 * per * rows).sum(axis=0)
     known = np.ones(variance.shape, dtype=bool)
     if stream.effect is not None:
@@ -361,7 +361,7 @@ def _estimated(stream: Stream, past: _Past, null: _Null, here: slice) -> FloatAr
     moved = (share * (total - mean * weight)).sum(axis=0)
     enough = before >= BURN_IN + PER_SKEWNESS * skewness**2
     able = null.asked & np.where(used, enough, True).all(axis=0) & known & (variance > 0)
-    spread = np.sqrt((null.slope**2 * per * over(before, heavy) ** 2).sum(axis=0))
+    spread = np.sqrt((null.slope**2 * per * over_or_zero(before, heavy) ** 2).sum(axis=0))
     out = np.zeros((STEPS.size, *variance.shape))
     for i, step in enumerate(STEPS):
         stake = np.divide(step * spread, variance, out=np.zeros_like(variance), where=able)
@@ -470,13 +470,13 @@ def reach(stream: Stream, limit: FloatArray, error: FloatArray, *, above: bool) 
     null = _null(stream, limit, above, slice(0, stream.shape[0]))
     found = stream.comparison()
     every = pooled_batches(stream)
-    mean = over(every.parts.total, every.parts.weight)[:, None]
+    mean = over_or_zero(every.parts.total, every.parts.weight)[:, None]
     if stream.zero_one:
         variance = mean * (1 - mean)
     else:
-        variance = over(every.parts.square2, every.parts.weight2)[:, None] - mean**2
+        variance = over_or_zero(every.parts.square2, every.parts.weight2)[:, None] - mean**2
     wide = 1.0 if stream.ends is None else stream.ends[1] - stream.ends[0]
-    share = over(found.parts.weight2, found.parts.weight**2).reshape(null.slope.shape)
+    share = over_or_zero(found.parts.weight2, found.parts.weight**2).reshape(null.slope.shape)
     cost = (null.slope**2 * variance / wide**2 * share).sum(axis=0)
     if stream.effect is not None:
         cost = cost * np.where(np.isfinite(stream.effect), stream.effect, 0.0)

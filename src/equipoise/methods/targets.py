@@ -12,7 +12,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from equipoise.methods.hypotheses import Tails
-from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
+from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray, over
 
 # --- What a group is compared with: the one place that knows what a target is ---
 
@@ -574,17 +574,6 @@ def compare(
     return Comparison(
         target=target, relative=relative, parts=cells.parts(target, sums), custom=both
     )
-
-
-def over(top: FloatArray, bottom: FloatArray) -> FloatArray:
-    """Quotient, NaN where the divisor is not positive.
-
-    >>> over(np.array([1.0, 1.0]), np.array([2.0, 0.0])).tolist()
-    [0.5, nan]
-    """
-    out = np.full(np.broadcast_shapes(np.shape(top), np.shape(bottom)), np.nan)
-    np.divide(top, bottom, out=out, where=bottom > 0)
-    return out
 
 
 def _share(weight: FloatArray) -> FloatArray:

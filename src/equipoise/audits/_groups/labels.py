@@ -41,14 +41,8 @@ from equipoise.methods.inference.labels import (
     worst_labels,
 )
 from equipoise.methods.inference.unknown import PairCore
-from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
-from equipoise.methods.targets import (
-    Moments,
-    Reference,
-    Target,
-    over,
-    plain_moments,
-)
+from equipoise.methods.numerics import BoolArray, FloatArray, IntArray, over
+from equipoise.methods.targets import Moments, Reference, Target, plain_moments
 from equipoise.trail import Trail
 from equipoise.trail.trail import RESERVED
 

@@ -53,14 +53,8 @@ from equipoise.methods.inference.unknown import (
     sums_over,
     tipping_point,
 )
-from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums
-from equipoise.methods.targets import (
-    Complement,
-    Opposite,
-    Overall,
-    Target,
-    over,
-)
+from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, over
+from equipoise.methods.targets import Complement, Opposite, Overall, Target
 from equipoise.trail import Trail
 from equipoise.trail.trail import Proxy
 

@@ -34,7 +34,14 @@ from equipoise.methods.inference.student import (
     student_tails,
     too_skewed,
 )
-from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
+from equipoise.methods.numerics import (
+    BoolArray,
+    FloatArray,
+    GroupSums,
+    IntArray,
+    normal_score,
+    over,
+)
 from equipoise.methods.targets import (
     ROUNDING,
     Before,
@@ -53,7 +60,6 @@ from equipoise.methods.targets import (
     Target,
     compare,
     one_tail,
-    over,
 )
 
 # --- Bounds from a pivot: the disparities whose tail is no smaller than an allowed error ---
@@ -127,7 +133,7 @@ class _Search:
     def learn(self, tail: FloatArray) -> None:
         """Take in the tails at the present values, and choose the next ones."""
         todo, at = self.todo, self.at[self.todo]
-        score = -ndtri(np.clip(tail, 1e-300, 1 - 1e-16))
+        score = normal_score(tail)
         beyond = score > self.critical
         for place, value, where in (
             (self._inner, at, ~beyond),

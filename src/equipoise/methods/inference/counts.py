@@ -23,8 +23,8 @@ import numpy as np
 from scipy.special import betainc, betaincinv, gammaln, ndtri, rel_entr, stdtr, xlog1py, xlogy
 
 from equipoise.methods.hypotheses import Tails, linear_tail, linear_tails
-from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
-from equipoise.methods.targets import Comparison, OfComparison, over
+from equipoise.methods.numerics import BoolArray, FloatArray, IntArray, over
+from equipoise.methods.targets import Comparison, OfComparison
 
 OPEN = 1e-4
 """Chance that the share of rows that are not zero lies outside the range that is searched."""

@@ -41,16 +41,8 @@ from equipoise.methods.measures import (
     OfTable,
     Totals,
 )
-from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
-from equipoise.methods.targets import (
-    Comparison,
-    Moments,
-    OfComparison,
-    Status,
-    Target,
-    compare,
-    over,
-)
+from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray, over
+from equipoise.methods.targets import Comparison, Moments, OfComparison, Status, Target, compare
 
 # --- Groups beside their target ---
 

@@ -24,8 +24,8 @@ from equipoise.methods.inference.counts import (
     SHARE_STEPS,
     far_tail,
 )
-from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
-from equipoise.methods.targets import Comparison, OfComparison, over
+from equipoise.methods.numerics import BoolArray, FloatArray, IntArray, over
+from equipoise.methods.targets import Comparison, OfComparison
 
 LEVEL_STEPS = ((0.5, 25.0), (1.0, 5.0))
 """Standard errors by which the level of the means is moved either way, and up to which variance of

@@ -19,8 +19,8 @@ import numpy as np
 from equipoise.methods.inference.core import ClusterPivot, Core
 from equipoise.methods.inference.strata import Weights
 from equipoise.methods.inference.student import LEAST_DEGREES, LEAST_ROWS, LeftOut, effective_rows
-from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
-from equipoise.methods.targets import Comparison, Moments, Reference, Status, Target, over
+from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray, over
+from equipoise.methods.targets import Comparison, Moments, Reference, Status, Target
 
 LEAST_CHANCE = 0.01
 """Chances of belonging to a group nearer to 0 or 1 are taken to be this far away from it."""

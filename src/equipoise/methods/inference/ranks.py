@@ -25,8 +25,8 @@ from scipy.special import betainc, expit, logit, ndtr, ndtri
 from equipoise.methods.hypotheses import Tails
 from equipoise.methods.inference.core import Core, Pivot
 from equipoise.methods.inference.counts import CountPivot
-from equipoise.methods.numerics import FloatArray, GroupSums, IntArray
-from equipoise.methods.targets import Comparison, HighestPivot, OfComparison, Rival, over
+from equipoise.methods.numerics import FloatArray, GroupSums, IntArray, normal_score, over
+from equipoise.methods.targets import Comparison, HighestPivot, OfComparison, Rival
 
 # --- The median and how many rows lie around it ---
 
@@ -423,8 +423,8 @@ class QuantilePivot(OfComparison):
         with_up = np.where(falling, at_most, at_least)
         with_down = np.where(falling, at_least, at_most)
         kappa = self._common((low + high) / 2, factor, plus, group)
-        far = _distance(_score(up), _score(with_up), kappa)
-        near = _distance(_score(down), _score(with_down), kappa)
+        far = _distance(normal_score(up), normal_score(with_up), kappa)
+        near = _distance(normal_score(down), normal_score(with_down), kappa)
         return _one_sided(far, near), _one_sided(near, far)
 
     def _common(
@@ -440,10 +440,6 @@ class QuantilePivot(OfComparison):
         size = np.sqrt(self.own.weight[group] * self.other.weight[group])
         kappa = np.nan_to_num((both - own * other / number) / (q * (1 - q) * size))
         return np.clip(kappa, 0.0, 0.98)
-
-
-def _score(tail: FloatArray) -> FloatArray:
-    return np.asarray(-ndtri(np.clip(tail, 1e-300, 1 - 1e-16)))
 
 
 def _distance(one: FloatArray, two: FloatArray, kappa: FloatArray) -> FloatArray:

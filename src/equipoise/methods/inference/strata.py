@@ -21,7 +21,7 @@ from scipy.special import chdtrc, gammainc, gammaincc, gammaln, ndtr
 
 from equipoise.methods.hypotheses import Tails
 from equipoise.methods.inference.student import RowDraws, moved_squares
-from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
+from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray, over
 from equipoise.methods.targets import (
     Comparison,
     Moments,
@@ -30,7 +30,6 @@ from equipoise.methods.targets import (
     Reference,
     Status,
     Target,
-    over,
 )
 
 

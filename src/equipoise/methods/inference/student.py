@@ -21,8 +21,16 @@ from scipy import sparse
 from scipy.special import ndtri, stdtr
 
 from equipoise.methods.hypotheses import Tails
-from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray, child
-from equipoise.methods.targets import ROUNDING, Comparison, Moments, OfComparison, over
+from equipoise.methods.numerics import (
+    BoolArray,
+    FloatArray,
+    GroupSums,
+    IntArray,
+    child,
+    normal_score,
+    over,
+)
+from equipoise.methods.targets import ROUNDING, Comparison, Moments, OfComparison
 
 # --- The pivot: the distance from the estimate in its own standard errors ---
 
@@ -49,7 +57,7 @@ class Spread:
         with np.errstate(divide="ignore"):
             most = np.fmin(_furthest(self.skewness), _furthest(self.usual).min(axis=0))
         tail = stdtr(np.maximum(self.degrees, 1e-3), -most)
-        return np.asarray(-ndtri(np.clip(tail, 1e-300, 1 - 1e-16)))
+        return normal_score(tail)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from equipoise.methods.inference.core import Core, Pivot, core_of
 from equipoise.methods.inference.counts import CountPivot
 from equipoise.methods.inference.orthogonal import ScoreDraws
 from equipoise.methods.inference.student import LEAST_ROWS, ClusterSums, Law, Spread
-from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
+from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray, over
 from equipoise.methods.targets import (
     Complement,
     Moments,
@@ -28,7 +28,7 @@ from equipoise.methods.targets import (
     Status,
     Target,
     one_tail,
-    over,
+    plain_moments,
 )
 
 # --- Who belongs, and who may ---
@@ -654,14 +654,7 @@ def _weighted(cells: ProxySums, target: Target, reference: int | None, relative:
         other = (np.full_like(own, own[reference]), np.full_like(own, ones[reference]))
     rows = _beside(own, every - own, other[0], reference, fixed)
     total = _beside(ones, every_one - ones, other[1], reference, fixed)
-    return Stated(target=target, relative=relative, parts=_as_moments(rows, total))
-
-
-def _as_moments(rows: FloatArray, total: FloatArray) -> Moments:
-    return Moments(
-        rows=rows, weight=rows, total=total, weight2=rows, total2=total, square2=total,
-        weight3=rows, total3=total, square3=total, cube3=total,
-    )  # fmt: skip
+    return Stated(target=target, relative=relative, parts=plain_moments(rows, total, total, total))
 
 
 def _proxy_end(
@@ -681,7 +674,7 @@ def _proxy_end(
 
     rows = np.maximum(stacked(lambda part: part.counted.value), 0.0) * cells.number
     total = np.clip(stacked(lambda part: part.ones.value) * cells.number, 0.0, rows)
-    found = Stated(target=target, relative=relative, parts=_as_moments(rows, total))
+    found = Stated(target=target, relative=relative, parts=plain_moments(rows, total, total, total))
     worth = np.maximum(stacked(lambda part: part.worth(cells)), 1e-9)
     counts = CountPivot(comparison=found, rows=worth, degrees=np.full(found.rows.shape, np.inf))
     against = every if isinstance(target, Overall) else rest if other is None else other

@@ -20,16 +20,8 @@ from scipy.special import betaincinv, log_ndtr, ndtr, ndtri, xlogy
 from equipoise.methods.inference.core import Core, core_of, plain_worth
 from equipoise.methods.inference.student import ClusterSums
 from equipoise.methods.measures import Measure, Totals
-from equipoise.methods.numerics import FloatArray, IntArray
-from equipoise.methods.targets import (
-    Constant,
-    Moments,
-    Overall,
-    Status,
-    Target,
-    over,
-    plain_moments,
-)
+from equipoise.methods.numerics import FloatArray, IntArray, over
+from equipoise.methods.targets import Constant, Moments, Overall, Status, Target, plain_moments
 
 # --- What the summaries need of each group: its size, its mean, how its rows vary, and the core
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.methods.numerics import FloatArray, GroupSums, IntArray, over
+from equipoise.methods.numerics import FloatArray, GroupSums, IntArray, over_or_zero
 from equipoise.methods.targets import InfluenceSums
 
 # --- What the bootstrap needs to know of the rows: sums per cell, rows, or cluster sums ---
@@ -233,18 +233,6 @@ def second_order(cells: Totals) -> Second:
     if cells.weight2 is None or cells.total2 is None or cells.square2 is None:
         raise ValueError("this engine draws no second moments; use an exact engine")
     return cells.weight2, cells.total2, cells.square2
-
-
-def quotient(top: FloatArray, bottom: FloatArray) -> FloatArray:
-    """Quotient, NaN where the divisor is not positive.
-
-    >>> quotient(np.array([1.0, 1.0]), np.array([2.0, 0.0])).tolist()
-    [0.5, nan]
-    """
-    shape = np.broadcast_shapes(top.shape, bottom.shape)
-    out: FloatArray = np.full(shape, np.nan)
-    np.divide(top, bottom, out=out, where=bottom > 0)
-    return out
 
 
 def second(w2: FloatArray, s2: FloatArray, q2: FloatArray, mean: FloatArray) -> FloatArray:
@@ -474,12 +462,12 @@ class _Factor:
 
     def __init__(self, m: CellMoments) -> None:
         self._l11 = np.sqrt(m.weight2)
-        self._l21 = over(m.total2, self._l11)
+        self._l21 = over_or_zero(m.total2, self._l11)
         rest = m.square2 - self._l21**2
         # a cell whose metric is constant has a singular block; rounding must not revive it
         self._l22 = np.sqrt(np.where(rest > 1e-12 * m.square2, rest, 0.0))
-        self._a1 = over(m.weight, self._l11)
-        self._a2 = over(m.total - self._l21 * self._a1, self._l22)
+        self._a1 = over_or_zero(m.weight, self._l11)
+        self._a2 = over_or_zero(m.total - self._l21 * self._a1, self._l22)
         self._v = (m.weight, m.total)
         length = float((self._a1**2 + self._a2**2).sum())
         n = max(float(m.rows.sum()), 1.0)
