@@ -35,13 +35,7 @@ from records import agreed, main, standard_error, write
 import equipoise as eq
 from equipoise._validate import seed_of
 from equipoise.audits._groups.problem import CertifyOptions, problem_of
-from equipoise.audits._repair import (
-    Ask,
-    chosen_thresholds,
-    first_tried,
-    overrun_of,
-    rising_lines,
-)
+from equipoise.audits._repair import Ask, chosen_thresholds, first_tried, overrun_of, rising_lines
 from equipoise.audits.certify import bound_groups
 from equipoise.audits.repair import checked_ask, learnt_and_certified
 from equipoise.cells import Cells

@@ -15,15 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from equipoise._codec import from_plain, kind
-from equipoise._validate import (
-    fraction,
-    is_word,
-    known_name,
-    listing,
-    modest,
-    real,
-    whole,
-)
+from equipoise._validate import fraction, is_word, known_name, listing, modest, real, whole
 from equipoise.audits._people import People, fewest_changes, find_people
 from equipoise.cells.tally import Axis
 from equipoise.claims import Metric

@@ -28,11 +28,7 @@ from equipoise.claims.claim import Complement, Constant, Reference
 from equipoise.claims.formula import parse
 from equipoise.claims.groups import Condition, Intersections, Ordered
 from equipoise.errors import ClaimError, OptionError, TrailError
-from equipoise.findings.repair import (
-    GroupThreshold,
-    How,
-    Rule,
-)
+from equipoise.findings.repair import GroupThreshold, How, Rule
 from equipoise.findings.words import Ends, Side
 from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray
 from equipoise.methods.repair import (

@@ -33,12 +33,7 @@ from equipoise.audits.summarize import (
     sample_of,
 )
 from equipoise.cells import Cells, gather
-from equipoise.cells.query import (
-    Query,
-    by_size,
-    counted_value,
-    numbers,
-)
+from equipoise.cells.query import Query, by_size, counted_value, numbers
 from equipoise.cells.rows import RowTable, row_table
 from equipoise.cells.tally import Tallied, rows_behind, steady_cells
 from equipoise.claims import Claim, Metric, overall
@@ -48,13 +43,7 @@ from equipoise.claims.measure import Measure
 from equipoise.errors import ClaimError, OptionError
 from equipoise.findings.summary import ComparedSide, ComparedSpread, Comparison
 from equipoise.methods import spread
-from equipoise.methods.measures import (
-    SIDES,
-    Area,
-    Macro,
-    OfTable,
-    Quotient,
-)
+from equipoise.methods.measures import SIDES, Area, Macro, OfTable, Quotient
 from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray
 from equipoise.methods.spread import Meta
 from equipoise.methods.spread.sample import highest_z, needs_positive

@@ -7,13 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from equipoise._codec import from_plain, kind
-from equipoise._validate import (
-    known_name,
-    listing,
-    real,
-    whole,
-    yes_or_no,
-)
+from equipoise._validate import known_name, listing, real, whole, yes_or_no
 from equipoise.errors import OptionError
 from equipoise.methods.inference.orthogonal import Residual
 from equipoise.methods.published import bootstrap

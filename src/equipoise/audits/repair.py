@@ -37,14 +37,7 @@ from equipoise.claims.groups import Intersections, Levels
 from equipoise.claims.metric import MetricLike, as_metric, error_rate, squared_error
 from equipoise.errors import ClaimError, OptionError, TrailError
 from equipoise.findings.bounds import Bounds
-from equipoise.findings.repair import (
-    How,
-    Price,
-    Repair,
-    RepairedGroup,
-    Rule,
-    TriedRule,
-)
+from equipoise.findings.repair import How, Price, Repair, RepairedGroup, Rule, TriedRule
 from equipoise.findings.words import Side, Verdict, level_text, tolerated
 from equipoise.trail import Trail
 

@@ -8,20 +8,8 @@ from typing import Literal
 
 from equipoise._validate import names_extra
 from equipoise.findings.charts.others import evidence_chart
-from equipoise.findings.finding import (
-    COMPARED,
-    ByGroup,
-    Chart,
-    ComparedGroup,
-    DisparityFinding,
-)
-from equipoise.findings.words import (
-    Verdict,
-    be,
-    ends_text,
-    level_text,
-    plural,
-)
+from equipoise.findings.finding import COMPARED, ByGroup, Chart, ComparedGroup, DisparityFinding
+from equipoise.findings.words import Verdict, be, ends_text, level_text, plural
 
 Reading = Literal["ever", "lately", "planned"]
 #: Groups that a page and a terminal show over time.

@@ -13,15 +13,7 @@ from equipoise.findings.finding import (
     ComparedGroup,
     DisparityFinding,
 )
-from equipoise.findings.words import (
-    Side,
-    be,
-    level_text,
-    listed,
-    percent,
-    plural,
-    tolerance_words,
-)
+from equipoise.findings.words import Side, be, level_text, listed, percent, plural, tolerance_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

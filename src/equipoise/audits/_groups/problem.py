@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
 
-from equipoise._validate import (
-    Seed,
-    confidence,
-    fraction,
-    known_name,
-    listing,
-    modest,
-    whole,
-)
+from equipoise._validate import Seed, confidence, fraction, known_name, listing, modest, whole
 from equipoise.audits._common import (
     among_people,
     below_highest,
@@ -50,11 +42,7 @@ from equipoise.findings.words import SELF_TARGET, Side
 from equipoise.methods.inference.core import Core, core_of, highest_core
 from equipoise.methods.inference.orthogonal import Residual
 from equipoise.methods.inference.strata import Adjusted, Weights
-from equipoise.methods.inference.student import (
-    LEAST_ROWS,
-    ClusterSums,
-    rows_needed,
-)
+from equipoise.methods.inference.student import LEAST_ROWS, ClusterSums, rows_needed
 from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
 from equipoise.methods.published.bootstrap import (
     CellMoments,

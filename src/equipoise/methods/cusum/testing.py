@@ -18,15 +18,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import logit, logsumexp
 
-from equipoise.methods.cusum.statistic import (
-    Best,
-    Null,
-    Piece,
-    Standard,
-    Tail,
-    standard,
-    tail_of,
-)
+from equipoise.methods.cusum.statistic import Best, Null, Piece, Standard, Tail, standard, tail_of
 from equipoise.methods.numerics import BoolArray, FloatArray, IntArray, child
 
 MEASURED = 100

@@ -33,14 +33,7 @@ from equipoise.methods.inference.student import (
     student_tails,
     usual_skewness,
 )
-from equipoise.methods.measures import (
-    COARSE,
-    DOUBT,
-    Macro,
-    Measure,
-    OfTable,
-    Totals,
-)
+from equipoise.methods.measures import COARSE, DOUBT, Macro, Measure, OfTable, Totals
 from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray, over
 from equipoise.methods.targets import Comparison, Moments, OfComparison, Status, Target, compare
 

@@ -15,11 +15,7 @@ from equipoise.methods.spread.recommended import (
     summarize_spread,
     weigh,
 )
-from equipoise.methods.spread.report import (
-    VarianceReport,
-    published_intervals,
-    report_variance,
-)
+from equipoise.methods.spread.report import VarianceReport, published_intervals, report_variance
 from equipoise.methods.spread.sample import (
     Exclusion,
     GroupSample,

@@ -24,13 +24,7 @@ from equipoise.methods.tilts.audit import (
     points_between,
     rescaled_extremes,
 )
-from equipoise.methods.tilts.draws import (
-    NormalTilts,
-    RowTilts,
-    TiltEngine,
-    TiltMoments,
-    TiltSample,
-)
+from equipoise.methods.tilts.draws import NormalTilts, RowTilts, TiltEngine, TiltMoments, TiltSample
 from equipoise.methods.tilts.kernels import (
     MAX_RANK,
     TOLERANCE,

@@ -4,10 +4,7 @@
 its plan and price, and ``infer`` its sampling error.
 """
 
-from equipoise.methods.transport.answers import (
-    AnswerKind,
-    Method,
-)
+from equipoise.methods.transport.answers import AnswerKind, Method
 from equipoise.methods.transport.cost import (
     Classes,
     Moves,
@@ -28,16 +25,6 @@ from equipoise.methods.transport.inference import (
     robustness,
     select_model,
 )
-from equipoise.methods.transport.limits import (
-    Limit,
-    NormalLimit,
-    ShiftedLimit,
-)
-from equipoise.methods.transport.problem import (
-    Problem,
-    Solution,
-    TransportPlan,
-    prepare,
-    solve,
-)
+from equipoise.methods.transport.limits import Limit, NormalLimit, ShiftedLimit
+from equipoise.methods.transport.problem import Problem, Solution, TransportPlan, prepare, solve
 from equipoise.methods.transport.sample import Doubt, Sample, doubt, plain_sample, unit_sample
