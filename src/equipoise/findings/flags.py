@@ -160,7 +160,7 @@ class Flags(DisparityFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
             return self._plot_ranked()
         return lattice(
             self.rows,
-            said=self._say,
+            said=self.say,
             title=f"{self.metric.capitalize()} {self.null} {self.against}",
             subtitle=self.guarantee,
         )
@@ -207,7 +207,7 @@ class Flags(DisparityFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
             even=float(self.relative),
             limits=[],
             relative=self.relative,
-            said=self._say,
+            said=self.say,
             words=("flagged", "", "not flagged"),
         )
 
@@ -230,12 +230,13 @@ class Flags(DisparityFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
             f"(n = {first.n:,}); flagged, adjusted p {p_text(first.p_adjusted)}{others}."
         )
 
-    def _say(self, value: float) -> str:
+    def say(self, value: float) -> str:
+        """A disparity in words; a ratio as so many times."""
         return f"{value:.2f} times" if self.relative else difference(value, self.share)
 
     def _one(self, row: FlaggedGroup) -> str:
         # a change against none is its own disparity
-        said = dict.fromkeys((self.value_text(row.value), self._say(row.disparity or 0.0)))
+        said = dict.fromkeys((self.value_text(row.value), self.say(row.disparity or 0.0)))
         return (
             f"{row.group}: {', '.join(said)} (n = {row.n:,}, adjusted p {p_text(row.p_adjusted)})."
         )
