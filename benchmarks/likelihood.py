@@ -52,7 +52,8 @@ def run(folder: Path) -> list[Line]:
 
 def _joint() -> list[Line]:
     ours = """
-from equipoise.methods.published.likelihood import joint_disjoint, segments
+from equipoise.methods.published.likelihood import segments
+from equipoise.methods.published.likelihood.mean import joint_disjoint
 groups = segments([loss[group == j] for j in range(m)])
 joint_disjoint(groups, np.ones(m))
 """

@@ -10,7 +10,8 @@ _DENSE = """
     import numpy as np
     from scipy.optimize import linprog
     from scipy.sparse import csr_matrix
-    from equipoise.methods.transport import from_matrix, prepare, resampled_draws
+    from equipoise.methods.transport import from_matrix, prepare
+    from equipoise.methods.transport.answers import resampled_draws
     cells, resamples = 150, 1000
     rng = np.random.default_rng(0)
     points = rng.normal(size=(cells, 3))

@@ -48,6 +48,15 @@ def short(text: str, most: int = 80) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
+def number_text(value: float) -> str:
+    """A number as people write it: no trailing zeros, and commas from ten thousand up.
+
+    >>> number_text(25.0), number_text(0.125), number_text(1990), number_text(25000)
+    ('25', '0.125', '1990', '25,000')
+    """
+    return f"{value:,.10g}" if 10_000 <= abs(value) < 1e10 else f"{value:.10g}"
+
+
 def rows_text(number: int) -> str:
     """A number of rows in words.
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from scipy.optimize import root
 
-from equipoise.methods.published.likelihood import joint_ratio, mean_ratio, segments
+from equipoise.methods.published.likelihood import segments
+from equipoise.methods.published.likelihood.mean import joint_ratio, mean_ratio
 
 
 def weights_ratio(g: Any) -> float:

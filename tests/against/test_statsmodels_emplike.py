@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.methods.published.likelihood import joint_ratio, mean_interval, mean_ratio, segments
+from equipoise.methods.published.likelihood import mean_interval, segments
+from equipoise.methods.published.likelihood.mean import joint_ratio, mean_ratio
 
 descriptive = pytest.importorskip("statsmodels.emplike.descriptive")
 CUT = 1.959963984540054

@@ -18,10 +18,9 @@ from equipoise.methods.published.likelihood import (
     adjustment,
     band,
     disjoint_draws,
-    joint_disjoint,
-    mean_ratio,
     part_roots,
 )
+from equipoise.methods.published.likelihood.mean import joint_disjoint, mean_ratio
 from equipoise.worlds import null_world
 
 SEED, NOMINAL, CUT = 20260105, 0.05, 1.959963984540054

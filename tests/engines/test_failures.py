@@ -10,15 +10,7 @@ import pytest
 import equipoise as eq
 from equipoise.cli.main import execute
 from equipoise.plan import Plan, run
-from tests.engines.decisions import (
-    CLAIM,
-    PLAN,
-    ROLES,
-    ROWS,
-    refused,
-    small_table,
-    write_plan,
-)
+from tests.engines.decisions import CLAIM, PLAN, ROLES, ROWS, refused, small_table, write_plan
 
 _FULL = """
 import resource, signal, sys

@@ -8,14 +8,7 @@ from pathlib import Path
 import pytest
 
 import equipoise as eq
-from tests.engines.decisions import (
-    CLAIM,
-    ROLES,
-    ROWS,
-    SECRET,
-    refused,
-    small_table,
-)
+from tests.engines.decisions import CLAIM, ROLES, ROWS, SECRET, refused, small_table
 from tests.engines.servers import Spark, free_port
 
 pytestmark = pytest.mark.spark

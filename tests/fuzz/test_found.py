@@ -16,7 +16,7 @@ from equipoise.cells.tally import steady
 from equipoise.cli.main import execute
 from equipoise.findings import from_dict
 from equipoise.findings.finding import from_json
-from equipoise.methods.published.likelihood.intervals import Calibration
+from equipoise.methods.published.likelihood.intervals import ResampledNull
 from equipoise.methods.spread import Meta, meta_metric
 from tests.fuzz.outcome import check_finding, outcome, shows_nothing
 
@@ -306,7 +306,7 @@ def test_the_smallest_sums_are_kept() -> None:
 
 
 def test_draws_of_zero_only_have_no_tail_to_stretch() -> None:
-    assert Calibration(draws=np.zeros(199), rank=2).p(1.0) == 1 / 200
+    assert ResampledNull(draws=np.zeros(199), rank=2).p(1.0) == 1 / 200
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0])

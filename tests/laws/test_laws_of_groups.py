@@ -178,9 +178,8 @@ def test_masks_are_brute_force(table: list[Row], metric: str) -> None:
 def test_indicator_tilts_are_masks(table: list[Row], metric: str, seed: int) -> None:
     formulas = {name: formula for name, (formula, _) in MASKS.items()}
     trail = trail_of(table)
-    certify: Any = eq.certify
     masks, tilts = (
-        certify(trail, eq.gap(metric, across=across), resamples=20, rng=seed)
+        eq.certify(trail, eq.gap(metric, across=across), resamples=20, rng=seed)
         for across in (eq.masks(formulas), eq.tilts(formulas))
     )
     names = ("group", "n", "value", "target", "disparity", "lower", "upper", "reach")
@@ -196,8 +195,7 @@ def test_tilts_are_weighted_means(table: list[Row], metric: str) -> None:
         "w": lambda r: r["w"],
         "twice": lambda r: 2 * r["p"] + (r["h"] == "u") * r["w"],
     }
-    certify: Any = eq.certify
-    found = certify(trail, eq.gap(metric, across=across), resamples=20, rng=1)
+    found = eq.certify(trail, eq.gap(metric, across=across), resamples=20, rng=1)
     known = [r for r in table if r["y"] is not None]
     if metric == "brier":
         known = [r for r in known if not oracle.missing(r["s"])]

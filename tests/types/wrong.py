@@ -1,6 +1,6 @@
 """What both type checkers must refuse: the lines that end in `# error`, and no other line.
 
-Every one of them is refused at run time as well, with a message; here it is found before that.
+Every call is refused at run time as well, with a message; here it is found before that.
 """
 
 import equipoise as eq
@@ -85,6 +85,34 @@ def verbs() -> None:
     eq.individual(trail, vary="sex", cost="cheap")  # error
     eq.select_fair(trail, ["priors"], vary="sex", tolerance=0.1)  # error
     eq.select_fair(trail, {"priors": 3}, vary="sex", tolerance=0.1)  # error
+    eq.power(trail, 3.7)  # error
+    eq.power(trail, claim, power="high")  # error
+    eq.power(trail, claim, control="bonferoni")  # error
+    eq.monitor(trail, claim, reading="always")  # error
+    eq.monitor(trail, claim, period=7)  # error
+    eq.monitor(trail, "accuracy", time="day")  # error
+    eq.repair(trail, claim)  # error
+    eq.repair(trail, claim, tolerance=0.1, rule="treshold")  # error
+    eq.repair(trail, claim, tolerance=0.1, loss=3.7)  # error
+    eq.alternatives(trail, claim, models=["new"])  # error
+    eq.alternatives(trail, claim, models={"new": "p"}, within="little")  # error
+    eq.guess(3.7)  # error
+    eq.guess({"n": [10]}, rate=0.3)  # error
+    eq.pack("four-fifths", 3.7)  # error
+    eq.pack(4, trail)  # error
+    eq.tally(trail, "accuracy")  # error
+    eq.merge(trail, trail)  # error
+    eq.report(claim)  # error
+
+
+def findings() -> None:
+    trail, claim = eq.datasets.compas(), eq.gap("accuracy", across="sex")
+    bounds, described = eq.certify(trail, claim, rng=7), eq.describe(trail, claim)
+    bounds.plot(bounds[0].flagged)  # error
+    bounds["sex"]  # error
+    bounds.ask(7)  # error
+    [row.p_adjusted for row in bounds]  # error
+    described.ask(described.rows[0].verdict)  # error
 
 
 def kernels() -> None:

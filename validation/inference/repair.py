@@ -34,16 +34,10 @@ from records import agreed, main, standard_error, write
 
 import equipoise as eq
 from equipoise._validate import seed_of
-from equipoise.audits._groups.problem import CertifyOptions, assemble
-from equipoise.audits._repair import (
-    Ask,
-    chosen_thresholds,
-    first_tried,
-    overrun_of,
-    rising_lines,
-)
+from equipoise.audits._groups.problem import CertifyOptions, problem_of
+from equipoise.audits._repair import Ask, chosen_thresholds, first_tried, overrun_of, rising_lines
 from equipoise.audits.certify import bound_groups
-from equipoise.audits.repair import ask_of, learnt_and_certified
+from equipoise.audits.repair import checked_ask, learnt_and_certified
 from equipoise.cells import Cells
 from equipoise.cells.rows import RowTable
 from equipoise.cells.tally import Axis
@@ -170,7 +164,7 @@ def bounded(rows: Rows, said: Bools, ask: Ask, level: float, seed: int) -> eq.Bo
     else:
         counted = np.bincount(rows.group, weights=said, minlength=groups)
         ones = np.bincount(rows.group, weights=said * rows.label, minlength=groups)
-    problem = assemble(ask.claim, _cells(ask.claim.metric, present, counted, ones), _no_rows)
+    problem = problem_of(ask.claim, _cells(ask.claim.metric, present, counted, ones), _no_rows)
     options = CertifyOptions(
         level=level, side=ask.side, tolerance=ask.tolerance, method=eq.Pivotal()
     )
@@ -217,7 +211,7 @@ def recalibrated_arrays(rows: Rows, ask: Ask, rng: Rng, seed: int) -> bool:
     losses = [float(((label - recalibrated(k, own.score)) ** 2).mean()) for k in lines]
     overruns = [overrun_of(residual_cells(own, k), ask, clustered=False) for k in lines]
     knots = lines[first_tried(losses, overruns)[0]]
-    problem = assemble(ask.claim, residual_cells(rest, knots), _no_rows)
+    problem = problem_of(ask.claim, residual_cells(rest, knots), _no_rows)
     options = CertifyOptions(
         level=ask.level, side=ask.side, tolerance=ask.tolerance, method=eq.Pivotal()
     )
@@ -321,7 +315,7 @@ def repaired(name: str, worlds: int) -> dict[str, Any]:
     """Certificates, and false ones, of one design."""
     by_verb = name in BY_VERB
     make, claim, options, false = (BY_VERB if by_verb else REPAIRS)[name]
-    ask = ask_of(claim, **options)
+    ask = checked_ask(claim, **options)
     certified = wrong = tried = 0
     beside = worlds // 20 if claim is PPV and not by_verb else 0
     for world in range(worlds):

@@ -41,7 +41,7 @@ from streams import (
 from equipoise.audits.monitor import _scores
 from equipoise.methods.inference.core import Core, core_of
 from equipoise.methods.inference.counts import CountPivot
-from equipoise.methods.sequential import LEAST, Piece, boundaries
+from equipoise.methods.sequential import LEAST, BatchSums, boundaries
 from equipoise.methods.targets import Comparison, Complement, plain_moments
 
 SEED, BAR, LOOKS = 83, 0.055, (12, 24)
@@ -115,7 +115,7 @@ def expected_core(
 
 def critical_scores(core: Core, looks: int, begin: int, groups: int, seed: int = 0) -> Floats:
     """Boundaries of equal batches, if nothing is tested before the look ``begin``."""
-    piece = Piece(
+    piece = BatchSums(
         groups=np.arange(groups),
         information=1 / core.pivot.error**2,
         scores=_scores(core),

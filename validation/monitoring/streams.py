@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from equipoise.methods.sequential import Stream, log_bets, log_detector, log_evidence
+from equipoise.methods.sequential import Stream, log_bets, log_capital, log_detector
 from equipoise.methods.targets import Complement, Moments, Target, plain_moments
 
 Floats = npt.NDArray[np.float64]
@@ -111,7 +111,7 @@ def drawn(rng: Rng, rows: Any, rates: Any, times: int, streams: int) -> tuple[Fl
 
 def told(stream: Stream, question: Question, *, window: int | None = None) -> Floats:
     """Logarithm of the evidence after every batch; with a window, of the detector."""
-    read = log_evidence if window is None else log_detector
+    read = log_capital if window is None else log_detector
     return _read(stream, question, window, read)
 
 

@@ -13,7 +13,7 @@ import equipoise as eq
 from equipoise._validate import Seed
 from equipoise.audits._common import answerable
 from equipoise.audits._groups.likelihood import make_engine
-from equipoise.audits._groups.problem import Problem, assemble
+from equipoise.audits._groups.problem import Problem, problem_of
 from equipoise.audits.certify import limits_of
 from equipoise.audits.methods import Bootstrap, Pivotal
 from equipoise.cells import Axis, Cells
@@ -75,7 +75,7 @@ def bench_of(
         excluded={},
         source="a simulated world",
     )
-    return assemble(claim, cells, lambda: _rows(cell, value))
+    return problem_of(claim, cells, lambda: _rows(cell, value))
 
 
 def _rows(cell: IntArray | None, value: FloatArray | None) -> bootstrap.RowData:

@@ -25,6 +25,7 @@ from records import agreed, main, not_above, standard_error, write
 from equipoise.audits.shift import FLOOR
 from equipoise.methods import tilts
 from equipoise.methods.numerics import FloatArray
+from equipoise.methods.tilts import draws as tilt_draws
 from equipoise.worlds import linear_world
 
 PUBLISHED = {
@@ -72,7 +73,7 @@ def _trial(rng: np.random.Generator, features: FloatArray, n: int, trial: int, h
     seed = np.random.SeedSequence([SEED, trial, n])
     for target in ("known", "overall"):
         sample = _sample(features[place], loss, target)
-        happened = _deviation(features, truth, loss, tilts.moments_of(sample), target)
+        happened = _deviation(features, truth, loss, tilt_draws.moments_of(sample), target)
         for method in (tilts.Method.UNSCALED, tilts.Method.RESCALED):
             found = _audit(sample, method, seed)
             value = _supremum(found, features, truth - loss.mean(), happened)
@@ -112,11 +113,11 @@ def _deviation(
     loss: FloatArray,
     moments: tilts.TiltMoments,
     target: str,
-) -> tilts.Deviations:
+) -> tilt_draws.Deviations:
     """Averages of the sample minus those of the population."""
     mean, cross = features.mean(axis=0), (truth - loss.mean()) @ features / len(truth)
     moved = loss.mean() - truth.mean() if target == "overall" else 0.0
-    return tilts.Deviations(
+    return tilt_draws.Deviations(
         mean=(moments.mean - mean)[None],
         cross=(moments.cross - cross)[None],
         target=np.array([moved]),
@@ -125,7 +126,10 @@ def _deviation(
 
 
 def _supremum(
-    found: tilts.TiltAudit, features: FloatArray, truth: FloatArray, happened: tilts.Deviations
+    found: tilts.TiltAudit,
+    features: FloatArray,
+    truth: FloatArray,
+    happened: tilt_draws.Deviations,
 ) -> FloatArray:
     if found.method is tilts.Method.UNSCALED:
         population = tilts.TiltMoments(
@@ -136,8 +140,8 @@ def _supremum(
             # The unscaled process has no scale, and does not look at this.
             centred=features.T @ features / len(truth),
         )
-        return tilts.unscaled_extremes(population, happened)[0]
-    grid = tilts.make_grid(found.moments, FLOOR)
+        return tilt_draws.unscaled_extremes(population, happened)[0]
+    grid = tilt_draws.make_grid(found.moments, FLOOR)
     ends = (float(truth.min()), float(truth.max()))
     return tilts.rescaled_extremes(grid, found.moments, ends, happened)[0]
 
@@ -195,7 +199,7 @@ def _tilts_toward(
         square = float(beta @ moments.second @ beta)
         scales = {
             tilts.Method.UNSCALED: norm,
-            tilts.Method.RESCALED: float(tilts.scale_of(mean, square, norm, FLOOR)),
+            tilts.Method.RESCALED: float(tilt_draws.scale_of(mean, square, norm, FLOOR)),
         }
         half = {
             method: tilts.critical_value(audit.draws, LEVEL, "lower") * scales[method] / mean**2

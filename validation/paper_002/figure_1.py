@@ -20,13 +20,9 @@ from records import main, write
 from transport_worlds import SEED, World, two_sided, unique
 
 from equipoise.methods.numerics import FloatArray
-from equipoise.methods.transport import (
-    default_rows,
-    directional_draws,
-    near_optimal,
-    plain_sample,
-    resampled_draws,
-)
+from equipoise.methods.transport import plain_sample
+from equipoise.methods.transport.answers import default_rows, directional_draws, resampled_draws
+from equipoise.methods.transport.problem import near_optimal
 
 QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
 

@@ -18,14 +18,8 @@ sys.path.insert(1, str(Path(__file__).parents[1]))
 from likelihood_worlds import SEED
 from records import agreed, main, within_band, write
 
-from equipoise.methods.published.likelihood import (
-    Parts,
-    Segments,
-    adjustment,
-    band,
-    known_roots,
-    mean_ratio,
-)
+from equipoise.methods.published.likelihood import Parts, Segments, adjustment, band, known_roots
+from equipoise.methods.published.likelihood.mean import mean_ratio
 
 SHARES = (0.1, 0.5, 0.75, 0.9)
 SIZES = (500, 2000, 20000)

@@ -23,7 +23,7 @@ from likelihood_worlds import SEED, picture
 from records import agreed, main, write
 from tables import draw, euclidean
 
-from equipoise.methods.published.likelihood import joint_disjoint
+from equipoise.methods.published.likelihood.mean import joint_disjoint
 
 N = 2000
 FIGURES = {

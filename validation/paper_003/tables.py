@@ -31,9 +31,9 @@ from equipoise.methods.published.likelihood import (
     adjustment,
     disjoint_draws,
     euclidean_draws,
-    joint_disjoint,
     mean_p_values,
 )
+from equipoise.methods.published.likelihood.mean import joint_disjoint
 
 # model, m, n: EL, EEL
 TABLE_1 = {

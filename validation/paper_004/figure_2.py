@@ -18,13 +18,8 @@ sys.path.insert(1, str(Path(__file__).parents[1]))
 from records import main, write
 from spread_worlds import SEED
 
-from equipoise.methods.spread import (
-    Meta,
-    bootstrap_draws,
-    corrected_value,
-    meta_metric,
-    sample_from_sums,
-)
+from equipoise.methods.spread import Meta, bootstrap_draws, meta_metric, sample_from_sums
+from equipoise.methods.spread.recommended import corrected_value
 
 GROUPS = (5, 10, 25, 50, 100, 150)
 LOWER_BOUNDS = (0.5, 0.7, 0.9)

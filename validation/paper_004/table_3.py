@@ -24,11 +24,11 @@ from equipoise.methods.spread import (
     Meta,
     bootstrap_draws,
     published_intervals,
-    q_profile_interval,
-    recommended_interval,
     sample_from_sums,
     weigh,
 )
+from equipoise.methods.spread.recommended import recommended_interval
+from equipoise.methods.spread.variance import q_profile_interval
 
 PUBLISHED = {
     "equal size, equal performance": (0.0, 0.0, 0.997),

@@ -27,6 +27,7 @@ from tilt_worlds import SEED, World, group_questions, questions
 import equipoise as eq
 from equipoise.methods import tilts
 from equipoise.methods.numerics import FloatArray
+from equipoise.methods.tilts import draws as tilt_draws
 
 LEVEL, RESAMPLES = 0.9, 300
 EARLIER_FLOOR = 1e-3
@@ -225,7 +226,7 @@ def _earlier(world: World, found: Any, seed: int) -> tuple[list[float], float]:
     for weights in world.fixed_weights():
         beta = weights @ features
         mean, square = moments.mean @ beta, beta @ moments.second @ beta
-        scale = float(tilts.scale_of(mean, square, beta @ beta, EARLIER_FLOOR))
+        scale = float(tilt_draws.scale_of(mean, square, beta @ beta, EARLIER_FLOOR))
         made.append(min(critical * scale / mean**2, 1.0))
     return made, seconds
 

@@ -11,7 +11,6 @@ from typing import Any, Protocol, SupportsFloat, TypedDict, TypeVar
 
 import numpy as np
 from narwhals.typing import IntoFrame
-from scipy.special import ndtri
 
 from equipoise._validate import Rng, Seed, listing, seed_of
 from equipoise._version import __version__
@@ -31,7 +30,7 @@ from equipoise.findings.words import Ends, Verdict
 from equipoise.methods.hypotheses import Null, Outside, StepDown, holm
 from equipoise.methods.inference.core import Core
 from equipoise.methods.inference.student import affordable_draws, independent_score
-from equipoise.methods.numerics import FloatArray, per_mille, quantile
+from equipoise.methods.numerics import FloatArray, normal_score, per_mille, quantile
 from equipoise.methods.targets import TiltSums
 from equipoise.trail import Trail, read
 from equipoise.trail.trail import expect_trail
@@ -59,7 +58,7 @@ def independent(unit: str = "rows") -> str:
     return f"{unit} are independent draws from the population audited"
 
 
-def unit_of(cells: Cells) -> str:
+def drawn_units(cells: Cells) -> str:
     """What is drawn independently: rows, pairs of them, or clusters where the trail names them."""
     rows = "rows" if cells.sides is None else "pairs"
     return rows if cells.clusters is None else "clusters"
@@ -160,7 +159,7 @@ TrailLike = Trail | str | Path | IntoFrame
 Across = TypeVar("Across")
 
 
-class Roles(TypedDict, total=False):
+class RoleKeywords(TypedDict, total=False):
     """What the columns mean, where a table is audited that is not a trail yet; as in `read`."""
 
     table: str | None
@@ -203,7 +202,7 @@ def judge_options(verb: Callable[..., object], options: Mapping[str, object]) ->
         return
 
 
-def as_trail(source: TrailLike, roles: Roles) -> Trail:
+def as_trail(source: TrailLike, roles: RoleKeywords) -> Trail:
     """The trail to audit: as it is, or read with the roles named beside the options."""
     if isinstance(source, NoTable):
         raise TableAsked
@@ -218,7 +217,7 @@ def as_trail(source: TrailLike, roles: Roles) -> Trail:
     return source
 
 
-def as_source(source: TrailLike | Tallied, roles: Roles) -> Trail | Tallied:
+def as_source(source: TrailLike | Tallied, roles: RoleKeywords) -> Trail | Tallied:
     """The same, or counts that were taken before."""
     if isinstance(source, Tallied) and not roles:
         return source
@@ -548,7 +547,7 @@ def stepped_down(
     """Adjusted p-values by step-down maxima of the scores, never above Holm's."""
     used = core.answered
     two_sided = isinstance(null, Outside)
-    statistic = -ndtri(np.clip(p / 2 if two_sided else p, 1e-300, 1 - 1e-16))
+    statistic = normal_score(p / 2 if two_sided else p)
     step = StepDown(np.where(np.isnan(p[used]), np.nan, statistic[used]))
     out = np.full(p.shape, np.nan)
     if used.size:

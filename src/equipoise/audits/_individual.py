@@ -15,16 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from equipoise._codec import from_plain, kind
-from equipoise._validate import (
-    fraction,
-    is_word,
-    known_name,
-    listing,
-    modest,
-    real,
-    whole,
-)
-from equipoise.audits._people import People, find_people, nearest
+from equipoise._validate import fraction, is_word, known_name, listing, modest, real, whole
+from equipoise.audits._people import People, fewest_changes, find_people
 from equipoise.cells.tally import Axis
 from equipoise.claims import Metric
 from equipoise.errors import OptionError
@@ -549,7 +541,7 @@ class Inquiry:
         with checked_input():
             solution = transport.solve(problem, self.people.sample)
         free = self.terms.cost is None
-        return nearest(self.people, problem.losses, solution) if free else solution
+        return fewest_changes(self.people, problem.losses, solution) if free else solution
 
     def infer(
         self, problem: transport.Problem, sequence: np.random.SeedSequence
@@ -572,7 +564,7 @@ class Inquiry:
             return found
         # the value may vary with the metric where it does not with the shares
         reason = f"{found.reason}; the error of the learnt metric is allowed for"
-        return dataclasses.replace(found, outcome=transport.Outcome.ESTIMATED, reason=reason)
+        return dataclasses.replace(found, outcome=transport.AnswerKind.ESTIMATED, reason=reason)
 
     def trusted(
         self, problem: transport.Problem, found: transport.Inference, level: float
@@ -687,11 +679,11 @@ def _unrepeated(found: transport.Inference, doubt: transport.Doubt) -> transport
         "fewer features"
     )
     return dataclasses.replace(
-        found, limit=None, reason=reason, outcome=transport.Outcome.FEW_REPEATS
+        found, limit=None, reason=reason, outcome=transport.AnswerKind.FEW_REPEATS
     )
 
 
-def verdict_of(
+def tolerance_verdict(
     found: transport.Inference, level: float, tolerance: float, gaps: int = 0
 ) -> Verdict:
     """Whether the value is at most the tolerance; of the two tests at most one can err.

@@ -13,7 +13,7 @@ import numpy as np
 from equipoise._codec import canonical
 from equipoise._validate import is_word, known_name, listing, short
 from equipoise.cells import Cells, gather
-from equipoise.cells.groups import level_text, level_where, shared_levels
+from equipoise.cells.groups import attribute_text, level_where, shared_levels
 from equipoise.cells.rows import cell_numbers, pull_rows
 from equipoise.cells.tally import Axis, steady_cells
 from equipoise.claims import Metric, overall
@@ -23,7 +23,7 @@ from equipoise.claims.metric import METRICS, as_metric, error_rate
 from equipoise.errors import ClaimError, EquipoiseError, OptionError
 from equipoise.methods import transport
 from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray, merge
-from equipoise.methods.transport import Plan, Solution
+from equipoise.methods.transport import Solution, TransportPlan
 from equipoise.trail import Trail
 from equipoise.trail.engine import fetch
 from equipoise.trail.trail import expect_trail
@@ -124,7 +124,7 @@ class People:
         for i in range(len(self.features)) if only is None else only:
             axis = self.features[i]
             level = axis.levels[int(self.index[cell, i])]
-            texts.append(level_text(axis.dimension, level, level not in shared))
+            texts.append(attribute_text(axis.dimension, level, level not in shared))
         return ", ".join(texts)
 
 
@@ -356,7 +356,7 @@ def _check_levels(people: People, most: int) -> None:
 # --- Among equally bad kinds of people, the one that differs least ---
 
 
-def nearest(people: People, losses: FloatArray, solution: Solution) -> Solution:
+def fewest_changes(people: People, losses: FloatArray, solution: Solution) -> Solution:
     """The same solution of free moves, with nobody changed in more features than needed.
 
     Where moves are free, all cells of a class with the largest loss are equally good targets. The
@@ -369,7 +369,7 @@ def nearest(people: People, losses: FloatArray, solution: Solution) -> Solution:
     for i in moved.tolist():
         target[i] = _closest(people.index, plan.source[i], alike[int(plan.target[i])])
     after = np.bincount(target, plan.mass, minlength=len(people)).astype(np.float64)
-    again = Plan(source=plan.source, target=target, mass=plan.mass, gain=plan.gain)
+    again = TransportPlan(source=plan.source, target=target, mass=plan.mass, gain=plan.gain)
     return dataclasses.replace(solution, plan=again, after=after)
 
 

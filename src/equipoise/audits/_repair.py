@@ -28,11 +28,7 @@ from equipoise.claims.claim import Complement, Constant, Reference
 from equipoise.claims.formula import parse
 from equipoise.claims.groups import Condition, Intersections, Ordered
 from equipoise.errors import ClaimError, OptionError, TrailError
-from equipoise.findings.repair import (
-    GroupThreshold,
-    How,
-    Rule,
-)
+from equipoise.findings.repair import GroupThreshold, How, Rule
 from equipoise.findings.words import Ends, Side
 from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray
 from equipoise.methods.repair import (
@@ -286,7 +282,7 @@ def _plain(column: AnyArray) -> AnyArray:
 
 
 @dataclass(frozen=True, slots=True)
-class Learnt:
+class LearntRule:
     """The rules to certify, in order, and what was seen of them on the first part."""
 
     rules: tuple[Rule, ...]
@@ -298,7 +294,7 @@ class Learnt:
     """The most accurate threshold, where nothing says how decisions are made so far."""
 
 
-def thresholds(part: RepairTable, ask: Ask) -> Learnt:
+def thresholds_on(part: RepairTable, ask: Ask) -> LearntRule:
     """Thresholds on the score: one for all, or one for each group."""
     rows, cells = _told_both_ways(part, ask)
     return chosen_thresholds(
@@ -308,7 +304,7 @@ def thresholds(part: RepairTable, ask: Ask) -> Learnt:
 
 def chosen_thresholds(
     rows: RowTable, cells: Cells, ask: Ask, score: str, *, clustered: bool
-) -> Learnt:
+) -> LearntRule:
     """The thresholds to certify, from rows with what they add if told no and if told yes."""
     sums, grid = _threshold_sums(rows, cells, ask)
     reach = _reaches(ask, len(sums.collection), clustered=clustered)
@@ -333,7 +329,7 @@ def chosen_thresholds(
     usual = None
     if "now" not in rows.columns:
         usual = Rule(how="threshold", score=score, threshold=float(grid[best]))
-    return Learnt(
+    return LearntRule(
         rules=tuple(sums.rule(choices[place], grid, score, ask) for place in picked),
         losses=tuple(finite(losses[place]) for place in picked),
         overruns=tuple(float(over[place]) for place in picked),
@@ -639,7 +635,7 @@ def _leaves(claim: Claim, cells: Cells) -> tuple[IntArray, tuple[dict[str, objec
     return leaf.reshape(-1).astype(np.int64), leaves
 
 
-def recalibrations(part: RepairTable, ask: Ask) -> Learnt:
+def recalibrations(part: RepairTable, ask: Ask) -> LearntRule:
     """Rising lines from score to label, each judged by its bounds on the first part."""
     known = part.part(part.knows)
     if "label" not in part.roles:
@@ -677,7 +673,7 @@ def recalibrations(part: RepairTable, ask: Ask) -> Learnt:
         losses.append(overall_mean(lost))
         overruns.append(overrun_of(cells, ask, clustered=part.roles.cluster is not None))
     place = first_tried(losses, overruns)[: ask.tries]
-    return Learnt(
+    return LearntRule(
         rules=tuple(rules[i] for i in place),
         losses=tuple(finite(losses[i]) for i in place),
         overruns=tuple(overruns[i] for i in place),

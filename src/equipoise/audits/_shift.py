@@ -15,14 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise._codec import Written, from_plain, kind, to_plain
-from equipoise._validate import (
-    LARGEST,
-    columns_named,
-    known_keywords,
-    known_name,
-    listing,
-    whole,
-)
+from equipoise._validate import LARGEST, columns_named, known_keywords, known_name, listing, whole
 from equipoise.cells import Cells, gather
 from equipoise.cells.gather import reference_cells
 from equipoise.cells.query import Coded, code

@@ -21,16 +21,16 @@ from equipoise._validate import (
 )
 from equipoise.audits._common import (
     Progress,
-    Roles,
+    RoleKeywords,
     TrailLike,
     as_trail,
+    drawn_units,
     finite,
     groups_only,
     independent,
     plain_claim,
     progress_bar,
     provenance_of,
-    unit_of,
 )
 from equipoise.audits.compare import EVERY_ROW, model_role
 from equipoise.cells import Cells, gather
@@ -80,7 +80,7 @@ def alternatives(
     level: float = 0.95,
     rng: Rng = None,
     progress: Progress = None,
-    **roles: Unpack[Roles],
+    **roles: Unpack[RoleKeywords],
 ) -> Alternatives:
     """Which candidates are nearly as good as the best model, and discriminate less than today's.
 
@@ -163,7 +163,7 @@ def alternatives(
             f"margin and less discriminatory, for all {candidates} candidates at once"
         ),
         assumptions=(
-            independent(unit_of(data.cells)),
+            independent(drawn_units(data.cells)),
             "every group has enough rows for Student's law, to which two made-up rows are added",
         ),
         provenance=dataclasses.replace(

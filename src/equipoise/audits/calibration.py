@@ -12,7 +12,12 @@ import narwhals as nw
 import numpy as np
 
 from equipoise._validate import Rng, Seed, known_keywords, seed_of
-from equipoise.audits._calibration.finding import Outcome, combined, finding_of, verdict_of
+from equipoise.audits._calibration.finding import (
+    OutcomeOfTests,
+    calibration_finding,
+    combined,
+    verdict_of_p,
+)
 from equipoise.audits._calibration.named_tests import (
     SHARES,
     AuditRows,
@@ -34,7 +39,7 @@ from equipoise.audits._calibration.residual_models import (
 )
 from equipoise.audits._common import (
     Progress,
-    Roles,
+    RoleKeywords,
     TrailLike,
     as_trail,
     progress_bar,
@@ -56,7 +61,7 @@ MAX_COPIED = 20_000_000
 FINER = 10
 
 
-class Steps:
+class StepCounter:
     """Counts steps, for the progress bar."""
 
     def __init__(self, tell: Callable[[int], None], total: int) -> None:
@@ -83,7 +88,7 @@ class Work:
 
     rows: AuditRows
     options: Options
-    step: Steps
+    step: StepCounter
 
     def run(
         self,
@@ -91,7 +96,7 @@ class Work:
         parts: list[Part],
         fitting: np.random.SeedSequence,
         testing: np.random.SeedSequence,
-    ) -> Outcome:
+    ) -> OutcomeOfTests:
         """Fit, predict, and test."""
         whole, held = streams(testing, 2)
         if not self.options.test.portfolio:
@@ -99,7 +104,7 @@ class Work:
         learnt = self._by_models(pool, parts, fitting, held, name="learnt") if parts else None
         return combined(self._by_all_rows(whole), learnt)
 
-    def _by_all_rows(self, seed: np.random.SeedSequence) -> Outcome:
+    def _by_all_rows(self, seed: np.random.SeedSequence) -> OutcomeOfTests:
         """Test what needs nothing learnt, on all rows."""
         every = np.ones(len(self.rows), dtype=bool)
         null = null_of(self.rows, every, self.options.tolerance)
@@ -113,7 +118,7 @@ class Work:
             progress=self._progress(),
         )
         name = list(tests)[found.chosen]
-        return Outcome(
+        return OutcomeOfTests(
             found=found,
             statistic=tests[name],
             scale=cusum.Scale.STANDARD,
@@ -131,7 +136,7 @@ class Work:
         fitting: np.random.SeedSequence,
         testing: np.random.SeedSequence,
         name: str = "",
-    ) -> Outcome:
+    ) -> OutcomeOfTests:
         """Test what residual models have learnt, or what the score alone says."""
         rows = self.rows
         fitted, residuals, every, tested = None, None, None, np.ones(len(rows), dtype=bool)
@@ -153,7 +158,7 @@ class Work:
             finer=FINER if name else 1,
             progress=self._progress(),
         )
-        return Outcome(
+        return OutcomeOfTests(
             found=found,
             statistic=statistics[found.chosen],
             scale=self.options.test.scales[found.chosen],
@@ -175,7 +180,7 @@ class Work:
         options, side = self.options, cusum.Side(self.options.side)
         return options.test.build(residuals, null, side, options.least, options.bins, every)
 
-    def importance(self, outcome: Outcome, seed: np.random.SeedSequence) -> dict[str, float]:
+    def importance(self, outcome: OutcomeOfTests, seed: np.random.SeedSequence) -> dict[str, float]:
         """How far the statistic drops when a column is permuted, on average."""
         fitted, rows, repeats = outcome.fitted, self.rows, self.options.importance
         if not repeats or outcome.found.statistic <= 0:
@@ -198,7 +203,7 @@ class Work:
                 self.step.add(len(columns))
         return drops
 
-    def _left_out(self, outcome: Outcome) -> dict[str, float]:
+    def _left_out(self, outcome: OutcomeOfTests) -> dict[str, float]:
         """How far the statistic drops when a column is not looked at."""
         rows, null, statistic = self.rows, outcome.null, outcome.statistic
         if isinstance(statistic, cusum.Scan):
@@ -282,7 +287,7 @@ def class_family(
             label=str(name),
             score=classes[name],
             p=min(1.0, len(classes) * one.p),
-            verdict=verdict_of(one.p, narrower.level),
+            verdict=verdict_of_p(one.p, narrower.level),
         )
         for name, one in found.items()
     )
@@ -374,7 +379,7 @@ def calibration(
     numeric: bool = False,
     rng: Rng = None,
     progress: Progress = None,
-    **roles: Unpack[Roles],
+    **roles: Unpack[RoleKeywords],
 ) -> Calibration:
     """Test whether any subgroup, known or unknown, is miscalibrated by more than a tolerance.
 
@@ -495,11 +500,11 @@ def _audit(
     parts = _parts(options, rows, shuffled)
     total = _steps(pool, parts, rows, options)
     with progress_bar(progress, total, "calibration") as tell:
-        work = Work(rows=rows, options=options, step=Steps(tell, total))
+        work = Work(rows=rows, options=options, step=StepCounter(tell, total))
         outcome = work.run(pool, parts, fitted, tested)
         drops = work.importance(outcome, permuted)
         work.step.finish()
-    return finding_of(rows, options, outcome, drops)
+    return calibration_finding(rows, options, outcome, drops)
 
 
 def _pool(test: CalibrationTest, models: Learners | None, rows: AuditRows) -> list[Candidate]:

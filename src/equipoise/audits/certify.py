@@ -13,7 +13,7 @@ from equipoise._validate import Rng, Seed, known_keywords, seed_of
 from equipoise.audits._common import (
     Found,
     Progress,
-    Roles,
+    RoleKeywords,
     TrailLike,
     answerable,
     as_source,
@@ -28,7 +28,7 @@ from equipoise.audits._common import (
 from equipoise.audits._groups.likelihood import (
     bootstrap_bounds,
     bootstrap_certificates,
-    counted_rows,
+    bootstrap_rows,
     likelihood_bounds,
     membership,
 )
@@ -98,7 +98,7 @@ def bounds_by_betting(problem: Problem, level: float, side: str, seed: Seed) -> 
     # every mean is bounded on every side that is asked for, each at its share of the error
     means = chosen.size + len(others)
     error = (1 - level) / max(means * (2 if side == "both" else 1), 1)
-    rows = counted_rows(problem)
+    rows = bootstrap_rows(problem)
     rng = np.random.default_rng(seed.sequence)
 
     def mean_within(cells: BoolArray) -> tuple[float, float]:
@@ -334,7 +334,7 @@ def certify_groups(
         worst = _stepped_down(core, problem, options, limit, seed)
         # 1 − 0.9 is a hair below 0.1, which must not cost a certificate
         certified = np.nan_to_num(worst, nan=1.0) <= (1 - options.level) * (1 + 1e-9)
-        engine, trust = "normal scores of all groups, stepped down", _certificate_trust(problem)
+        engine, trust = "normal scores of all groups, stepped down", _trust(problem)
         notes = notes_of(core, score, problem.claim.metric, problem.noun)
     else:
         certified, worst, engine = bootstrap_certificates(problem, options, limit, seed, progress)
@@ -360,10 +360,6 @@ def certify_groups(
         method=to_plain(options.method),
         engine=engine,
     )
-
-
-def _certificate_trust(problem: Problem) -> str:
-    return f"error rate {exactness(problem, many=len(problem.collection) > 1)}"
 
 
 def _stepped_down(
@@ -583,7 +579,7 @@ CertificateMethod = (
 RangesMethod = AllRanges | Literal["all-ranges"]
 
 
-class _Options(Roles, total=False):
+class _Options(RoleKeywords, total=False):
     """Options whose values do not change what kind of finding comes back."""
 
     level: float
@@ -646,7 +642,7 @@ def certify(
     resamples: int | None = None,
     rng: Rng = None,
     progress: Progress = None,
-    **roles: Unpack[Roles],
+    **roles: Unpack[RoleKeywords],
 ) -> Certified | Joint:
     """Bounds on every group's disparity that all hold at once, with the stated confidence.
 

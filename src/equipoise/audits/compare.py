@@ -6,20 +6,21 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Unpack, cast
 
+import narwhals as nw
 import numpy as np
 
 from equipoise._validate import Rng, confidence, known_keywords, listing, modest, seed_of, whole
 from equipoise.audits._common import (
     Progress,
-    Roles,
+    RoleKeywords,
     TrailLike,
     as_source,
+    drawn_units,
     finite,
     independent,
     metric_and_groups,
     progress_bar,
     provenance_of,
-    unit_of,
 )
 from equipoise.audits._groups.problem import cell_moments, cluster_sums
 from equipoise.audits.summarize import (
@@ -27,17 +28,12 @@ from equipoise.audits.summarize import (
     as_measures,
     disjoint,
     find_partition,
-    quoted,
+    groups_in_words,
+    quoted_claim,
     sample_of,
-    words_of,
 )
 from equipoise.cells import Cells, gather
-from equipoise.cells.query import (
-    Query,
-    by_size,
-    counted_value,
-    numbers,
-)
+from equipoise.cells.query import Query, by_size, counted_value, numbers
 from equipoise.cells.rows import RowTable, row_table
 from equipoise.cells.tally import Tallied, rows_behind, steady_cells
 from equipoise.claims import Claim, Metric, overall
@@ -47,13 +43,7 @@ from equipoise.claims.measure import Measure
 from equipoise.errors import ClaimError, OptionError
 from equipoise.findings.summary import ComparedSide, ComparedSpread, Comparison
 from equipoise.methods import spread
-from equipoise.methods.measures import (
-    SIDES,
-    Area,
-    Macro,
-    OfTable,
-    Quotient,
-)
+from equipoise.methods.measures import SIDES, Area, Macro, OfTable, Quotient
 from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray
 from equipoise.methods.spread import Meta
 from equipoise.methods.spread.sample import highest_z, needs_positive
@@ -70,7 +60,7 @@ Joint = tuple[Cells, list[Partition], list[list[int]], Contrasts]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Options:
+class Resampling:
     """How to resample."""
 
     level: float
@@ -79,7 +69,7 @@ class Options:
 
 
 def joint_outcomes(
-    trails: list[Trail], metric: Metric, groups: Groups, role: str, options: Options
+    trails: list[Trail], metric: Metric, groups: Groups, role: str, options: Resampling
 ) -> Joint:
     """Compare by the joint outcomes of all models, for metrics of label and prediction."""
     columns = list(dict.fromkeys(trail.roles.column(role) for trail in trails))
@@ -112,7 +102,7 @@ def joint_outcomes(
 
 
 def joint_rows(
-    trails: list[Trail], metric: Metric, groups: Groups, role: str, options: Options
+    trails: list[Trail], metric: Metric, groups: Groups, role: str, options: Resampling
 ) -> Joint:
     """Compare on the rows themselves: other metrics, weights, clusters."""
     cells = [gather(t, [Gap(metric=metric, across=groups, target=overall())])[0] for t in trails]
@@ -142,32 +132,56 @@ def joint_rows(
 
 
 def _moved(
-    cells: list[Cells], partition: Partition, rows: RowTable, group: IntArray, options: Options
+    cells: list[Cells],
+    partition: Partition,
+    rows: RowTable,
+    group: IntArray,
+    options: Resampling,
 ) -> Contrasts:
     """Contrasts from how the means of all models move together."""
-    samples = [sample_of(c, partition, options.level) for c in cells]
-    kept = np.ones(len(partition), dtype=bool)
-    for sample in samples:
-        kept &= np.isin(np.arange(len(partition)), sample.kept)
-    # all models are judged on the groups that are usable for every one of them
+    kept = _for_all([sample_of(c, partition, options.level) for c in cells], len(partition))
     samples = [sample_of(c, partition, options.level, kept) for c in cells]
     place = np.full(len(partition), -1)
     place[kept] = np.arange(int(kept.sum()))
-    unit, at, weight, total = [], [], [], []
+    sides = []
     for model, value in enumerate(rows.matrix.T):
         there = np.flatnonzero(np.isfinite(value) & (place[group] >= 0))
-        w = rows.weights[there]
-        unit.append(there if rows.cluster is None else rows.cluster[there])
-        at.append(place[group[there]] + model * int(kept.sum()))
-        weight.append(w)
-        total.append(w * value[there])
-    together = spread.unit_covariance(
-        np.concatenate(unit),
-        np.concatenate(at),
-        np.concatenate(weight),
-        np.concatenate(total),
-        len(cells) * int(kept.sum()),
-    )
+        at = place[group[there]] + model * int(kept.sum())
+        sides.append(_side_rows(rows, there, at, value[there]))
+    return _by_rows(samples, sides, options)
+
+
+def _for_all(samples: list[spread.GroupSample], groups: int) -> BoolArray:
+    """The groups that are usable for every side, on which all of them are judged."""
+    kept = np.ones(groups, dtype=bool)
+    for sample in samples:
+        kept &= np.isin(np.arange(groups), sample.kept)
+    return kept
+
+
+#: Unit, place of the mean among those of all sides, weight and weighted value of each row.
+_SideRows = tuple[IntArray, IntArray, FloatArray, FloatArray]
+
+
+def _side_rows(rows: RowTable, there: IntArray, place: IntArray, value: FloatArray) -> _SideRows:
+    weight = rows.weights[there]
+    unit = there if rows.cluster is None else rows.cluster[there]
+    return unit, place, weight, weight * value
+
+
+def _by_rows(
+    samples: list[spread.GroupSample], sides: list[_SideRows], options: Resampling
+) -> Contrasts:
+    """Contrasts where the rows of all sides say how their means move together."""
+    unit, at, weight, total = (np.concatenate(column) for column in zip(*sides, strict=True))
+    number = sum(sample.groups for sample in samples)
+    together = spread.unit_covariance(unit, at, weight, total, number)
+    return _moving(samples, together, options)
+
+
+def _moving(
+    samples: list[spread.GroupSample], together: FloatArray, options: Resampling
+) -> Contrasts:
     return spread.compare_moved(
         samples, together, rng=options.rng, level=options.level, resamples=options.resamples
     )
@@ -180,33 +194,42 @@ def _paired_rows(
 
     The matrix has a column for each model; beside it stands the group of each row.
     """
-    trail = trails[0]
-    further = {f"model{m}": counted_value(one, metric) for m, one in enumerate(trails)}
-    if trail.roles.cluster is not None:
-        further["cluster"] = trail.key(trail.roles.cluster)
-    query = Query(trail, tuple(axis.dimension for axis in cells.axes), (EVERY_ROW,))
-    rows = row_table(fetch(query.rows(further), trail.source), further, cells, by_size)
+    read = {f"model{m}": counted_value(one, metric) for m, one in enumerate(trails)}
+    rows = _every_row(trails[0], cells, read)
     values = np.stack([numbers(rows.columns[f"model{m}"]) for m in range(len(trails))], axis=1)
     group = partition.group[rows.cell]
     known: BoolArray = np.isfinite(values)
     used = (group >= 0) & known.any(axis=1)
-    if rows.cluster is not None:
-        used &= rows.cluster >= 0
     if rows.weight is None and rows.cluster is None and not _selects(metric):
         # paired rows must count for every model
         used &= known.all(axis=1)
-    columns = [group, *values.T, rows.weight, rows.cluster]
-    at = rows.one_by_one(np.flatnonzero(used))
-    # Engines return rows in any order; the answer must not depend on it.
-    order = np.lexsort([column[at] for column in columns[::-1] if column is not None])
-    return dataclasses.replace(rows, matrix=values).part(at[order]), group[at[order]]
+    chosen = _in_order(rows, used, [group, *values.T])
+    return dataclasses.replace(rows, matrix=values).part(chosen), group[chosen]
+
+
+def _every_row(trail: Trail, cells: Cells, read: Mapping[str, nw.Expr]) -> RowTable:
+    """What is read of each row, beside its cell and what it counts for."""
+    cluster = trail.roles.cluster
+    further = {**read, **({} if cluster is None else {"cluster": trail.key(cluster)})}
+    query = Query(trail, tuple(axis.dimension for axis in cells.axes), (EVERY_ROW,))
+    return row_table(fetch(query.rows(further), trail.source), further, cells, by_size)
+
+
+def _in_order(rows: RowTable, used: BoolArray, columns: Sequence[AnyArray]) -> IntArray:
+    """Rows that are used, one by one, sorted: engines return them in any order."""
+    at = rows.one_by_one(
+        np.flatnonzero(used if rows.cluster is None else used & (rows.cluster >= 0))
+    )
+    keys = [column[at] for column in (*columns, rows.weight, rows.cluster) if column is not None]
+    chosen: IntArray = at[np.lexsort(keys[::-1])]
+    return chosen
 
 
 # --- Measures that are no means: their pseudo-values are compared in their place ---
 
 
 def measured_sides(
-    trails: list[Trail], metric: Metric, asked: list[Groups], options: Options, *, alike: bool
+    trails: list[Trail], metric: Metric, asked: list[Groups], options: Resampling, *, alike: bool
 ) -> Joint:
     """Contrasts of a measure between attributes, or between models whose groups are ``alike``."""
     measure = cast(Measure, metric.measure)
@@ -232,33 +255,17 @@ def measured_sides(
     kept = [np.ones(side.groups, dtype=bool) for side in sides]
     samples = [side.sample(rows, k, options.level) for side, k in zip(sides, kept, strict=True)]
     if alike:
-        both = np.ones(sides[0].groups, dtype=bool)
-        for sample in samples:
-            both &= np.isin(np.arange(both.size), sample.kept)
+        both = _for_all(samples, sides[0].groups)
         samples = [side.sample(rows, both, options.level) for side in sides]
-    unit, at, weight, total, number = [], [], [], [], 0
+    read_of, number = [], 0
     for side, sample in zip(sides, samples, strict=True):
         place = np.full(side.groups, -1)
         place[sample.kept] = number + np.arange(sample.groups)
         number += sample.groups
         here = place[side.group] >= 0
-        chosen = side.rows[here]
-        unit.append(chosen if rows.cluster is None else rows.cluster[chosen])
-        at.append(place[side.group[here]])
-        weight.append(rows.weights[chosen])
-        total.append(rows.weights[chosen] * side.value[here])
-    together = spread.unit_covariance(
-        np.concatenate(unit),
-        np.concatenate(at),
-        np.concatenate(weight),
-        np.concatenate(total),
-        number,
-    )
-    contrasts = _usable(
-        lambda: spread.compare_moved(
-            samples, together, rng=options.rng, level=options.level, resamples=options.resamples
-        )
-    )
+        at = place[side.group[here]]
+        read_of.append(_side_rows(rows, side.rows[here], at, side.value[here]))
+    contrasts = _usable(lambda: _by_rows(samples, read_of, options))
     size = [np.bincount(side.group, minlength=side.groups).tolist() for side in sides]
     return cells, partitions, size, contrasts
 
@@ -306,34 +313,25 @@ def _measured_rows(
     trails: list[Trail], metric: Metric, cells: Cells
 ) -> tuple[RowTable, list[FloatArray]]:
     """Rows one by one, and what the measure reads of each for every side."""
-    trail, measure = trails[0], cast(Measure, metric.measure)
+    measure = cast(Measure, metric.measure)
     plain = dataclasses.replace(metric, measure=None, low=None, high=None)
     asked = [dataclasses.replace(plain, value=text) for text in _reads(measure)]
-    further = {
-        f"side{side}_{i}": trail_.key(trail_.roles.column(str(part.value)))
+    asked_of = {
+        f"side{side}_{i}": trail.key(trail.roles.column(str(part.value)))
         if measure.classes
-        else counted_value(trail_, part)
-        for side, trail_ in enumerate(trails)
+        else counted_value(trail, part)
+        for side, trail in enumerate(trails)
         for i, part in enumerate(asked)
     }
-    if trail.roles.cluster is not None:
-        further["cluster"] = trail.key(trail.roles.cluster)
-    query = Query(trail, tuple(axis.dimension for axis in cells.axes), (EVERY_ROW,))
-    rows = row_table(fetch(query.rows(further), trail.source), further, cells, by_size)
-    read = {name: rows.columns[name] for name in further if name != "cluster"}
+    rows = _every_row(trails[0], cells, asked_of)
+    read = {name: rows.columns[name] for name in asked_of}
     values = _class_codes(read) if measure.classes else {n: numbers(x) for n, x in read.items()}
     parts = [
         np.stack([values[f"side{side}_{i}"] for i in range(len(asked))], axis=1)
         for side in range(len(trails))
     ]
-    used = np.isfinite(np.concatenate(parts, axis=1)).any(axis=1)
-    if rows.cluster is not None:
-        used &= rows.cluster >= 0
-    at = rows.one_by_one(np.flatnonzero(used))
-    # Engines return rows in any order; the answer must not depend on it.
-    columns = [rows.cell, *(x for part in parts for x in part.T), rows.weight, rows.cluster]
-    order = np.lexsort([column[at] for column in columns[::-1] if column is not None])
-    chosen = at[order]
+    used = np.asarray(np.isfinite(np.concatenate(parts, axis=1)).any(axis=1))
+    chosen = _in_order(rows, used, [rows.cell, *(x for part in parts for x in part.T)])
     return rows.part(chosen), [part[chosen] for part in parts]
 
 
@@ -480,7 +478,7 @@ def compare(
     resamples: int = 1000,
     rng: Rng = None,
     progress: Progress = None,
-    **roles: Unpack[Roles],
+    **roles: Unpack[RoleKeywords],
 ) -> Comparison:
     """Whether groups are further apart by one attribute than by another, or for one model.
 
@@ -532,17 +530,17 @@ def compare(
         source = rows_behind(source)
     with progress_bar(progress, 1, "compare") as tell:
         stream, others = np.random.default_rng(seed.sequence).spawn(2)
-        options = Options(level, resamples, stream)
+        options = Resampling(level, resamples, stream)
         if models is None:
             asked = _attributes(between)
             made = _by_attribute(source, measured, asked, options)
-            claim = quoted("comparison", measured, asked)
+            claim = quoted_claim("comparison", measured, asked)
         else:
             groups = disjoint(between)
             columns = _models(models)
             made = _by_model(rows_behind(source), measured, groups, columns, options)
-            claim = {**quoted("comparison", measured, groups), "models": columns}
-        rows = _rows(made, kinds, alpha, Options(level, resamples, others))
+            claim = {**quoted_claim("comparison", measured, groups), "models": columns}
+        rows = _rows(made, kinds, alpha, Resampling(level, resamples, others))
         tell(1)
     return Comparison(
         claim=claim,
@@ -576,15 +574,15 @@ class _Made:
 
 
 def _by_attribute(
-    trail: Trail | Tallied, metric: Metric, asked: list[Groups], options: Options
+    trail: Trail | Tallied, metric: Metric, asked: list[Groups], options: Resampling
 ) -> _Made:
     if metric.measure is not None:
         trails = [rows_behind(trail)] * len(asked)
         found, groups, rows, contrasts = measured_sides(trails, metric, asked, options, alike=False)
-        names = [words_of(groups) for groups in asked]
+        names = [groups_in_words(groups) for groups in asked]
         return _Made(
             names=names, by=" and ".join(names), cells=found, partitions=groups, rows=rows,
-            contrasts=contrasts, assumptions=(independent(unit_of(found)),),
+            contrasts=contrasts, assumptions=(independent(drawn_units(found)),),
         )  # fmt: skip
     claims = [Gap(metric=metric, across=g, target=overall()) for g in asked]
     cells = steady_cells(gather(trail, claims)[0])
@@ -592,15 +590,9 @@ def _by_attribute(
     samples = [checked(cells, partition, options.level) for partition in partitions]
     if all(sample.frozen for sample in samples):
         raise ClaimError(f"The {metric.words} does not vary, so no spread can be compared.")
-    names = [words_of(groups) for groups in asked]
+    names = [groups_in_words(groups) for groups in asked]
     if cells.weighted or cells.clusters is not None:
-        contrasts = spread.compare_moved(
-            samples,
-            _together(cells, partitions, samples),
-            rng=options.rng,
-            level=options.level,
-            resamples=options.resamples,
-        )
+        contrasts = _moving(samples, _together(cells, partitions, samples), options)
     else:
         contrasts = _resampled(cells, partitions, options)
     return _Made(
@@ -610,11 +602,11 @@ def _by_attribute(
         partitions=partitions,
         rows=[sizes(p, cells.rows) for p in partitions],
         contrasts=contrasts,
-        assumptions=(independent(unit_of(cells)),),
+        assumptions=(independent(drawn_units(cells)),),
     )
 
 
-def _resampled(cells: Cells, partitions: list[Partition], options: Options) -> Contrasts:
+def _resampled(cells: Cells, partitions: list[Partition], options: Resampling) -> Contrasts:
     """Contrasts from rows resampled as counts of cells."""
     n = np.rint(cells.rows).astype(np.int64)
     pairs = [(i, j) for i in range(len(partitions)) for j in range(i + 1, len(partitions))]
@@ -654,7 +646,7 @@ def _together(
 
 
 def _by_model(
-    trail: Trail, metric: Metric, groups: Groups, models: dict[str, str], options: Options
+    trail: Trail, metric: Metric, groups: Groups, models: dict[str, str], options: Resampling
 ) -> _Made:
     role = model_role(metric)
     trails = [with_model(trail, role, column, models) for column in models.values()]
@@ -671,12 +663,12 @@ def _by_model(
         cells, partitions, rows, contrasts = made(trails, metric, groups, role, options)
     return _Made(
         names=list(models),
-        by=words_of(groups),
+        by=groups_in_words(groups),
         cells=cells,
         partitions=partitions,
         rows=rows,
         contrasts=contrasts,
-        assumptions=(f"{unit_of(cells)} are independent draws within each group",),
+        assumptions=(f"{drawn_units(cells)} are independent draws within each group",),
     )
 
 
@@ -687,7 +679,7 @@ def _attributes(across: object) -> list[Groups]:
             f"models={{name: prediction column, …}}; got across={across!r}."
         )
     asked = [disjoint(item) for item in across]
-    names = [words_of(groups) for groups in asked]
+    names = [groups_in_words(groups) for groups in asked]
     if len(set(names)) < len(names):
         raise ClaimError(f"across names the same attribute twice: {listing(names)}.")
     return asked
@@ -703,7 +695,7 @@ def _models(models: Mapping[str, str]) -> dict[str, str]:
 
 
 def _rows(
-    made: _Made, kinds: list[Meta], alpha: float, options: Options
+    made: _Made, kinds: list[Meta], alpha: float, options: Resampling
 ) -> tuple[ComparedSpread, ...]:
     """Every measure of every pair."""
     rows = []

@@ -10,14 +10,14 @@ from scipy.special import ndtri
 
 from equipoise._validate import confidence, known_keywords, known_name, whole
 from equipoise.audits._common import (
-    Roles,
+    RoleKeywords,
     TrailLike,
     as_source,
+    drawn_units,
     finite,
     groups_only,
     independent,
     provenance_of,
-    unit_of,
 )
 from equipoise.audits._groups.problem import (
     Problem,
@@ -55,7 +55,7 @@ def describe(
     level: float = ...,
     interval: Interval = ...,
     small: int = ...,
-    **roles: Unpack[Roles],
+    **roles: Unpack[RoleKeywords],
 ) -> Description: ...
 @overload
 def describe(
@@ -67,7 +67,7 @@ def describe(
     level: float = ...,
     interval: Interval = ...,
     small: int = ...,
-    **roles: Unpack[Roles],
+    **roles: Unpack[RoleKeywords],
 ) -> DescribedMetrics: ...
 @known_keywords
 def describe(
@@ -79,7 +79,7 @@ def describe(
     level: float = 0.95,
     interval: Interval = "exact",
     small: int = 30,
-    **roles: Unpack[Roles],
+    **roles: Unpack[RoleKeywords],
 ) -> Description | DescribedMetrics:
     """Sizes, estimates and pointwise intervals of every group of a claim, or of many metrics.
 
@@ -192,7 +192,7 @@ def _described(
         claim=asked.quoted(),
         question=asked.words,
         guarantee="pointwise: each interval on its own, not all groups at once",
-        assumptions=(independent(unit_of(cells)),),
+        assumptions=(independent(drawn_units(cells)),),
         provenance=provenance_of(cells),
         rows=_rows(asked, cells, collection, found, options.small, problem),
         metric=asked.metric.words,
@@ -208,7 +208,7 @@ def _described(
 
 def _measured(problem: Problem, level: float) -> tuple[float, "_Intervals"]:
     """The measure over everyone, and intervals of those of groups."""
-    from equipoise.audits._groups.measured import everyone
+    from equipoise.audits._groups.measured import overall_value
 
     asked = problem.measured
     assert asked is not None
@@ -217,7 +217,7 @@ def _measured(problem: Problem, level: float) -> tuple[float, "_Intervals"]:
     named = "influence values, corrected for skewness"
     if asked.measure.name == "quantile":
         named = "binomial tests of the share of rows up to a number"
-    return everyone(problem, asked), _by_core(problem.cells, alone, level, named)
+    return overall_value(problem, asked), _by_core(problem.cells, alone, level, named)
 
 
 def _change_overall(problem: Problem) -> float:

@@ -16,8 +16,8 @@ from equipoise._validate import (
     seed_of,
     whole,
 )
-from equipoise.audits._common import Progress, Roles, TrailLike, as_trail
-from equipoise.audits._groups.problem import Control, FlagOptions, assemble
+from equipoise.audits._common import Progress, RoleKeywords, TrailLike, as_trail
+from equipoise.audits._groups.problem import Control, FlagOptions, problem_of
 from equipoise.audits.flag import FlagMethod, flag_groups
 from equipoise.cells import Axis, Cells, gather
 from equipoise.cells.rows import Feature, RowTable, leaf_rules, pull_features
@@ -53,7 +53,7 @@ def discover(
     sample: int | None = None,
     rng: Rng = None,
     progress: Progress = None,
-    **roles: Unpack[Roles],
+    **roles: Unpack[RoleKeywords],
 ) -> Flags:
     """Find groups with unusual performance, and test them on rows that were not used to find them.
 
@@ -123,7 +123,7 @@ def discover(
     kept = rows.counts - first
     index, cell = _placed(leaf, len(leaves), strata)
     cells = steady_cells(_cells(source, claim, rows, kept, strata, index, cell))
-    problem = assemble(claim, cells, lambda: _row_data(rows, kept, cell))
+    problem = problem_of(claim, cells, lambda: _row_data(rows, kept, cell))
     problem = dataclasses.replace(problem, table=lambda names: _alone(rows, kept, cell, names))
     found = flag_groups(problem, options, seed, progress)
     return dataclasses.replace(

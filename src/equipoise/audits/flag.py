@@ -14,7 +14,7 @@ from equipoise._codec import to_plain
 from equipoise._validate import Rng, Seed, known_keywords, modest, seed_of
 from equipoise.audits._common import (
     Progress,
-    Roles,
+    RoleKeywords,
     TrailLike,
     answerable,
     as_source,
@@ -125,7 +125,7 @@ def could_show(problem: Problem, null: Null, threshold: float) -> Reachable | No
     return smallest_reachable(found.rows, np.zeros_like(theta), at, alpha=threshold)
 
 
-def nearest(reach: Reachable | None, i: int) -> float | None:
+def nearest_reach(reach: Reachable | None, i: int) -> float | None:
     """The smallest disparity, on either side, that one group could show; None if none."""
     if reach is None:
         return None
@@ -430,7 +430,7 @@ def _rows(
             p_adjusted=finite(adjusted[i]),
             flagged=bool(flagged[i]),
             note=notes[i] or _out_of_reach(reach, i, never),
-            reachable=None if problem.relative else nearest(reach, i),
+            reachable=None if problem.relative else nearest_reach(reach, i),
         )
         for i, fields in enumerate(group_fields(problem))
     )
@@ -514,7 +514,7 @@ FlagMethod = (
 )
 
 
-class _Options(Roles, total=False):
+class _Options(RoleKeywords, total=False):
     """All options: none of them changes what kind of finding comes back."""
 
     above: float | None
@@ -554,7 +554,7 @@ def flag(
     resamples: int | None = None,
     rng: Rng = None,
     progress: Progress = None,
-    **roles: Unpack[Roles],
+    **roles: Unpack[RoleKeywords],
 ) -> Flags | Joint:
     """Flag the groups whose disparity lies above, below or outside a limit.
 

@@ -9,14 +9,14 @@ from equipoise._validate import Rng, confidence, known_keywords, seed_of
 from equipoise.audits._common import (
     Model,
     Progress,
-    Roles,
+    RoleKeywords,
     TrailLike,
     as_trail,
+    drawn_units,
     finite,
     independent,
     progress_bar,
     provenance_of,
-    unit_of,
 )
 from equipoise.audits._individual import (
     FAIR_METRIC,
@@ -27,7 +27,7 @@ from equipoise.audits._individual import (
     loss_words,
     make_inquiry,
     terms_of,
-    verdict_of,
+    tolerance_verdict,
 )
 from equipoise.audits._people import (
     Loss,
@@ -67,7 +67,7 @@ def individual(
     resamples: int = 2000,
     rng: Rng = None,
     progress: Progress = None,
-    **roles: Unpack[Roles],
+    **roles: Unpack[RoleKeywords],
 ) -> Individual:
     """How much worse the model could do on comparable people.
 
@@ -190,7 +190,7 @@ def _finding(
         tolerance=tolerance,
         p_above=None if tolerance is None else found.p_above(tolerance),
         p_below=None if tolerance is None or gaps else found.p_below(tolerance),
-        verdict=None if tolerance is None else verdict_of(found, level, tolerance, gaps),
+        verdict=None if tolerance is None else tolerance_verdict(found, level, tolerance, gaps),
         method="none" if found.limit is None else str(found.method),
         reason=found.reason,
         outcome=ESTIMATED_LOSSES if people.mixed else str(found.outcome),
@@ -303,7 +303,7 @@ def _assumptions(observed_only: bool, people: People) -> tuple[str, ...]:
     if observed_only:
         limited = "people are compared with people in the table only"
     return (
-        independent(unit_of(people.cells)),
+        independent(drawn_units(people.cells)),
         "the model's loss depends on the features and the label alone",
         *about_unseen(people),
         *(() if people.complete else (limited,)),

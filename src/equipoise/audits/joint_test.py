@@ -20,7 +20,7 @@ from equipoise._validate import (
     yes_or_no,
 )
 from equipoise.audits._common import (
-    Roles,
+    RoleKeywords,
     TrailLike,
     answerable,
     as_source,
@@ -73,7 +73,7 @@ _SOLVES = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class JointOutcome:
     """A joint test with its cut-off."""
 
     ratio: likelihood.JointRatio
@@ -95,7 +95,7 @@ def scores_of(
     return joint_scores(problem, rows, member, used, plugged)
 
 
-def run_test(
+def run_joint_test(
     scores: likelihood.Scores,
     method: Likelihood | Euclidean,
     values: FloatArray,
@@ -103,7 +103,7 @@ def run_test(
     least: float,
     level: float,
     seed: np.random.SeedSequence,
-) -> Outcome:
+) -> JointOutcome:
     """Test that the disparities have given values; ``least`` are the rows of the smallest group."""
     auto = method.calibration == "auto"
     if isinstance(method, Euclidean):
@@ -118,10 +118,10 @@ def run_test(
     usable = made is not None and made.rank == ratio.rank and ratio.rank > 0
     if made is None or not usable:
         said = _uncalibrated(auto, least)
-        return Outcome(
+        return JointOutcome(
             ratio=ratio, p=ratio.p, critical=limit, calibration=said, draws=0, scores=scores
         )
-    return Outcome(
+    return JointOutcome(
         ratio=ratio,
         p=made.p(ratio.statistic),
         critical=made.critical(level),
@@ -144,7 +144,7 @@ def _calibrated(
     method: Likelihood | Euclidean,
     values: FloatArray,
     seed: np.random.SeedSequence,
-) -> likelihood.Calibration | None:
+) -> likelihood.ResampledNull | None:
     full = isinstance(method, Likelihood)
     if scores.disjoint and full and not scores.support:
         groups = likelihood.own_segments(scores, scores.estimate)
@@ -205,7 +205,11 @@ Ends = tuple[FloatArray, FloatArray]
 
 
 def intervals_of(
-    problem: Problem, method: Likelihood | Euclidean, tested: Outcome, used: IntArray, level: float
+    problem: Problem,
+    method: Likelihood | Euclidean,
+    tested: JointOutcome,
+    used: IntArray,
+    level: float,
 ) -> tuple[Ends, Ends]:
     """Intervals of every group: by its family, and as the shadow of the joint region."""
     none = (np.full(len(problem.collection), np.nan), np.full(len(problem.collection), np.nan))
@@ -240,7 +244,7 @@ def joint_test(
     method: JointMethod | None = None,
     intervals: bool = True,
     rng: Rng = None,
-    **roles: Unpack[Roles],
+    **roles: Unpack[RoleKeywords],
 ) -> JointTest:
     """Test whether every group's disparity is zero, all groups together.
 
@@ -294,7 +298,7 @@ def joint_test(
     if used.size * problem.cells.rows.size > LIMIT:
         raise OptionError(f"A joint test of {used.size:,} groups is too large.")
     seed = seed_of(rng)
-    tested = run_test(
+    tested = run_joint_test(
         scores_of(problem, chosen, used),
         chosen,
         values,
@@ -392,7 +396,7 @@ def _finding(
     level: float,
     used: IntArray,
     values: FloatArray,
-    tested: Outcome,
+    tested: JointOutcome,
     intervals: bool,
     seed: int | None,
 ) -> JointTest:

@@ -7,13 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from equipoise._codec import from_plain, kind
-from equipoise._validate import (
-    known_name,
-    listing,
-    real,
-    whole,
-    yes_or_no,
-)
+from equipoise._validate import known_name, listing, real, whole, yes_or_no
 from equipoise.errors import OptionError
 from equipoise.methods.inference.orthogonal import Residual
 from equipoise.methods.published import bootstrap
@@ -68,9 +62,21 @@ class _Resampling:
         return bootstrap.Scaling(floor=self.floor, shrink=self.shrink, power=power)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Drawn:
+    """Methods that draw the scores of all groups together."""
+
+    resamples: int | None = None
+    """Draws of all groups' scores; None is 10,000, fewer for very large collections."""
+
+    def __post_init__(self) -> None:
+        if self.resamples is not None:
+            whole("resamples", self.resamples, least=20)
+
+
 @kind("pivotal")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pivotal:
+class Pivotal(_Drawn):
     """The default of every group audit: a pivot per group, and one joint law for all of them.
 
     Counts have the tails of counts, exact where they are small; real-valued metrics are measured
@@ -81,13 +87,6 @@ class Pivotal:
     >>> Pivotal().resamples is None
     True
     """
-
-    resamples: int | None = None
-    """Draws of all groups' scores; None is 10,000, fewer for very large collections."""
-
-    def __post_init__(self) -> None:
-        if self.resamples is not None:
-            whole("resamples", self.resamples, least=20)
 
 
 @kind("bootstrap")
@@ -104,7 +103,7 @@ class Bootstrap(_Resampling):
 
 @kind("stepped")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Certificates:
+class Certificates(_Drawn):
     """Yes-or-no certificates: more of them than bounds give, but no numbers.
 
     The scores of the bounds, stepped down: certified groups are dropped and the rest looked at
@@ -113,13 +112,6 @@ class Certificates:
     >>> Certificates().resamples is None
     True
     """
-
-    resamples: int | None = None
-    """Draws of all groups' scores; None is 10,000, fewer for very large collections."""
-
-    def __post_init__(self) -> None:
-        if self.resamples is not None:
-            whole("resamples", self.resamples, least=20)
 
 
 @kind("certificate_bootstrap")

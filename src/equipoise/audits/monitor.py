@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import Literal, Unpack
 
 import numpy as np
-from scipy.special import ndtri
 
 from equipoise._validate import Rng, fraction, known_keywords, known_name, listing, seed_of, whole
 from equipoise.audits._common import (
-    Roles,
+    RoleKeywords,
     TrailLike,
     as_trail,
     finite,
@@ -21,11 +20,11 @@ from equipoise.audits._groups.problem import (
     FlagOptions,
     Problem,
     about,
-    assemble,
     cell_moments,
     group_fields,
     make_core,
     notes_of,
+    problem_of,
 )
 from equipoise.audits.flag import question_of
 from equipoise.cells.ledger import Batches, Ledger, Stacked, batches_of, is_ledger, stacked
@@ -37,20 +36,20 @@ from equipoise.findings.monitoring import MonitoredGroup, Monitoring, Reading, S
 from equipoise.findings.words import judged, tolerated
 from equipoise.methods.hypotheses import Above, Below, Null, Outside
 from equipoise.methods.inference.core import Core
-from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
+from equipoise.methods.numerics import BoolArray, FloatArray, IntArray, normal_score
 from equipoise.methods.published.bootstrap import RowData
 from equipoise.methods.sequential import (
     BURN_IN,
     LEAST,
-    Piece,
+    BatchSums,
     Scores,
     Stream,
     boundaries,
     e_bh,
     error_shares,
     log_bets,
+    log_capital,
     log_detector,
-    log_evidence,
     reach,
     sequence_bounds,
     sequence_path,
@@ -91,7 +90,7 @@ def monitor(
     window: int | None = None,
     level: float = 0.95,
     rng: Rng = None,
-    **roles: Unpack[Roles],
+    **roles: Unpack[RoleKeywords],
 ) -> Monitoring:
     """Watch groups over time: evidence after every batch, and alarms that are rarely false.
 
@@ -142,7 +141,7 @@ def monitor(
             "than planned have no error rate: plan more next time, or read them as 'ever'."
         )
     stack = stacked(batches)
-    problem = assemble(asked.claim, stack.cells, _no_rows)
+    problem = problem_of(asked.claim, stack.cells, _no_rows)
     groups_only(problem.collection, "monitor")
     null, words = _null(problem, above, below, outside, tolerance)
     stream = _stream(problem, stack)
@@ -214,7 +213,7 @@ def _batches(
     claim: Claim,
     time: str | None,
     period: str | None,
-    roles: Roles,
+    roles: RoleKeywords,
 ) -> Batches:
     if isinstance(source, Batches | Ledger) or is_ledger(source):
         if time is not None or period is not None or roles:
@@ -350,7 +349,7 @@ def _effect(problem: Problem, stack: Stacked) -> FloatArray | None:
 def _open_ended(stream: Stream, null: Null, asked: _Asked) -> _Evidence:
     lately = asked.reading == "lately"
     window = (asked.window or WINDOW) if lately else None
-    read = log_detector if lately else log_evidence
+    read = log_detector if lately else log_capital
     told: list[FloatArray] = []
     tested = np.zeros(stream.shape[1], dtype=bool)
     for limit, above in _sides(null):
@@ -399,14 +398,14 @@ def _planned(
     two_sided = isinstance(null, Outside)
     times, groups = len(stack.sums["rows"]), len(problem.collection)
     scores, tested = np.full((times, groups), np.nan), np.zeros((times, groups), dtype=bool)
-    pieces: list[Piece] = []
+    pieces: list[BatchSums] = []
     for k in range(times):
         core = _core(problem, stack, k, k + 1)
         used = core.answered
         information = np.zeros(groups)
         information[used] = 1 / np.maximum(core.pivot.error[used], 1e-12) ** 2
         pieces.append(
-            Piece(
+            BatchSums(
                 groups=used,
                 information=information,
                 scores=_scores(core),
@@ -415,7 +414,7 @@ def _planned(
         so_far = _core(problem, stack, 0, k + 1)
         p = null.p_value(so_far.tails)
         with np.errstate(invalid="ignore"):
-            scores[k] = -ndtri(np.clip(p / 2 if two_sided else p, 1e-300, 1 - 1e-16))
+            scores[k] = normal_score(p / 2 if two_sided else p)
         tested[k] = ~np.isnan(p) & _plenty(problem, stack, k + 1)
     if not bool(tested.any()):
         raise OptionError(
@@ -487,12 +486,7 @@ def _finding(
     shares = error_shares(stream)
     # bounds of either side, of all groups, at once
     error = asked.error * shares / 2
-    bounds, many = found.bounds, np.zeros(len(shares), dtype=bool)
-    if bounds is None:
-        recent = stream
-        if asked.window is not None and asked.window < times:
-            recent = _last(stream, asked.window)
-        bounds, many = _bounds(problem, recent, found, error)
+    bounds, many = _last_bounds(problem, stream, found, error, asked.window)
     seen = _reachable(stream, null, asked.error * shares) if asked.reading == "ever" else None
     bands = _bands(problem, stream, found, error, shown) if asked.reading == "ever" else {}
     raised = np.where(found.alarms.any(axis=0), found.alarms.argmax(axis=0), -1)
@@ -537,6 +531,16 @@ def _finding(
         looks=asked.looks,
         together=found.together,
     )
+
+
+def _last_bounds(
+    problem: Problem, stream: Stream, found: _Evidence, error: FloatArray, window: int | None
+) -> tuple[tuple[FloatArray, FloatArray], BoolArray]:
+    """The bounds after the last batch, and the groups for which they would take too long."""
+    if found.bounds is not None:
+        return found.bounds, np.zeros(len(error), dtype=bool)
+    recent = stream if window is None else _last(stream, window)
+    return _bounds(problem, recent, found, error)
 
 
 _TOO_MANY = "no bounds, of so many groups and batches; window= gives them for the last batches"

@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 from equipoise._validate import Rng, Seed, fraction, known_keywords, modest, seed_of, whole
 from equipoise.audits._common import (
     Critical,
-    Roles,
+    RoleKeywords,
     TrailLike,
     answerable,
     as_source,
@@ -34,7 +34,7 @@ from equipoise.audits._groups.problem import (
 from equipoise.audits.flag import (
     common_rate,
     could_show,
-    nearest,
+    nearest_reach,
     next_step,
     plain_counts,
     question_of,
@@ -119,7 +119,7 @@ def power(
     budget: int | None = None,
     more: Sequence[int] | None = None,
     rng: Rng = None,
-    **roles: Unpack[Roles],
+    **roles: Unpack[RoleKeywords],
 ) -> Power:
     """How many rows: what an audit can show with these, and what it would take to show more.
 
@@ -239,7 +239,7 @@ def _plan(problem: Problem, asked: _Asked, seed: Seed) -> Power:
     counted = isinstance(of, CountSimulator)
     made = tuple(
         _row(fields, plans[i], asked, notes[i], rows[i], None if split is None else split.labels[i],
-             None if problem.relative else nearest(reach, i))
+             None if problem.relative else nearest_reach(reach, i))
         for i, fields in enumerate(group_fields(problem))
     )  # fmt: skip
     error = max((plan.error for plan in plans), default=0.0)

@@ -11,7 +11,7 @@ import numpy as np
 from equipoise._validate import Rng, Seed, fraction, known_keywords, known_name, seed_of, whole
 from equipoise.audits._common import (
     Progress,
-    Roles,
+    RoleKeywords,
     TrailLike,
     as_trail,
     finite,
@@ -19,7 +19,14 @@ from equipoise.audits._common import (
     progress_bar,
 )
 from equipoise.audits._groups.problem import CertifyOptions
-from equipoise.audits._repair import Ask, Learnt, RepairTable, priced, recalibrations, thresholds
+from equipoise.audits._repair import (
+    Ask,
+    LearntRule,
+    RepairTable,
+    priced,
+    recalibrations,
+    thresholds_on,
+)
 from equipoise.audits.certify import certify
 from equipoise.audits.describe import describe
 from equipoise.cells import gather
@@ -30,14 +37,7 @@ from equipoise.claims.groups import Intersections, Levels
 from equipoise.claims.metric import MetricLike, as_metric, error_rate, squared_error
 from equipoise.errors import ClaimError, OptionError, TrailError
 from equipoise.findings.bounds import Bounds
-from equipoise.findings.repair import (
-    How,
-    Price,
-    Repair,
-    RepairedGroup,
-    Rule,
-    TriedRule,
-)
+from equipoise.findings.repair import How, Price, Repair, RepairedGroup, Rule, TriedRule
 from equipoise.findings.words import Side, Verdict, level_text, tolerated
 from equipoise.trail import Trail
 
@@ -59,7 +59,7 @@ def repair(
     loss: MetricLike | None = None,
     rng: Rng = None,
     progress: Progress = None,
-    **roles: Unpack[Roles],
+    **roles: Unpack[RoleKeywords],
 ) -> Repair:
     """Learn another rule on one part of the rows, and certify its decisions on the other.
 
@@ -106,7 +106,7 @@ def repair(
     >>> str(found.verdict), found.rule.how
     ('kept', 'threshold')
     """
-    ask = ask_of(
+    ask = checked_ask(
         claim,
         tolerance=tolerance,
         rule=rule,
@@ -124,7 +124,7 @@ def repair(
     return _finding(source, ask, seed, found)
 
 
-def ask_of(
+def checked_ask(
     claim: Claim,
     *,
     tolerance: float,
@@ -154,7 +154,7 @@ class Certified:
 
     first: RepairTable
     second: RepairTable
-    learnt: Learnt
+    learnt: LearntRule
     judged: list[Bounds]
     best: int
     """Which of the rules is returned."""
@@ -176,7 +176,7 @@ def learnt_and_certified(
     """Everything that decides: the rows dealt, rules learnt on some, certified on the others."""
     table = RepairTable.of(trail, ask.claim, ask.loss)
     first, second = table.dealt(ask.learn, np.random.default_rng(seed.sequence))
-    learnt = recalibrations(first, ask) if ask.how == "recalibration" else thresholds(first, ask)
+    learnt = recalibrations(first, ask) if ask.how == "recalibration" else thresholds_on(first, ask)
     tell(1)
     judged = []
     # what the second part may choose among is paid for, so that all their bounds hold at once
@@ -271,7 +271,7 @@ def _words(seed: Seed) -> list[int]:
 # --- What was found ---
 
 
-def _best(learnt: Learnt, judged: list[Bounds]) -> int:
+def _best(learnt: LearntRule, judged: list[Bounds]) -> int:
     """The certified rule that lost least; where none is certified, the one with most room."""
     kept = [i for i, found in enumerate(judged) if found.verdict is Verdict.KEPT]
     losses = [math.inf if loss is None else loss for loss in learnt.losses]

@@ -8,13 +8,13 @@ from equipoise._validate import Rng, confidence, known_keywords, known_name, rea
 from equipoise.audits._common import (
     Model,
     Progress,
-    Roles,
+    RoleKeywords,
     TrailLike,
     as_trail,
+    drawn_units,
     independent,
     progress_bar,
     provenance_of,
-    unit_of,
 )
 from equipoise.audits._individual import (
     Cost,
@@ -23,7 +23,7 @@ from equipoise.audits._individual import (
     loss_words,
     make_inquiry,
     terms_of,
-    verdict_of,
+    tolerance_verdict,
 )
 from equipoise.audits._people import (
     Loss,
@@ -57,7 +57,7 @@ def select_fair(
     resamples: int = 2000,
     rng: Rng = None,
     progress: Progress = None,
-    **roles: Unpack[Roles],
+    **roles: Unpack[RoleKeywords],
 ) -> FairChoice:
     """The model with the lowest error among those that meet a tolerance on the audit value.
 
@@ -160,7 +160,7 @@ def _finding(
         f"{tolerance:g}, comparing {inquiry.compared}",
         guarantee=_guarantee(bound, level),
         assumptions=(
-            independent(unit_of(inquiry.people.cells)),
+            independent(drawn_units(inquiry.people.cells)),
             "the models were not fitted to these rows",
             *about_unseen(inquiry.people),
         ),
@@ -209,7 +209,7 @@ def _row(
         value=found.value,
         lower=found.lower(level),
         upper=found.upper(level),
-        verdict=verdict_of(found, level, tolerance),
+        verdict=tolerance_verdict(found, level, tolerance),
         candidate=bool(picked.candidates[position]),
         chosen=picked.chosen == position,
         method="none" if found.limit is None else str(found.method),

@@ -19,7 +19,7 @@ from equipoise._validate import (
 )
 from equipoise.audits._common import (
     Progress,
-    Roles,
+    RoleKeywords,
     TrailLike,
     as_trail,
     independent,
@@ -224,7 +224,7 @@ class ShiftOptions:
 SHOWN = 24
 
 
-def finding_of(
+def shift_finding(
     claim: Gap,
     rows: ShiftRows,
     span: Span,
@@ -409,7 +409,7 @@ _KERNEL_DEFAULTS: dict[str, object] = {
 }
 
 
-class _Options(Roles, total=False):
+class _Options(RoleKeywords, total=False):
     """Options whose values do not change what kind of finding comes back."""
 
     level: float
@@ -458,7 +458,7 @@ def shift(
     sample: int | None = None,
     rng: Rng = None,
     progress: Progress = None,
-    **roles: Unpack[Roles],
+    **roles: Unpack[RoleKeywords],
 ) -> Shift | MonotoneShift:
     """Bounds on the metric under every non-negative tilt of the covariates that is smooth enough.
 
@@ -542,7 +542,7 @@ def shift(
     rows = pull_shift_rows(source, asked, chosen.columns, sample, seed.sequence)
     span = make_span(rows, chosen, residual, max_rank)
     sampled, found = _audit(rows, span, options, seed, progress)
-    return finding_of(asked, rows, span, options, seed, sampled, found)
+    return shift_finding(asked, rows, span, options, seed, sampled, found)
 
 
 def _only_for_kernels(options: ShiftOptions) -> None:

@@ -28,14 +28,14 @@ from equipoise._validate import (
 )
 from equipoise.audits._common import (
     Progress,
-    Roles,
+    RoleKeywords,
     TrailLike,
     as_source,
+    drawn_units,
     finite,
     metric_and_groups,
     progress_bar,
     provenance_of,
-    unit_of,
 )
 from equipoise.audits._groups.problem import cell_moments, cluster_sums
 from equipoise.cells import Cells, Collection, form_groups, gather
@@ -113,10 +113,10 @@ def disjoint(across: object) -> Groups:
     return groups
 
 
-def words_of(groups: Groups) -> str:
+def groups_in_words(groups: Groups) -> str:
     """What the groups are cut by.
 
-    >>> words_of(disjoint(["race", "sex"]))
+    >>> groups_in_words(disjoint(["race", "sex"]))
     'race × sex'
     """
     if isinstance(groups, Masks):
@@ -177,7 +177,9 @@ class SpreadProblem:
     """Fetches the rows of the usable groups: values, and positions among the usable groups."""
 
 
-def set_up(trail: Trail | Tallied, metric: Metric, groups: Groups, level: float) -> SpreadProblem:
+def set_up_spread(
+    trail: Trail | Tallied, metric: Metric, groups: Groups, level: float
+) -> SpreadProblem:
     """Scan the rows once and form the groups; refuse what cannot be summarised."""
     asked = Gap(metric=metric, across=groups, target=overall())
     cells = steady_cells(*gather(trail, [asked]))
@@ -275,7 +277,7 @@ def _group_clusters(
     return sums.moved(place, len(partition))
 
 
-def quoted(kind: str, metric: Metric, across: Groups | list[Groups]) -> dict[str, object]:
+def quoted_claim(kind: str, metric: Metric, across: Groups | list[Groups]) -> dict[str, object]:
     """What was asked, in plain form, as a finding quotes it."""
 
     def plain(value: object) -> object:
@@ -332,7 +334,7 @@ def measured_row(
     kind: Meta,
     draws: spread.Draws,
     report: spread.VarianceReport | None,
-    evidence: spread.Evidence,
+    evidence: spread.SpreadEvidence,
     alpha: float,
 ) -> MeasuredSpread:
     """One measure with its bias, interval and p-value."""
@@ -350,7 +352,7 @@ def measured_row(
     )
     ends = found.interval
     open_end = ends is not None and not math.isfinite(ends.upper)
-    notes = [] if found.outcome is spread.Outcome.ESTIMATED else [str(found.outcome)]
+    notes = [] if found.outcome is spread.SpreadOutcome.ESTIMATED else [str(found.outcome)]
     return MeasuredSpread(
         measure=kind.value,
         value=finite(found.plugin),
@@ -500,7 +502,7 @@ def summarize(
     resamples: int = 1000,
     rng: Rng = None,
     progress: Progress = None,
-    **roles: Unpack[Roles],
+    **roles: Unpack[RoleKeywords],
 ) -> Summary:
     """How far apart the groups are, corrected for what chance adds, with honest intervals.
 
@@ -538,7 +540,7 @@ def summarize(
     kinds = as_measures(measures)
     measured, asked = metric_and_groups(metric, across)
     groups, seed = disjoint(asked), seed_of(rng)
-    problem = set_up(as_source(trail, roles), measured, groups, level)
+    problem = set_up_spread(as_source(trail, roles), measured, groups, level)
     with progress_bar(progress, 2 + len(kinds), "summarize") as tell:
         first, second, third = np.random.default_rng(seed.sequence).spawn(3)
         engine, draws = _draws(problem, resamples, first)
@@ -551,14 +553,14 @@ def summarize(
             rows.append(measured_row(problem.sample, kind, draws, report, evidence, alpha))
             tell(done)
     return Summary(
-        claim=quoted("summary", measured, groups),
-        question=f"how far apart the {measured.words} is across {words_of(groups)}",
+        claim=quoted_claim("summary", measured, groups),
+        question=f"how far apart the {measured.words} is across {groups_in_words(groups)}",
         guarantee=_guarantee(level),
         assumptions=_assumptions(problem, engine),
         provenance=provenance_of(problem.cells, seed.number),
         rows=tuple(rows),
         metric=measured.words,
-        by=words_of(groups),
+        by=groups_in_words(groups),
         share=problem.cells.zero_one,
         level=level,
         alpha=float(alpha),
@@ -585,7 +587,10 @@ def _draws(
 
 
 def _report(
-    problem: SpreadProblem, draws: spread.Draws, evidence: spread.Evidence, rng: np.random.Generator
+    problem: SpreadProblem,
+    draws: spread.Draws,
+    evidence: spread.SpreadEvidence,
+    rng: np.random.Generator,
 ) -> spread.VarianceReport | None:
     sample, published = problem.sample, problem.published
     if sample.frozen:
@@ -616,7 +621,7 @@ def _guarantee(level: float) -> str:
 
 def _assumptions(problem: SpreadProblem, engine: str) -> tuple[str, ...]:
     clustered = problem.cells.clusters is not None
-    said = [f"{unit_of(problem.cells)} are independent draws within each group"]
+    said = [f"{drawn_units(problem.cells)} are independent draws within each group"]
     if not problem.cells.zero_one:
         said.append("group means are close to normal")
     if problem.cells.weighted or clustered:

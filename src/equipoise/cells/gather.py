@@ -35,9 +35,9 @@ from equipoise.cells.tally import (
     by_outcome,
     steady_cells,
     total,
+    totals_of,
     unweighted,
 )
-from equipoise.cells.tally import tally as totals_of
 from equipoise.claims import claim as targets
 from equipoise.claims.claim import Claim, Gap, Together, measure_claims, only_means, parts_of
 from equipoise.claims.groups import (

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from equipoise._validate import listing, rows_text
+from equipoise._validate import listing, number_text, rows_text
 from equipoise.cells.query import numbers
 from equipoise.cells.tally import Axis, Cells
 from equipoise.claims.groups import (
@@ -53,16 +53,7 @@ from equipoise.methods.targets import TiltSums
 # --- How levels and ranges read in English ---
 
 
-def number_text(value: float) -> str:
-    """A number as people write it: no trailing zeros, and commas from ten thousand up.
-
-    >>> number_text(25.0), number_text(0.125), number_text(1990), number_text(25000)
-    ('25', '0.125', '1990', '25,000')
-    """
-    return f"{value:,.10g}" if 10_000 <= abs(value) < 1e10 else f"{value:.10g}"
-
-
-def level_text(dimension: Dimension, level: object, told_apart: bool) -> str:
+def attribute_text(dimension: Dimension, level: object, told_apart: bool) -> str:
     """One level of an attribute; text stands alone if it tells enough and no other shares it."""
     name = dimension.name
     if isinstance(dimension, Condition):
@@ -168,7 +159,7 @@ class EveryLevel(View):
 
     def text(self, choice: int, told_apart: bool) -> str:
         """The level in words."""
-        return level_text(self.axis.dimension, self.axis.levels[choice], told_apart)
+        return attribute_text(self.axis.dimension, self.axis.levels[choice], told_apart)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ import numpy as np
 from equipoise._codec import canonical, to_plain
 from equipoise._validate import listing
 from equipoise.claims.claim import Claim
-from equipoise.claims.formula import Formula, Reference, Term, as_number, as_truth, parse
+from equipoise.claims.formula import Formula, Mention, Term, as_number, as_truth, parse
 from equipoise.claims.groups import (
     Answers,
     Binned,
@@ -82,8 +82,8 @@ ROW_SUMS = ("present", "missing_weight", "weight", "weight2", "weight3")
 def is_local(metric: Metric) -> bool:
     """Whether a metric can be worked out from the two-valued roles alone."""
     texts = isinstance(metric.value, str) and not isinstance(metric.where, nw.Expr)
-    known = {Reference(role) for role in metric.binary}
-    known |= {Reference(column, "column") for column in metric.models}
+    known = {Mention(role) for role in metric.binary}
+    known |= {Mention(column, "column") for column in metric.models}
     read = {reference for formula in metric.formulas() for reference in formula.references}
     return texts and bool(read) and read <= known
 
@@ -423,7 +423,7 @@ def metric_columns(trail: Trail, metric: Metric) -> list[str]:
     return list(dict.fromkeys(column_of(trail, ref, metric.by_role) for ref in ordered))
 
 
-def column_of(trail: Trail, reference: Reference, by_role: bool = False) -> str:
+def column_of(trail: Trail, reference: Mention, by_role: bool = False) -> str:
     """The column that a name in a formula means."""
     if reference.marked == "role" or (by_role and reference.marked is None):
         if reference.name == "median":
@@ -521,7 +521,7 @@ def _evaluate(trail: Trail, formula: Formula, metric: Metric | None) -> Term:
     binary = metric.binary if metric else ()
     by_role = metric is not None and metric.by_role
 
-    def operand(reference: Reference) -> Term:
+    def operand(reference: Mention) -> Term:
         if metric is not None and reference.marked == "column" and reference.name in metric.models:
             return Term(trail.model_indicator(reference.name), "number")
         is_role = reference.marked != "column" and reference.name in TWO_VALUED
@@ -565,7 +565,7 @@ def _bin_code(value: nw.Expr, cuts: Sequence[float]) -> nw.Expr:
     return nw.sum_horizontal(*(truth_number(value >= cut) for cut in cuts))
 
 
-def _role_rank(reference: Reference) -> int:
+def _role_rank(reference: Mention) -> int:
     is_role = reference.name in ROLE_NAMES
     return ROLE_NAMES.index(reference.name) if is_role else len(ROLE_NAMES)
 

@@ -21,7 +21,7 @@ from equipoise.cells.query import (
     regrouped,
     unit_columns,
 )
-from equipoise.claims.formula import Reference, Term, as_number, as_truth, parse
+from equipoise.claims.formula import Mention, Term, as_number, as_truth, parse
 from equipoise.claims.groups import Dimension, Levels, Tilt
 from equipoise.claims.metric import Metric, as_metric
 from equipoise.errors import ClaimError, TrailError
@@ -55,7 +55,7 @@ class Tally:
     """All the values there can be, where they are few and known."""
 
 
-def tally(scan: Scan, position: int) -> Tally:
+def totals_of(scan: Scan, position: int) -> Tally:
     """The totals of the metric at ``position`` of the scan."""
     metric = scan.metrics[position]
     if is_local(metric):
@@ -73,15 +73,15 @@ def total(table: Columns, name: str) -> int:
 def _local(scan: Scan, metric: Metric) -> Tally:
     """A metric of two-valued roles, worked out on the grouped rows themselves."""
     table = scan.table
-    roles = {Reference(role): _indicator(scan, role) for role in scan.two_valued}
-    roles |= {Reference(name, "column"): _model(scan, name) for name in metric.models}
+    roles = {Mention(role): _indicator(scan, role) for role in scan.two_valued}
+    roles |= {Mention(name, "column"): _model(scan, name) for name in metric.models}
     frequency = table["present"]
     if scan.weighted:
         frequency = frequency - table["missing_weight"]
     complete = np.ones(len(frequency), dtype=bool)
     excluded: dict[str, int] = {}
-    read = [Reference(role) for role in metric.binary]
-    for part in (*read, *(Reference(name, "column") for name in metric.models)):
+    read = [Mention(role) for role in metric.binary]
+    for part in (*read, *(Mention(name, "column") for name in metric.models)):
         # A row that lacks several roles is counted once, under the first of them.
         missing = np.isnan(roles[part])
         excluded[f"missing {part.name}"] = round(float(frequency[complete & missing].sum()))
@@ -114,15 +114,15 @@ def _others(metric: Metric) -> bool:
     return differs or not set(metric.values) <= {0.0, 1.0}
 
 
-def outcome_of(metric: Metric, label: int, prediction: int) -> tuple[float, float]:
+def worth_of_outcome(metric: Metric, label: int, prediction: int) -> tuple[float, float]:
     """Whether a metric of label and prediction counts on a row, and its value there."""
     if metric.models:
         raise ClaimError(
             f"The {metric.words} needs the labels themselves, not cheap or missing ones."
         )
     roles = {
-        Reference("label"): np.array([float(label)]),
-        Reference("prediction"): np.array([float(prediction)]),
+        Mention("label"): np.array([float(label)]),
+        Mention("prediction"): np.array([float(prediction)]),
     }
     eligible = bool(as_truth(_on_arrays(metric.where or "1 == 1", roles)).all())
     with np.errstate(all="ignore"):
@@ -308,11 +308,11 @@ def _zero_one(values: Sequence[object], called: str, given: object) -> FloatArra
     return np.array([np.nan if v is None else float(v == positive) for v in values])
 
 
-def _on_arrays(formula: str | nw.Expr, roles: dict[Reference, FloatArray]) -> Term:
+def _on_arrays(formula: str | nw.Expr, roles: dict[Mention, FloatArray]) -> Term:
     if not isinstance(formula, str):
         raise ClaimError("Only formulas written as text are worked out here.")
 
-    def operand(reference: Reference) -> Term:
+    def operand(reference: Mention) -> Term:
         return Term(roles[reference], "number")
 
     return parse(formula).evaluate(operand, np.float64)

@@ -161,7 +161,7 @@ _LARGEST = 4_000
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class Mention:
     """A name in a formula: a plain one, or one marked as a column or as a role."""
 
     name: str
@@ -178,7 +178,7 @@ class Formula:
 
     text: str
     tree: ast.expr
-    references: tuple[Reference, ...]
+    references: tuple[Mention, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -186,7 +186,7 @@ class Formula:
         return tuple(sorted({reference.name for reference in self.references}))
 
     def evaluate(
-        self, operand: Callable[[Reference], Term], constant: Callable[[str | float], object]
+        self, operand: Callable[[Mention], Term], constant: Callable[[str | float], object]
     ) -> Term:
         """The formula's value, where the two functions say what names and constants stand for."""
         return _Evaluation(self.text, operand, constant).term(self.tree)
@@ -240,9 +240,9 @@ def parse(text: str) -> Formula:
 def _parse(text: str) -> Formula:
     if len(text) > _LONGEST:
         raise _unusable(text, f"it has {len(text):,} characters, more than {_LONGEST:,}")
-    found: list[Reference] = []
+    found: list[Mention] = []
 
-    def note(reference: Reference) -> Term:
+    def note(reference: Mention) -> Term:
         found.append(reference)
         return Term(_Anything(), "any")
 
@@ -317,13 +317,13 @@ class _Evaluation:
     """One walk over a formula's tree."""
 
     text: str
-    operand: Callable[[Reference], Term]
+    operand: Callable[[Mention], Term]
     constant: Callable[[str | float], object]
 
     def term(self, node: ast.expr) -> Term:
         match node:
             case ast.Name(id=name):
-                return self.operand(Reference(name))
+                return self.operand(Mention(name))
             case ast.Constant(value=value):
                 return self._constant(value)
             case ast.UnaryOp(op=ast.USub(), operand=inner):
@@ -419,7 +419,7 @@ class _Evaluation:
         if name in _REFERENCES:
             if not (isinstance(inner, ast.Constant) and isinstance(inner.value, str)):
                 raise _unusable(self.text, f"{name}(…) takes one quoted name")
-            return self.operand(Reference(inner.value, name))
+            return self.operand(Mention(inner.value, name))
         if name not in _FUNCTIONS:
             known = [*_FUNCTIONS, *_REFERENCES]
             hint = did_you_mean(name, known)

@@ -14,15 +14,7 @@ from typing import Literal, get_args
 from equipoise._codec import kind
 from equipoise._validate import known_keywords, known_name, real
 from equipoise.claims.formula import parse, with_condition
-from equipoise.claims.metric import (
-    BOTH,
-    METRICS,
-    Harm,
-    MakesMeasure,
-    Metric,
-    MetricLike,
-    as_metric,
-)
+from equipoise.claims.metric import BOTH, METRICS, Harm, MakesMeasure, Metric, MetricLike, as_metric
 from equipoise.errors import ClaimError
 
 MeasureName = Literal[

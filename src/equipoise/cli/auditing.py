@@ -35,7 +35,7 @@ from equipoise.trail.engine import queries_sent, scrub, without_password
 
 if TYPE_CHECKING:
     from equipoise.plan import Plan
-    from equipoise.report.exchange import Outcome
+    from equipoise.report.exchange import GateRun
     from equipoise.report.suppress import Kept
     from equipoise.trail import Trail
 
@@ -73,8 +73,7 @@ def example(
     """Write the table of decisions that the documentation speaks of, and say what to try on it."""
     from equipoise.datasets import write_decisions
 
-    if out.exists() and not force:
-        raise OptionError(f"{out} exists already. Pass another --out, or --force to overwrite it.")
+    common.refuse_to_overwrite(out, force)
     written = write_decisions(out)
     if quiet:
         return
@@ -174,22 +173,10 @@ def audit(
         pair=pair,
         positive=common.positive_of(positive),
     )
-    metrics = [name for given in metric or () for name in common.names(given)]
-    attributes = common.names(across)
-    if not attributes:
-        raise OptionError("--across needs at least one attribute, such as --across race,sex.")
+    metrics, attributes = common.names_in(metric), common.attributes_in(across)
     if not (metrics or usual_metrics(roles)):
         raise OptionError(_nothing_decided(roles))
-    if harm is not Harm.BOTH and tolerance is None:
-        raise OptionError(
-            "--harm says on which side a limit counts, and no limit is named. Add --tolerance, "
-            "such as --tolerance 0.1, or leave --harm out: bounds look both ways."
-        )
-    if reference == "highest" and harm is Harm.HIGH:
-        raise OptionError(
-            "Nobody is above the highest group, so there is nothing that --harm high could find. "
-            "Leave it out, or compare with another group."
-        )
+    _one_question(harm, tolerance, reference)
     file = common.given(table=table, encoding=encoding, missing=missing)
     place = {"source": data, **file, **roles}
     columns = common.columns_said(roles, attributes, reference)
@@ -198,12 +185,7 @@ def audit(
     limits = _Limits(
         tolerance=tolerance, ratio=ratio, harm=harm, level=level, fdr=fdr, share=not amounts
     )
-    if limits.seems_a_ratio:
-        typer.echo(
-            f"note: --tolerance {tolerance:g} allows differences of {100 * (tolerance or 0):g} "
-            "points. With --ratio it is the smallest ratio that is allowed.",
-            err=True,
-        )
+    limits.remark()
     usual = AMOUNT_METRICS if amounts else metrics or fitting_metrics(trail, roles)
     common.one_direction(harm, metrics, usual)
     audits = _usual_audits(
@@ -228,10 +210,9 @@ def audit(
     opened = trail if columns_read(plan) == columns else None
     with queries_sent() as queries:
         evidence = _perform(plan, asked="exploratory", quiet=quiet or json, trail=opened)
-    if explain_query:
-        for number, text in enumerate(queries, 1):
-            # beside the results, so that --json stays JSON
-            typer.echo(f"-- query {number} of {len(queries)}\n{text}\n", err=True)
+    for number, text in enumerate(queries if explain_query else (), 1):
+        # beside the results, so that --json stays JSON
+        typer.echo(f"-- query {number} of {len(queries)}\n{text}\n", err=True)
     # in the usual folder a look replaces another look at the same table
     folder, again = (Path("out"), True) if out is None else (out, False)
     show_and_write(
@@ -309,7 +290,7 @@ def pack(
         show_files(written)
 
 
-class Kind(enum.StrEnum):
+class RuleKind(enum.StrEnum):
     """What kind of rule is learnt."""
 
     THRESHOLD = "threshold"
@@ -336,7 +317,7 @@ def repair(
         typer.Option(help="Who groups are compared with: race=Caucasian, overall or complement."),
     ] = None,
     rule: Annotated[
-        Kind | None,
+        RuleKind | None,
         typer.Option(
             help="One threshold for all, one for each group (unlawful in some places), or a "
             "recalibration of the scores."
@@ -364,8 +345,7 @@ def repair(
     from equipoise.plan.plan import TrailPlan
     from equipoise.plan.run import open_trail
 
-    if out is not None and out.exists() and not force:
-        raise OptionError(f"{out} exists already. Pass another --out, or --force to overwrite it.")
+    common.refuse_to_overwrite(out, force)
     roles = common.given(
         table=table, label=label, prediction=prediction, score=score, weight=weight, count=count,
         cluster=cluster, positive=common.positive_of(positive), encoding=encoding,
@@ -504,11 +484,11 @@ class _Build:
             yield
         except EquipoiseError as error:
             from equipoise.plan import Exit
-            from equipoise.report.exchange import Outcome
+            from equipoise.report.exchange import GateRun
 
             words = f"The question could not be asked: {scrub(in_words_of(['check'], str(error)))}"
             self._files(
-                Outcome(title=self.plan.name, words=words, code=int(Exit.ERROR), plan=self._place())
+                GateRun(title=self.plan.name, words=words, code=int(Exit.ERROR), plan=self._place())
             )
             raise
 
@@ -517,7 +497,7 @@ class _Build:
         inside = self.plan.resolve().is_relative_to(Path.cwd())
         return Path(os.path.relpath(self.plan)).as_posix() if inside else self.plan.name
 
-    def _files(self, outcome: "Outcome") -> None:
+    def _files(self, outcome: "GateRun") -> None:
         from equipoise.report.exchange import junit, sarif, summary
 
         texts = {
@@ -708,10 +688,15 @@ class _Limits:
         side, end = ("upper", high) if self.harm is Harm.HIGH else ("lower", low)
         return {"tolerance": end, "side": side, "level": self.level}
 
-    @property
-    def seems_a_ratio(self) -> bool:
-        """Whether a difference is tolerated that is so large that a ratio may have been meant."""
-        return self.share and not self.ratio and (self.tolerance or 0.0) >= 0.5
+    def remark(self) -> None:
+        """Ask back where a difference is tolerated that is so large that a ratio may be meant."""
+        size = self.tolerance or 0.0
+        if self.share and not self.ratio and size >= 0.5:
+            typer.echo(
+                f"note: --tolerance {size:g} allows differences of {100 * size:g} points. With "
+                "--ratio it is the smallest ratio that is allowed.",
+                err=True,
+            )
 
     @property
     def named(self) -> bool:
@@ -757,6 +742,20 @@ def _usual_audits(
             made.append({"audit": "flag", "name": f"flags: {words}", **of, **limits.for_flags()})
         made.append({"audit": "certify", "name": f"bounds: {words}", **of, **limits.for_bounds()})
     return made
+
+
+def _one_question(harm: Harm, tolerance: float | None, reference: str | None) -> None:
+    """Refuse a direction that no limit, or nobody, could have."""
+    if harm is not Harm.BOTH and tolerance is None:
+        raise OptionError(
+            "--harm says on which side a limit counts, and no limit is named. Add --tolerance, "
+            "such as --tolerance 0.1, or leave --harm out: bounds look both ways."
+        )
+    if reference == "highest" and harm is Harm.HIGH:
+        raise OptionError(
+            "Nobody is above the highest group, so there is nothing that --harm high could find. "
+            "Leave it out, or compare with another group."
+        )
 
 
 def _nothing_decided(roles: Mapping[str, object]) -> str:

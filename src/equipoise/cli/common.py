@@ -23,9 +23,16 @@ from rich.text import Text
 from equipoise._validate import short
 from equipoise.errors import OptionError
 from equipoise.findings.evidence import Entry, Evidence, brief, first_headlines, warnings_of
-from equipoise.findings.finding import Finding, cell_text, unit_of, unit_text
+from equipoise.findings.finding import Finding
 from equipoise.findings.joint_test import Joint
-from equipoise.findings.words import Verdict, head_text, telling_order
+from equipoise.findings.words import (
+    Verdict,
+    cell_text,
+    head_text,
+    telling_order,
+    unit_of,
+    unit_text,
+)
 
 if TYPE_CHECKING:
     from equipoise.packs import PackResult
@@ -200,6 +207,25 @@ def one_direction(harm: Harm, named: Sequence[str], usual: Sequence[str]) -> Non
         f"all harm the same way: {said}. Name what it is about, such as --metric {first} "
         f"--harm {way}, or leave --harm out: then the limit counts on both sides."
     )
+
+
+def names_in(given: list[str] | None) -> list[str]:
+    """What an option names that may be given several times, with commas between."""
+    return [name for text in given or () for name in names(text)]
+
+
+def attributes_in(across: str) -> list[str]:
+    """The attributes that form groups."""
+    found = names(across)
+    if not found:
+        raise OptionError("--across needs at least one attribute, such as --across race,sex.")
+    return found
+
+
+def refuse_to_overwrite(out: Path | None, force: bool) -> None:
+    """Refuse to write where a file is, unless told to."""
+    if out is not None and out.exists() and not force:
+        raise OptionError(f"{out} exists already. Pass another --out, or --force to overwrite it.")
 
 
 def given(**roles: T | None) -> dict[str, T]:

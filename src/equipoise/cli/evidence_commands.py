@@ -11,7 +11,7 @@ import typer
 from equipoise._files import refuse_target, write_atomically
 from equipoise.cli import common
 from equipoise.cli.common import Leave, Steps, say, show_files
-from equipoise.errors import EquipoiseError, PlanError
+from equipoise.errors import EquipoiseError
 from equipoise.findings.evidence import Entry, Evidence
 from equipoise.findings.words import NOTES, note_of
 from equipoise.report import report as make_report
@@ -120,7 +120,7 @@ def _signatures(
 
     key = signing.public_key(signer)
     own = signing.read_signature(signature or f"{evidence}.sig", key, authority=authority)
-    problems = [*signing.unsigned(evidence, stored, own)]
+    problems = [*signing.not_covered(evidence, stored, own)]
     covered, words = ["made "], [f"Signed by {own.words()}."]
     if plan_signature is not None:
         first = signing.read_signature(plan_signature, key, authority=authority)
@@ -376,8 +376,7 @@ def init(
     # Inside, here and below: help and mistyped commands should not wait for the mathematics.
     from equipoise.plan import draft
 
-    if out.exists() and not force:
-        raise PlanError(f"{out} exists already. Pass another --out, or --force to overwrite it.")
+    common.refuse_to_overwrite(out, force)
     text = draft(
         data,
         out=out,

@@ -97,12 +97,10 @@ def power(
     )  # fmt: skip
     if (n is None) != (rate is None) or (roles and n is not None):
         raise OptionError("A guess has --n and --rate, and no columns of labels or predictions.")
-    names = [one for given in metric or () for one in common.names(given)]
+    names = common.names_in(metric)
     if not (names or n is not None or usual_metrics(roles)):
         raise OptionError("Name the columns: --prediction, and --label if the truth is known.")
-    attributes = common.names(across)
-    if not attributes:
-        raise OptionError("--across needs at least one attribute, such as --across race,sex.")
+    attributes = common.attributes_in(across)
     expected: Guess | None = None
     if n is not None and rate is not None:
         expected = guess(data, n=n, rate=rate, spread=spread)

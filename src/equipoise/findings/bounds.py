@@ -22,9 +22,9 @@ from equipoise.findings.adjusted import (
     unknown_sentences,
 )
 from equipoise.findings.charts import (
-    Axis,
     Dot,
-    Line,
+    ForestAxis,
+    ForestLine,
     disparity_axis,
     forest,
     forest_pair,
@@ -37,8 +37,8 @@ from equipoise.findings.finding import (
     IF_ANY,
     ByGroup,
     Chart,
-    ComparedFinding,
     ComparedGroup,
+    DisparityFinding,
     Group,
     MetricFinding,
     range_width,
@@ -107,7 +107,7 @@ _BESIDES: Mapping[Verdict | None, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
+class Bounds(DisparityFinding[BoundedGroup], ByGroup[BoundedGroup]):
     """Simultaneous bounds: with the stated confidence, all of them hold.
 
     >>> import equipoise as eq
@@ -118,10 +118,6 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
     kind = "bounds"
     columns = (*COMPARED, "lower", "upper", "verdict", "note")
 
-    share: bool
-    """Whether the metric is a share, read in percentage points."""
-    relative: bool
-    """Whether disparities are ratios rather than differences."""
     level: float
     """Confidence that every bound holds."""
     side: Side
@@ -164,10 +160,14 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
         # the mathematics is imported where it is used, so that reading findings stays light
         from equipoise.methods.stored import family_critical, quantile_at
 
-        if self.quantiles:
-            critical = quantile_at(self.quantiles, level)
-        else:
-            critical = family_critical(self.recipe or {}, level, self.side)
+        try:
+            critical = (
+                quantile_at(self.quantiles, level)
+                if self.quantiles
+                else family_critical(self.recipe or {}, level, self.side)
+            )
+        except ValueError as error:
+            raise EquipoiseError(f"{error}.") from error
         if critical is None:
             raise OptionError(
                 "These bounds can be read at levels up to 99.9 %; audit again for more."
@@ -341,7 +341,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             even=even,
             limits=[] if self.tolerance is None else self._plot_rules(),
             relative=self.relative,
-            said=self._say,
+            said=self.say,
             words=("exceeds the limit", "told apart", f"not {self._untold}"),
             intervals=f"{level_text(self.level)} bounds",
             ignorance="what the unknown alone leave open" if open_ else "",
@@ -420,7 +420,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
         # that a limit on one side is kept is shown by the bound on that side, written as the limit
         kept = row.verdict is Verdict.KEPT and self.tolerance is not None
         if self.side != "both" and (near is None or kept):
-            ends = ends_text(row.lower, row.upper, self._say, "no bound")
+            ends = ends_text(row.lower, row.upper, self.say, "no bound")
             return f"{ends}, with {level} confidence{scope}"
         if near is None:
             none = "a ratio of 1" if self.relative else "a difference of zero"
@@ -451,10 +451,10 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             most=most,
         )
 
-    def _lines(self) -> list[Line]:
+    def _lines(self) -> list[ForestLine]:
         open_ = self._ignorance()
         return [
-            Line(
+            ForestLine(
                 group=row.group,
                 n=row.n,
                 centre=row.disparity,
@@ -558,9 +558,6 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
             return row  # as most are without a tolerance, and copies of many rows take time
         return dataclasses.replace(row, lower=lower, upper=upper, verdict=verdict, note=note)
 
-    def _say(self, value: float) -> str:
-        return disparity_text(value, self.relative, self.share)
-
     def _empty_sentence(self) -> list[str]:
         """Which side of the limit no group could pass, whatever it is like."""
         if self.tolerance is None or self.verdict is not Verdict.KEPT or not self.share:
@@ -571,7 +568,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
         low, high = tolerated(self.tolerance, self.side, self.relative)
         said = []
         for end in (end for end in (low, high) if end is not None):
-            words = self._say(end)
+            words = self.say(end)
             beyond = [end * x if self.relative else x + end for x in targets]
             if max(beyond) < 0 or min(beyond) > 1:
                 least, most = percent(min(targets)), percent(max(targets))
@@ -599,11 +596,11 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
         said = []
         if above:
             said.append(
-                f"Most surely above: {self._one(above)}, at least {self._say(above.lower or 0.0)}."
+                f"Most surely above: {self._one(above)}, at least {self.say(above.lower or 0.0)}."
             )
         if below:
             said.append(
-                f"Most surely below: {self._one(below)}, at most {self._say(below.upper or 0.0)}."
+                f"Most surely below: {self._one(below)}, at most {self.say(below.upper or 0.0)}."
             )
         return said or [f"No {self.noun} is {self._untold}."]
 
@@ -616,7 +613,7 @@ class Bounds(ComparedFinding[BoundedGroup], ByGroup[BoundedGroup]):
         return f"shown to lie {way} {self.against}"
 
     def _one(self, row: BoundedGroup) -> str:
-        return f"{row.group} (n = {row.n:,}), estimated {self._say(row.disparity or 0.0)}"
+        return f"{row.group} (n = {row.n:,}), estimated {self.say(row.disparity or 0.0)}"
 
     def _vacuous_sentence(self) -> list[str]:
         return silent_sentences(((row.group, row.note) for row in self.rows), self.noun)
@@ -768,7 +765,7 @@ class RangeCertificates(MetricFinding[CertifiedRange]):
     def plot(self, most: int = 40) -> Chart:
         """The certified ranges that lie in no wider one, from end to end."""
         lines = [
-            Line(
+            ForestLine(
                 group=row.group,
                 n=row.n,
                 centre=(row.where[self.attribute]["from"] + row.where[self.attribute]["to"]) / 2,
@@ -783,7 +780,7 @@ class RangeCertificates(MetricFinding[CertifiedRange]):
             title=f"Certified ranges of {self.attribute}: "
             f"disparity in {self.metric} {self.claimed}",
             subtitle=self.guarantee,
-            axis=Axis(self.attribute),
+            axis=ForestAxis(self.attribute),
             reference=[],
             most=most,
         )

@@ -47,7 +47,7 @@ class CalibratedGroup(Group):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class SubgroupRule:
     """A readable approximation of the detected subgroup: one leaf of a shallow tree."""
 
     words: str
@@ -200,7 +200,7 @@ class Calibration(FindingOf[CalibratedGroup]):
     """The test of the portfolio that found the subgroup; None for other methods."""
     components: tuple[ComponentTest, ...]
     """The tests of the portfolio."""
-    rules: tuple[Rule, ...]
+    rules: tuple[SubgroupRule, ...]
     """The detected subgroup in words."""
     profile: tuple[ProfileLine, ...]
     """Its worst members beside everybody."""
@@ -371,7 +371,7 @@ class Calibration(FindingOf[CalibratedGroup]):
             f"({'; '.join(honest)})."
         )
 
-    def _rule_sentence(self, rule: Rule) -> str:
+    def _rule_sentence(self, rule: SubgroupRule) -> str:
         if rule.inside == rule.covers == 1.0:
             return f"{rule.direction.capitalize()}-estimated where {rule.words}."
         return (

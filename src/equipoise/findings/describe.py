@@ -14,7 +14,7 @@ from equipoise.findings.adjusted import (
     adjusted_sentences,
     changed_sentences,
 )
-from equipoise.findings.charts import Axis, Dot, Line, forest, ranked, reading
+from equipoise.findings.charts import Dot, ForestAxis, ForestLine, forest, ranked, reading
 from equipoise.findings.finding import (
     IF_ANY,
     ByGroup,
@@ -120,7 +120,7 @@ class Description(MetricFinding[DescribedGroup], ByGroup[DescribedGroup]):
     def plot(self, most: int = 40) -> Chart:
         """A forest plot of the largest groups, each interval on its own."""
         lines = [
-            Line(
+            ForestLine(
                 group=row.group,
                 n=row.n,
                 centre=row.value,
@@ -135,7 +135,7 @@ class Description(MetricFinding[DescribedGroup], ByGroup[DescribedGroup]):
             lines,
             title=f"{self.metric.capitalize()} by group",
             subtitle=f"Pointwise {level_text(self.level)} intervals",
-            axis=Axis(f"{self.metric} (%)" if self.share else self.metric, self.share),
+            axis=ForestAxis(f"{self.metric} (%)" if self.share else self.metric, self.share),
             reference=[self.overall],
             most=most,
         )

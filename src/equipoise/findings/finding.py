@@ -39,7 +39,16 @@ from equipoise._codec import (
 from equipoise._validate import did_you_mean, listing, names_extra, short
 from equipoise.errors import ClaimError, EquipoiseError, OptionError
 from equipoise.findings import words
-from equipoise.findings.words import Verdict, amount, difference, is_change, left_out, plural
+from equipoise.findings.words import (
+    Verdict,
+    amount,
+    cell_text,
+    difference,
+    disparity_text,
+    is_change,
+    left_out,
+    plural,
+)
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -50,7 +59,6 @@ else:  # Altair is imported when something is drawn
 
 # --- Rows as a table: aligned text for terminals, HTML for notebooks ---
 
-MISSING = "–"
 #: Characters of a name that fit beside the numbers of a row.
 _WIDEST = 48
 
@@ -74,84 +82,6 @@ def html_table(rows: Sequence[object], columns: Sequence[str]) -> str:
         for row in rows
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def cell_text(value: object) -> str:
-    """One value of a table.
-
-    >>> cell_text(0.123456), cell_text(None), cell_text(1234), cell_text(True)
-    ('0.123', '–', '1,234', 'yes')
-    """
-    if value is None or value == "":
-        return MISSING
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        # Anything smaller would read as 0.000, which it is not.
-        return f"{value:,.3f}" if 0.0005 <= abs(value) < 1e5 or value == 0 else f"{value:.3g}"
-    return str(value)
-
-
-#: Kinds of findings whose tables are about shares, and may be read in per cent and points.
-_IN_POINTS = (
-    "bounds", "flags", "certificates", "description", "power", "repair", "joint_test", "joint",
-    "shift", "monotone shift", "calibration",
-)  # fmt: skip
-#: Columns of numbers that count people or rows, and need no fractions of them.
-_COUNTED = ("effective", "people")
-_DISPARITIES = (
-    "disparity",
-    "disparity_before",
-    "lower",
-    "upper",
-    "region_lower",
-    "region_upper",
-    "unadjusted",
-    "explained",
-    "lowest",
-    "highest",
-    "regressed",
-    "change",
-    "above",
-    "below",
-)
-
-
-def unit_of(finding: "Finding", column: str) -> str:
-    """What a column of numbers is counted in: "%", "points", "times", "rows" or nothing."""
-    share = bool(getattr(finding, "share", False))
-    if column in _COUNTED:
-        return "rows"
-    if finding.kind not in _IN_POINTS:
-        return ""
-    ends_of_value = finding.kind == "description" and column in ("lower", "upper")
-    changed = column not in ("before", "after") and is_change(finding.claim)
-    if column in ("value", "target", "before", "after") or ends_of_value:
-        return ("points" if changed else "%") if share else ""
-    if column not in _DISPARITIES:
-        return ""
-    if getattr(finding, "relative", False) or finding.claim.get("kind") == "ratio":
-        return "times"
-    return "points" if share else ""
-
-
-def unit_text(value: object, unit: str) -> str:
-    """One value of a table in its unit, which the head of the column names.
-
-    >>> unit_text(0.4471, "%"), unit_text(-0.256, "points"), unit_text(None, "points")
-    ('44.7', '-25.6', '–')
-    """
-    if not unit or not isinstance(value, float):
-        return cell_text(value)
-    if unit == "times":
-        return f"{value:.2f}"
-    if unit == "rows":
-        return f"{value:,.0f}" if value >= 10 else f"{value:.3g}"
-    # adding zero turns a rounded -0.0 into 0.0
-    rounded = round(100 * value, 1) + 0.0
-    return f"{rounded:+.1f}" if unit == "points" else f"{rounded:.1f}"
 
 
 def _line(cells: list[str], widths: list[int], numeric: list[bool]) -> str:
@@ -536,6 +466,20 @@ class ComparedFinding(MetricFinding[Row]):
 
     against: str
     """The target in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class DisparityFinding(ComparedFinding[Row]):
+    """A finding about disparities that are differences, or ratios."""
+
+    share: bool
+    """Whether the metric is a share, read in percentage points."""
+    relative: bool
+    """Whether disparities are ratios rather than differences."""
+
+    def say(self, value: float) -> str:
+        """A disparity in words."""
+        return disparity_text(value, self.relative, self.share)
 
 
 class ByGroup(Generic[Named]):

@@ -21,9 +21,9 @@ from equipoise.findings.charts import (
     BELOW,
     MOST_BOXES,
     NEITHER,
-    Axis,
     Dot,
-    Line,
+    ForestAxis,
+    ForestLine,
     disparity_axis,
     forest,
     lattice,
@@ -36,6 +36,7 @@ from equipoise.findings.finding import (
     Chart,
     ComparedFinding,
     ComparedGroup,
+    DisparityFinding,
 )
 from equipoise.findings.words import (
     CHEAP_ONLY,
@@ -69,7 +70,7 @@ class FlaggedGroup(ComparedGroup):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Flags(ComparedFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
+class Flags(DisparityFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
     """Flagged groups, with the stated control over false flags.
 
     >>> import equipoise as eq
@@ -80,10 +81,6 @@ class Flags(ComparedFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
     kind = "flags"
     columns = (*COMPARED, "p", "p_adjusted", "flagged", "note")
 
-    share: bool
-    """Whether the metric is a share, read in percentage points."""
-    relative: bool
-    """Whether disparities are ratios rather than differences."""
     null: str
     """What a flag speaks against, in words."""
     rate: float
@@ -163,7 +160,7 @@ class Flags(ComparedFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
             return self._plot_ranked()
         return lattice(
             self.rows,
-            said=self._say,
+            said=self.say,
             title=f"{self.metric.capitalize()} {self.null} {self.against}",
             subtitle=self.guarantee,
         )
@@ -171,7 +168,7 @@ class Flags(ComparedFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
     def _plot_ranked(self) -> Chart:
         even = float(self.relative)
         lines = [
-            Line(
+            ForestLine(
                 group=row.group,
                 n=row.n,
                 centre=row.disparity,
@@ -210,7 +207,7 @@ class Flags(ComparedFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
             even=float(self.relative),
             limits=[],
             relative=self.relative,
-            said=self._say,
+            said=self.say,
             words=("flagged", "", "not flagged"),
         )
 
@@ -233,12 +230,13 @@ class Flags(ComparedFinding[FlaggedGroup], ByGroup[FlaggedGroup]):
             f"(n = {first.n:,}); flagged, adjusted p {p_text(first.p_adjusted)}{others}."
         )
 
-    def _say(self, value: float) -> str:
+    def say(self, value: float) -> str:
+        """A disparity in words; a ratio as so many times."""
         return f"{value:.2f} times" if self.relative else difference(value, self.share)
 
     def _one(self, row: FlaggedGroup) -> str:
         # a change against none is its own disparity
-        said = dict.fromkeys((self.value_text(row.value), self._say(row.disparity or 0.0)))
+        said = dict.fromkeys((self.value_text(row.value), self.say(row.disparity or 0.0)))
         return (
             f"{row.group}: {', '.join(said)} (n = {row.n:,}, adjusted p {p_text(row.p_adjusted)})."
         )
@@ -313,7 +311,7 @@ class CertificateList(ComparedFinding[CertifiedGroup], ByGroup[CertifiedGroup]):
     def plot(self, most: int = 40) -> Chart:
         """Estimates of the largest groups, certified ones told apart by colour."""
         lines = [
-            Line(
+            ForestLine(
                 group=row.group,
                 n=row.n,
                 centre=row.disparity,
@@ -329,7 +327,7 @@ class CertificateList(ComparedFinding[CertifiedGroup], ByGroup[CertifiedGroup]):
             lines,
             title=f"Certified: disparity in {self.metric} {self.claimed}",
             subtitle=self.guarantee,
-            axis=Axis("disparity"),
+            axis=ForestAxis("disparity"),
             reference=rules,
             most=most,
         )

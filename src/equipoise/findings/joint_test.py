@@ -19,7 +19,7 @@ from equipoise.findings.adjusted import (
     missing_sentences,
     unknown_sentences,
 )
-from equipoise.findings.charts import Line, disparity_axis, forest
+from equipoise.findings.charts import ForestLine, disparity_axis, forest
 from equipoise.findings.finding import (
     COMPARED,
     IF_ANY,
@@ -226,7 +226,7 @@ class JointTest(ComparedFinding[JointlyTested], ByGroup[JointlyTested]):
     def plot(self) -> Chart:
         """The estimated disparities with the intervals of the family."""
         lines = [
-            Line(
+            ForestLine(
                 group=row.group,
                 n=row.n,
                 centre=row.disparity,

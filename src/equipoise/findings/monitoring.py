@@ -8,15 +8,8 @@ from typing import Literal
 
 from equipoise._validate import names_extra
 from equipoise.findings.charts.others import evidence_chart
-from equipoise.findings.finding import COMPARED, ByGroup, Chart, ComparedFinding, ComparedGroup
-from equipoise.findings.words import (
-    Verdict,
-    be,
-    disparity_text,
-    ends_text,
-    level_text,
-    plural,
-)
+from equipoise.findings.finding import COMPARED, ByGroup, Chart, ComparedGroup, DisparityFinding
+from equipoise.findings.words import Verdict, be, ends_text, level_text, plural
 
 Reading = Literal["ever", "lately", "planned"]
 #: Groups that a page and a terminal show over time.
@@ -91,7 +84,7 @@ def bars(values: Sequence[float | None], most: int = 12) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Monitoring(ComparedFinding[MonitoredGroup], ByGroup[MonitoredGroup]):
+class Monitoring(DisparityFinding[MonitoredGroup], ByGroup[MonitoredGroup]):
     """Evidence over time, and alarms.
 
     >>> import equipoise as eq
@@ -104,10 +97,6 @@ class Monitoring(ComparedFinding[MonitoredGroup], ByGroup[MonitoredGroup]):
     columns = (*COMPARED, "lower", "upper", "evidence", "raised", "state", "note")
     terse = ("group", "n", "disparity", "evidence", "trace", "raised", "state")
 
-    share: bool
-    """Whether the metric is a share, read in percentage points."""
-    relative: bool
-    """Whether disparities are ratios rather than differences."""
     null: str
     """What an alarm speaks against, in words."""
     reading: Reading
@@ -184,10 +173,6 @@ class Monitoring(ComparedFinding[MonitoredGroup], ByGroup[MonitoredGroup]):
         known = [row for row in self.rows if row.evidence is not None]
         order = sorted(known, key=lambda row: (not row.alarm, -(row.evidence or 0.0), row.group))
         return tuple(order[:SHOWN])
-
-    def say(self, value: float) -> str:
-        """A disparity in words."""
-        return disparity_text(value, self.relative, self.share)
 
     def _title(self) -> str:
         return f"Evidence over time: {self.metric} {self.null} {self.against}"

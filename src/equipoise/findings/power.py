@@ -4,25 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from equipoise._validate import names_extra
-from equipoise.findings.charts import NEITHER, Line, disparity_axis, forest
+from equipoise.findings.charts import NEITHER, ForestLine, disparity_axis, forest
 from equipoise.findings.finding import (
     COMPARED,
     IF_ANY,
     ByGroup,
     Chart,
-    ComparedFinding,
     ComparedGroup,
+    DisparityFinding,
 )
-from equipoise.findings.words import (
-    Side,
-    be,
-    disparity_text,
-    level_text,
-    listed,
-    percent,
-    plural,
-    tolerance_words,
-)
+from equipoise.findings.words import Side, be, level_text, listed, percent, plural, tolerance_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +64,7 @@ class MoreGroups:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Power(ComparedFinding[PlannedGroup], ByGroup[PlannedGroup]):
+class Power(DisparityFinding[PlannedGroup], ByGroup[PlannedGroup]):
     """What an audit can show with these rows, and what it would take to show more.
 
     >>> import equipoise as eq
@@ -90,10 +81,6 @@ class Power(ComparedFinding[PlannedGroup], ByGroup[PlannedGroup]):
         "group", "n", "above", "below", "chance", "rows_to_flag", "kept", "rows_to_show", "labels",
     )  # fmt: skip
 
-    share: bool
-    """Whether the metric is a share, read in percentage points."""
-    relative: bool
-    """Whether disparities are ratios rather than differences."""
     null: str
     """What a flag speaks against, in words."""
     limits: tuple[float, ...]
@@ -150,7 +137,7 @@ class Power(ComparedFinding[PlannedGroup], ByGroup[PlannedGroup]):
         """The disparities that would not be flagged with the stated power, group by group."""
         even = float(self.relative)
         lines = [
-            Line(
+            ForestLine(
                 group=row.group,
                 n=row.n,
                 centre=even,
@@ -172,10 +159,6 @@ class Power(ComparedFinding[PlannedGroup], ByGroup[PlannedGroup]):
     def headline(self) -> str:
         """What can be flagged now."""
         return "".join(self._now()[:1])
-
-    def say(self, value: float) -> str:
-        """A disparity in words."""
-        return disparity_text(value, self.relative, self.share)
 
     def _now(self) -> list[str]:
         out = []

@@ -15,7 +15,7 @@ from equipoise._files import read_text, write_atomically
 from equipoise._validate import listing, names_extra, short
 from equipoise.errors import EquipoiseError, OptionError
 from equipoise.findings.bounds import Bounds, silent_sentences
-from equipoise.findings.charts import Line, disparity_axis, forest_pair
+from equipoise.findings.charts import ForestLine, disparity_axis, forest_pair
 from equipoise.findings.charts.others import frontier
 from equipoise.findings.finding import (
     AboutEveryone,
@@ -23,6 +23,7 @@ from equipoise.findings.finding import (
     Chart,
     ComparedFinding,
     ComparedGroup,
+    DisparityFinding,
     Group,
     from_dict,
     read_back,
@@ -32,7 +33,6 @@ from equipoise.findings.words import (
     Verdict,
     amount,
     difference,
-    disparity_text,
     level_text,
     listed,
     percent,
@@ -306,7 +306,7 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Repair(ComparedFinding[RepairedGroup], ByGroup[RepairedGroup]):
+class Repair(DisparityFinding[RepairedGroup], ByGroup[RepairedGroup]):
     """A rule learnt on one part of the rows, and its certificate from the other.
 
     >>> import equipoise as eq
@@ -326,10 +326,6 @@ class Repair(ComparedFinding[RepairedGroup], ByGroup[RepairedGroup]):
     )  # fmt: skip
     terse = ("group", "n", "before", "value", "lower", "upper", "verdict")
 
-    share: bool
-    """Whether the metric is a share, read in percentage points."""
-    relative: bool
-    """Whether disparities are ratios rather than differences."""
     rule: Rule | None
     """The rule; None where it was taken out for a page on which small groups are hidden."""
     level: float
@@ -458,12 +454,12 @@ class Repair(ComparedFinding[RepairedGroup], ByGroup[RepairedGroup]):
         ]
         series = {
             "under the rule": [
-                Line(group=row.group, n=row.n, centre=row.disparity or 0.0, lower=row.lower,
+                ForestLine(group=row.group, n=row.n, centre=row.disparity or 0.0, lower=row.lower,
                      upper=row.upper, colour=str(row.verdict))
                 for row in known
             ],
             "before": [
-                Line(group=row.group, n=row.n, centre=row.disparity_before,
+                ForestLine(group=row.group, n=row.n, centre=row.disparity_before,
                      lower=row.disparity_before, upper=row.disparity_before, colour="before")
                 for row in known
                 if row.disparity_before is not None
@@ -477,10 +473,6 @@ class Repair(ComparedFinding[RepairedGroup], ByGroup[RepairedGroup]):
             axis=disparity_axis(self.relative, self.share),
             reference=[end for end in ends if end is not None],
         )
-
-    def say(self, value: float) -> str:
-        """A disparity in words."""
-        return disparity_text(value, self.relative, self.share)
 
 
 # --- What `alternatives` says ---

@@ -12,7 +12,7 @@ import numpy as np
 from equipoise._validate import confidence, names_extra
 from equipoise.errors import OptionError
 from equipoise.findings.bounds import BoundedGroup, Bounds
-from equipoise.findings.charts import Line, disparity_axis, forest, reading
+from equipoise.findings.charts import ForestLine, disparity_axis, forest, reading
 from equipoise.findings.charts.others import tilt_chart
 from equipoise.findings.finding import COMPARED, NOT_STORED, Chart, ComparedFinding, from_dict
 from equipoise.findings.shift_questions import (
@@ -166,7 +166,7 @@ class Shift(ShiftRecord):
                 subtitle=self._said(answer),
             )
         lines = [
-            Line(
+            ForestLine(
                 group=row.group,
                 n=round(row.effective or 0),
                 centre=row.disparity,

@@ -443,7 +443,7 @@ def section_coordinates(
         raise OptionError(f"There are {len(points)} points and {len(weights)} weights.")
     values = tilts.section_sums(space.kernel, space.points, points, weights)
     if not _surely(finding, weights):
-        other = points_between(finding)
+        other = unseen_points(finding)
         there = tilts.section_sums(space.kernel, other, points, weights)
         _refuse_negative(finding, values, other, there)
     features = tilts.features_of(space.kernel, finding.basis.pivots, finding.basis.corner, points)
@@ -460,7 +460,7 @@ def _kept_sections(finding: ShiftRecord, weights: FloatArray) -> Sections:
     coordinates = finding.basis.corner.T @ weights
     if not _surely(finding, weights):
         rows = finding.basis.corner if finding.space is None else finding.space.features
-        other = points_between(finding)
+        other = unseen_points(finding)
         there = features_between(finding, other) @ coordinates
         _refuse_negative(finding, rows @ coordinates, other, there)
     return Sections(coordinates=coordinates)
@@ -471,7 +471,7 @@ def _surely(finding: ShiftRecord, weights: FloatArray) -> bool:
     return weights.min() >= 0 and all(part.form in NON_NEGATIVE for part in finding.kernel)
 
 
-def points_between(finding: ShiftRecord, offset: float = 0.5) -> FloatArray:
+def unseen_points(finding: ShiftRecord, offset: float = 0.5) -> FloatArray:
     """Points of the support where no row lies; none where the kernel cannot be evaluated."""
     if finding.space is None and any(part.form == "function" for part in finding.kernel):
         return finding.basis.pivots[:0]
@@ -645,7 +645,7 @@ def closest(finding: ShiftRecord, question: Question, penalty: float | None) -> 
     found = finding.span.nearest(
         question.aim,
         penalty,
-        features_between(finding, points_between(finding)),
+        features_between(finding, unseen_points(finding)),
         critical=finding.critical or 0.0,
         spread=finding.spread,
     )
@@ -661,7 +661,7 @@ def where_negative(finding: ShiftRecord, found: tilts.Closest) -> str:
 
     Looked at where the search for the tilt did not look; empty if there is no such place.
     """
-    points = points_between(finding, offset=0.0)
+    points = unseen_points(finding, offset=0.0)
     values = features_between(finding, points) @ found.coordinates
     top = float(found.values.max())
     if not len(values) or values.min() > tilts.LOWEST * top:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from equipoise._validate import names_extra
-from equipoise.findings.charts.others import Span, differences, spans
+from equipoise.findings.charts.others import ChartSpan, differences, spans
 from equipoise.findings.finding import (
     AboutEveryone,
     Chart,
@@ -311,14 +311,14 @@ def _left_out(source: Provenance, groups: bool) -> str:
     return said.replace("No row was", "No other row was") if groups else said
 
 
-def _bars(row: MeasuredSpread) -> list[Span]:
+def _bars(row: MeasuredSpread) -> list[ChartSpan]:
     """The two intervals of one measure, as a chart takes them."""
     intervals = {
         "uncorrected": (row.value, row.plain_lower, row.plain_upper),
         "corrected": (row.corrected, row.lower, row.upper),
     }
     return [
-        Span(
+        ChartSpan(
             measure=row.measure,
             series=series,
             centre=centre,

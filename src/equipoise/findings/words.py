@@ -8,10 +8,13 @@ from enum import StrEnum
 from importlib.resources import files
 from operator import itemgetter
 from types import MappingProxyType
-from typing import Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from equipoise._validate import known_name
 from equipoise.errors import EquipoiseError
+
+if TYPE_CHECKING:
+    from equipoise.findings.finding import Finding
 
 #: Why there is nothing to say of a group that others are compared with.
 SELF_TARGET = "the group is its own target"
@@ -196,6 +199,89 @@ def is_change(claim: Mapping[str, object]) -> bool:
     """Whether the metric of a claim is a difference itself: how far another metric moved."""
     metric = claim.get("metric")
     return isinstance(metric, Mapping) and metric.get("kind") == "change"
+
+
+# --- How the values and heads of tables read ---
+
+MISSING = "–"
+
+
+def cell_text(value: object) -> str:
+    """One value of a table.
+
+    >>> cell_text(0.123456), cell_text(None), cell_text(1234), cell_text(True)
+    ('0.123', '–', '1,234', 'yes')
+    """
+    if value is None or value == "":
+        return MISSING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        # Anything smaller would read as 0.000, which it is not.
+        return f"{value:,.3f}" if 0.0005 <= abs(value) < 1e5 or value == 0 else f"{value:.3g}"
+    return str(value)
+
+
+#: Kinds of findings whose tables are about shares, and may be read in per cent and points.
+_IN_POINTS = (
+    "bounds", "flags", "certificates", "description", "power", "repair", "joint_test", "joint",
+    "shift", "monotone shift", "calibration",
+)  # fmt: skip
+#: Columns of numbers that count people or rows, and need no fractions of them.
+_COUNTED = ("effective", "people")
+_DISPARITIES = (
+    "disparity",
+    "disparity_before",
+    "lower",
+    "upper",
+    "region_lower",
+    "region_upper",
+    "unadjusted",
+    "explained",
+    "lowest",
+    "highest",
+    "regressed",
+    "change",
+    "above",
+    "below",
+)
+
+
+def unit_of(finding: "Finding", column: str) -> str:
+    """What a column of numbers is counted in: "%", "points", "times", "rows" or nothing."""
+    share = bool(getattr(finding, "share", False))
+    if column in _COUNTED:
+        return "rows"
+    if finding.kind not in _IN_POINTS:
+        return ""
+    ends_of_value = finding.kind == "description" and column in ("lower", "upper")
+    changed = column not in ("before", "after") and is_change(finding.claim)
+    if column in ("value", "target", "before", "after") or ends_of_value:
+        return ("points" if changed else "%") if share else ""
+    if column not in _DISPARITIES:
+        return ""
+    if getattr(finding, "relative", False) or finding.claim.get("kind") == "ratio":
+        return "times"
+    return "points" if share else ""
+
+
+def unit_text(value: object, unit: str) -> str:
+    """One value of a table in its unit, which the head of the column names.
+
+    >>> unit_text(0.4471, "%"), unit_text(-0.256, "points"), unit_text(None, "points")
+    ('44.7', '-25.6', '–')
+    """
+    if not unit or not isinstance(value, float):
+        return cell_text(value)
+    if unit == "times":
+        return f"{value:.2f}"
+    if unit == "rows":
+        return f"{value:,.0f}" if value >= 10 else f"{value:.3g}"
+    # adding zero turns a rounded -0.0 into 0.0
+    rounded = round(100 * value, 1) + 0.0
+    return f"{rounded:+.1f}" if unit == "points" else f"{rounded:.1f}"
 
 
 def head_text(column: str, unit: str) -> str:

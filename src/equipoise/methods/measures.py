@@ -11,8 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from equipoise.methods.inference.student import LEAST_ROWS
-from equipoise.methods.numerics import FloatArray, IntArray
-from equipoise.methods.targets import over
+from equipoise.methods.numerics import FloatArray, IntArray, over
 
 DOUBT = 1.0
 """Rows that each side of a table of classes is taken to have shown besides, spread over its kinds,

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
 
 # --- The array types that the mathematics speaks, and the one thing it asks of a group collection
 
@@ -269,6 +270,35 @@ def quantile(values: FloatArray, q: float) -> float:
     """
     # Cherian and Candès define it so before (3); interpolating would give another critical value.
     return float(np.partition(values, rank(values.size, q))[rank(values.size, q)])
+
+
+def over(top: FloatArray, bottom: FloatArray) -> FloatArray:
+    """Quotient, NaN where the divisor is not positive.
+
+    >>> over(np.array([1.0, 1.0]), np.array([2.0, 0.0])).tolist()
+    [0.5, nan]
+    """
+    out = np.full(np.broadcast_shapes(np.shape(top), np.shape(bottom)), np.nan)
+    np.divide(top, bottom, out=out, where=bottom > 0)
+    return out
+
+
+def over_or_zero(top: FloatArray, bottom: FloatArray) -> FloatArray:
+    """Quotient, zero where the divisor is not positive.
+
+    >>> over_or_zero(np.array([1.0, 1.0]), np.array([4.0, 0.0])).tolist()
+    [0.25, 0.0]
+    """
+    return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
+
+
+def normal_score(tail: FloatArray) -> FloatArray:
+    """Normal scores of tail probabilities, finite for any.
+
+    >>> normal_score(np.array([0.5, 0.025, 0.0])).round(2).tolist()
+    [-0.0, 1.96, 37.05]
+    """
+    return np.asarray(-ndtri(np.clip(tail, 1e-300, 1 - 1e-16)))
 
 
 def rank(size: int, q: float) -> int:

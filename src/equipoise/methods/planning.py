@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from equipoise.methods.hypotheses import Null, Outside, Tails
-from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
+from equipoise.methods.numerics import BoolArray, FloatArray, IntArray, normal_score
 from equipoise.methods.simulated import BLOCKS, Simulator, Tables
 from equipoise.methods.targets import Constant, Target
 
@@ -67,10 +67,6 @@ class Question(Protocol):
         ...
 
 
-def _score(p: FloatArray) -> FloatArray:
-    return np.asarray(-ndtri(np.clip(p, 1e-300, 1 - 1e-16)))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToFlag:
     """That a group is flagged among all that are tested."""
@@ -87,7 +83,7 @@ class ToFlag:
     def decide(self, tables: Tables, group: int) -> Decided:
         """Whether the group is flagged beside all others."""
         p = self.null.p_value(tables.tails)
-        z = _score(p)
+        z = normal_score(p)
         near = max(tables.doubt(limit, group) for limit in self.null.limits)
         # all scores a little higher, or all a little lower
         more, less = (np.asarray(ndtr(-(z + by))) for by in (near, -near))
@@ -104,10 +100,10 @@ class ToFlag:
     ) -> BoolArray | None:
         """The same with the audit's own tails, of the group and of others that may matter."""
         p = before.p[which]
-        z = _score(p)
+        z = normal_score(p)
         value = self.adjust(p)
         others = np.sort(np.delete(value, group, axis=1), axis=1)
-        needed = _score(self._p_of(self.steps(others, self.rate)))
+        needed = normal_score(self._p_of(self.steps(others, self.rate)))
         # those whose flag is open too, such as the other of two groups
         near = max(tables.doubt(limit, group) for limit in self.null.limits)
         matters = np.abs(z - needed[:, None]) < near
@@ -177,8 +173,8 @@ class ToShow:
         return [limit for limit in (self.low, self.high) if limit is not None]
 
     def _nearer(self, tails: Callable[[float], Tails]) -> FloatArray:
-        ends = [] if self.low is None else [_score(tails(self.low)[0])]
-        ends += [] if self.high is None else [_score(tails(self.high)[1])]
+        ends = [] if self.low is None else [normal_score(tails(self.low)[0])]
+        ends += [] if self.high is None else [normal_score(tails(self.high)[1])]
         return np.asarray(np.minimum(*ends) if len(ends) == 2 else ends[0])
 
     def needed(self, groups: int) -> float:

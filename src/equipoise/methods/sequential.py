@@ -37,6 +37,7 @@ from equipoise.methods.numerics import (
     GroupSums,
     IntArray,
     child,
+    over_or_zero,
 )
 from equipoise.methods.targets import Comparison, Moments, Status, Target
 
@@ -124,7 +125,7 @@ def stream_of(
     >>> n, k = np.full((3, 2), 100.0), np.array([[80.0, 20.0]] * 3)
     >>> options = {"relative": False, "zero_one": True, "ends": (0.0, 1.0)}
     >>> stream = stream_of(plain_moments(n, k, k, k), Complement(), lambda x: x, **options)
-    >>> log_evidence(log_bets(stream, np.zeros(2), above=True))[-1].round(1).tolist()
+    >>> log_capital(log_bets(stream, np.zeros(2), above=True))[-1].round(1).tolist()
     [63.2, -5.9]
     """
     return Stream(
@@ -158,7 +159,7 @@ def log_bets(
     return out
 
 
-def log_evidence(bets: FloatArray) -> FloatArray:
+def log_capital(bets: FloatArray) -> FloatArray:
     """Logarithm of the evidence after each batch, ``(T, G)``."""
     together: FloatArray = logsumexp(np.cumsum(bets, axis=1), axis=0, b=WEIGHTS[:, None, None])
     return together
@@ -334,22 +335,22 @@ def _estimated(stream: Stream, past: _Past, null: _Null, here: slice) -> FloatAr
     rows, before = now.rows[:, here], past.before("rows", here)
     heavy = past.before("weight", here)
     used = (null.slope != 0) & (rows > 0)
-    mean = _over(past.before("total", here), heavy)
+    mean = over_or_zero(past.before("total", here), heavy)
     # the most likely means on the limit, each row as sure as all others
-    worth = _over(heavy**2, past.before("weight2", here))
-    middle = _over(past.before("square2", here), past.before("weight2", here)) - mean**2
-    pull = _over(null.slope * np.maximum(middle, 1e-12), worth)
+    worth = over_or_zero(heavy**2, past.before("weight2", here))
+    middle = over_or_zero(past.before("square2", here), past.before("weight2", here)) - mean**2
+    pull = over_or_zero(null.slope * np.maximum(middle, 1e-12), worth)
     bend = (null.slope * pull).sum(axis=0)
     miss = null.limit - (null.slope * mean).sum(axis=0)
-    mean = mean + pull * _over(miss, bend)
+    mean = mean + pull * over_or_zero(miss, bend)
     until = {name: past.until(name, here) for name in Moments.__dataclass_fields__}
     second = until["square2"] - 2 * mean * until["total2"] + mean**2 * until["weight2"]
     third = until["cube3"] - 3 * mean * until["square3"]
     third = third + 3 * mean**2 * until["total3"] - mean**3 * until["weight3"]
-    per = _over(np.maximum(second, 0.0), until["rows"])
-    skewness = _over(np.abs(_over(third, until["rows"])), per**1.5)
-    expected = rows * _over(heavy, before)
-    share = _over(null.slope, expected)
+    per = over_or_zero(np.maximum(second, 0.0), until["rows"])
+    skewness = over_or_zero(np.abs(over_or_zero(third, until["rows"])), per**1.5)
+    expected = rows * over_or_zero(heavy, before)
+    share = over_or_zero(null.slope, expected)
     variance = (share**2 * per * rows).sum(axis=0)
     known = np.ones(variance.shape, dtype=bool)
     if stream.effect is not None:
@@ -360,17 +361,13 @@ def _estimated(stream: Stream, past: _Past, null: _Null, here: slice) -> FloatAr
     moved = (share * (total - mean * weight)).sum(axis=0)
     enough = before >= BURN_IN + PER_SKEWNESS * skewness**2
     able = null.asked & np.where(used, enough, True).all(axis=0) & known & (variance > 0)
-    spread = np.sqrt((null.slope**2 * per * _over(before, heavy) ** 2).sum(axis=0))
+    spread = np.sqrt((null.slope**2 * per * over_or_zero(before, heavy) ** 2).sum(axis=0))
     out = np.zeros((STEPS.size, *variance.shape))
     for i, step in enumerate(STEPS):
         stake = np.divide(step * spread, variance, out=np.zeros_like(variance), where=able)
         y = stake * moved
         out[i] = np.where(able, y - y**2 / 6 - stake**2 * variance / 3, 0.0)
     return out
-
-
-def _over(top: FloatArray, bottom: FloatArray) -> FloatArray:
-    return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
 
 
 def _blocks(times: int, groups: int) -> Iterator[slice]:
@@ -432,7 +429,7 @@ def sequence_bounds(
     They are for a disparity that does not move; of one that does, the lower bound says that some
     batch exceeded it.
     """
-    estimate = whole(stream).estimate
+    estimate = pooled_batches(stream).estimate
     centre = np.where(np.isfinite(estimate), estimate, 0.0)
     found = []
     for above, end in ((True, possible[0]), (False, possible[1])):
@@ -452,7 +449,7 @@ def sequence_bounds(
 
 def _ruled_out(stream: Stream, limit: FloatArray, above: bool, error: FloatArray) -> BoolArray:
     """Whether a limit is ruled out by each batch: by evidence, or since no rates keep it."""
-    told = log_evidence(log_bets(stream, limit, above=above)) >= -np.log(error)
+    told = log_capital(log_bets(stream, limit, above=above)) >= -np.log(error)
     if stream.ends is not None:
         null = _null(stream, limit, above, slice(0, stream.shape[0]))
         least = np.minimum(null.slope, 0).sum(axis=0)
@@ -460,7 +457,7 @@ def _ruled_out(stream: Stream, limit: FloatArray, above: bool, error: FloatArray
     return np.logical_or.accumulate(told, axis=0)
 
 
-def whole(stream: Stream) -> Comparison:
+def pooled_batches(stream: Stream) -> Comparison:
     """All batches together, as one."""
     return stream.pooled([0]).comparison()
 
@@ -472,14 +469,14 @@ def reach(stream: Stream, limit: FloatArray, error: FloatArray, *, above: bool) 
     """
     null = _null(stream, limit, above, slice(0, stream.shape[0]))
     found = stream.comparison()
-    every = whole(stream)
-    mean = _over(every.parts.total, every.parts.weight)[:, None]
+    every = pooled_batches(stream)
+    mean = over_or_zero(every.parts.total, every.parts.weight)[:, None]
     if stream.zero_one:
         variance = mean * (1 - mean)
     else:
-        variance = _over(every.parts.square2, every.parts.weight2)[:, None] - mean**2
+        variance = over_or_zero(every.parts.square2, every.parts.weight2)[:, None] - mean**2
     wide = 1.0 if stream.ends is None else stream.ends[1] - stream.ends[0]
-    share = _over(found.parts.weight2, found.parts.weight**2).reshape(null.slope.shape)
+    share = over_or_zero(found.parts.weight2, found.parts.weight**2).reshape(null.slope.shape)
     cost = (null.slope**2 * variance / wide**2 * share).sum(axis=0)
     if stream.effect is not None:
         cost = cost * np.where(np.isfinite(stream.effect), stream.effect, 0.0)
@@ -501,7 +498,7 @@ def sequence_path(
 
     Of a grid of disparities either side of the estimate, those rejected by each time.
     """
-    estimate = whole(stream).estimate
+    estimate = pooled_batches(stream).estimate
     centre = np.where(np.isfinite(estimate), estimate, 0.0)
     found = []
     for above, end in ((True, possible[0]), (False, possible[1])):
@@ -527,7 +524,7 @@ Scores = Callable[[int, np.random.SeedSequence], Iterator[FloatArray]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class BatchSums:
     """What one batch adds."""
 
     groups: IntArray
@@ -539,7 +536,7 @@ class Piece:
 
 
 def boundaries(
-    pieces: Sequence[Piece],
+    pieces: Sequence[BatchSums],
     tested: Sequence[BoolArray],
     *,
     error: float,
@@ -552,7 +549,7 @@ def boundaries(
     ``tested`` says of each look which groups are tested at it. A standard error of what the draws
     can tell is kept back, so that their noise does not add to the error.
 
-    >>> one = Piece(
+    >>> one = BatchSums(
     ...     groups=np.array([0]),
     ...     information=np.array([1.0]),
     ...     scores=lambda n, seed: iter([np.random.default_rng(seed).standard_normal((n, 1))]),

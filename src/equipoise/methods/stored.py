@@ -1,7 +1,8 @@
 """What findings keep as plain data, and how it answers again: at another level, at other values."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import Any
 
@@ -187,6 +188,17 @@ def _pair(core: PairCore) -> dict[str, object] | None:
     }
 
 
+@contextmanager
+def _undamaged() -> Iterator[None]:
+    """Data in a file that somebody edited may lack something, or hold what does not fit."""
+    try:
+        yield
+    except (LookupError, TypeError) as error:
+        said = f"{type(error).__name__}: {error}"
+        raise ValueError(f"What was kept to read this again is damaged ({said})") from error
+
+
+@_undamaged()
 def restored_bounds(
     data: Mapping[str, Any], critical: float, possible: tuple[float, float]
 ) -> tuple[FloatArray, FloatArray]:
@@ -260,6 +272,7 @@ def stored_parts(data: Mapping[str, Any]) -> likelihood.Parts:
     )
 
 
+@_undamaged()
 def family_critical(data: Mapping[str, Any], level: float, side: str) -> float:
     """The critical value of normal scores that makes a family of intervals hold."""
     return likelihood.normal_critical(
@@ -280,6 +293,7 @@ def quantile_at(quantiles: tuple[float, ...], level: float) -> float | None:
     return None if position >= len(quantiles) else quantiles[max(position, 0)]
 
 
+@_undamaged()
 def region_statistic(region: Mapping[str, Any], values: Mapping[int, float]) -> float:
     """The joint statistic at values of some disparities, the others being free."""
     chosen = np.array(list(values), dtype=np.int64)

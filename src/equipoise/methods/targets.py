@@ -12,7 +12,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from equipoise.methods.hypotheses import Tails
-from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
+from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray, over
 
 # --- What a group is compared with: the one place that knows what a target is ---
 
@@ -254,11 +254,6 @@ def squared(sums: GroupSums) -> GroupSums:
 def members(sums: GroupSums) -> GroupSums:
     """The operator that asks only whether a cell counts at all."""
     return sums.members if isinstance(sums, TiltSums) else sums
-
-
-def weighs_alike(sums: GroupSums) -> BoolArray:
-    """Whether each group or tilt weighs all its rows alike; broadcasts over the collection."""
-    return sums.flat if isinstance(sums, TiltSums) else np.ones(1, dtype=bool)
 
 
 def worth(sums: GroupSums, rows: FloatArray) -> FloatArray:
@@ -581,17 +576,6 @@ def compare(
     )
 
 
-def over(top: FloatArray, bottom: FloatArray) -> FloatArray:
-    """Quotient, NaN where the divisor is not positive.
-
-    >>> over(np.array([1.0, 1.0]), np.array([2.0, 0.0])).tolist()
-    [0.5, nan]
-    """
-    out = np.full(np.broadcast_shapes(np.shape(top), np.shape(bottom)), np.nan)
-    np.divide(top, bottom, out=out, where=bottom > 0)
-    return out
-
-
 def _share(weight: FloatArray) -> FloatArray:
     return np.divide(1.0, weight, out=np.zeros_like(weight), where=weight > 0)
 
@@ -671,6 +655,19 @@ def one_tail(
     return np.where(upper, up, down)
 
 
+class OfComparison:
+    """What pivots have that speak of one comparison."""
+
+    __slots__ = ()
+
+    comparison: Comparison
+
+    @property
+    def estimate(self) -> FloatArray:
+        """The disparities."""
+        return self.comparison.estimate
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rival:
     """One group that may be the highest, and the others beside it."""
@@ -682,18 +679,13 @@ class Rival:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HighestPivot:
+class HighestPivot(OfComparison):
     """p-values of disparities to the highest group."""
 
     comparison: Ranked
     """Groups beside the highest."""
     rivals: tuple[Rival, ...]
     """Every group that may be the highest."""
-
-    @property
-    def estimate(self) -> FloatArray:
-        """The disparities."""
-        return self.comparison.estimate
 
     @property
     def error(self) -> FloatArray:

@@ -23,19 +23,18 @@ from typing import Any, Literal, cast
 
 from equipoise._files import write_atomically
 from equipoise._validate import known_name, listing
-from equipoise.audits._common import Roles, TrailLike, as_trail, rows_alone
+from equipoise.audits._common import RoleKeywords, TrailLike, as_trail, rows_alone
 from equipoise.cells import Cells
 from equipoise.errors import EquipoiseError, OptionError
 from equipoise.findings.finding import (
     Finding,
     Provenance,
-    cell_text,
     from_dict,
     html_table,
     read_back,
     text_table,
 )
-from equipoise.findings.words import left_out
+from equipoise.findings.words import cell_text, left_out
 from equipoise.trail import Trail, from_arrays, read
 
 Part = Literal["statutory", "uncertain"]
@@ -365,11 +364,11 @@ def pack(name: str, trail: TrailLike, /, **options: object) -> PackResult:
     """
     known = definitions()
     chosen = known[known_name("Pack", name, known)]
-    roles = {key: value for key, value in options.items() if key in Roles.__annotations__}
+    roles = {key: value for key, value in options.items() if key in RoleKeywords.__annotations__}
     further = {key: value for key, value in options.items() if key not in roles}
     for key in further:
         known_name(f"Option of the pack {name!r}", key, chosen.options)
-    source = as_trail(trail, cast(Roles, roles))
+    source = as_trail(trail, cast(RoleKeywords, roles))
     rows_alone(source, "A pack counts people, each of them once,")
     filled = chosen.fill(source, **further)
     order = ("statutory", "uncertain")
@@ -419,7 +418,7 @@ def levels_of(cells: Cells) -> list[tuple[object, ...]]:
 
 
 @dataclass(slots=True)
-class People:
+class Members:
     """People of one category."""
 
     people: int = 0
@@ -465,7 +464,7 @@ def from_source(finding: Finding, provenance: Provenance) -> Finding:
     return dataclasses.replace(finding, provenance=named)
 
 
-def left_out_words(provenance: Provenance) -> str:
+def uncounted_words(provenance: Provenance) -> str:
     """How many people could not be counted, and why."""
     lost = sum(provenance.excluded.values())
     return left_out(provenance.excluded, 0) if lost else "none"

@@ -27,15 +27,15 @@ from equipoise.methods.inference.strata import Strata, conditional_tails
 from equipoise.packs import (
     Definition,
     Filled,
+    Members,
     PackTable,
-    People,
     from_source,
     is_unknown,
-    left_out_words,
     levels_of,
     names_of,
     needed_column,
     small_trail,
+    uncounted_words,
 )
 from equipoise.trail import Trail
 
@@ -53,16 +53,16 @@ Each group's selection rate is divided by the rate of the group with the highest
 """
 
 #: People by group and stratum; one stratum, called "", where none are given.
-Strewn = Mapping[str, Mapping[str, People]]
+Strewn = Mapping[str, Mapping[str, Members]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class Versus:
     """A group beside the one with the highest rate."""
 
     group: str
-    own: People
-    top: People
+    own: Members
+    top: Members
 
     @property
     def ratio(self) -> float | None:
@@ -144,7 +144,7 @@ def fill(
         facts={
             "People": people,
             **facts,
-            "People without an outcome": left_out_words(provenance),
+            "People without an outcome": uncounted_words(provenance),
         },
         tables=tables,
         words=words,
@@ -160,7 +160,7 @@ def _count(
     claim = gap(selection_rate, across=intersections(*filter(None, (name, given))))
     (cells,) = gather(trail, [claim])
     group, stratum = cells.axis(name), cells.axis(given) if given else None
-    found: dict[str, dict[str, People]] = {}
+    found: dict[str, dict[str, Members]] = {}
     gone = 0
     for levels, rows, ones in zip(levels_of(cells), cells.rows, cells.total, strict=True):
         if is_unknown(levels[group], words):
@@ -170,18 +170,18 @@ def _count(
             found_in = None if stratum is None else levels[stratum]
             place = "" if stratum is None else "none" if found_in is None else str(found_in)
             here = found.setdefault(str(levels[group]), {})
-            here.setdefault(place, People()).add(float(rows), float(ones))
+            here.setdefault(place, Members()).add(float(rows), float(ones))
     return dict(sorted(found.items())), provenance_of(cells), gone
 
 
-def _pooled(strata: Mapping[str, People]) -> People:
-    every = People()
+def _pooled(strata: Mapping[str, Members]) -> Members:
+    every = Members()
     for one in strata.values():
         every.add(one.people, one.ones)
     return every
 
 
-def _beside(name: str, strewn: Strewn) -> tuple[list[Beside], str]:
+def _beside(name: str, strewn: Strewn) -> tuple[list[Versus], str]:
     """Every group beside the one with the highest rate, and its name."""
     people = {group: _pooled(strata) for group, strata in strewn.items()}
     if len(people) < 2:
@@ -191,10 +191,10 @@ def _beside(name: str, strewn: Strewn) -> tuple[list[Beside], str]:
             "It needs at least two."
         )
     top = max(people, key=lambda group: (people[group].rate or 0.0, people[group].people))
-    return [Beside(group=group, own=own, top=people[top]) for group, own in people.items()], top
+    return [Versus(group=group, own=own, top=people[top]) for group, own in people.items()], top
 
 
-def _statutory(name: str, rows: Sequence[Beside]) -> PackTable:
+def _statutory(name: str, rows: Sequence[Versus]) -> PackTable:
     return PackTable(
         name=name,
         part="statutory",
@@ -233,7 +233,7 @@ def _trail(name: str, strewn: Strewn, given: str | None = None) -> Trail:
     return small_trail(columns, outcomes, counts)
 
 
-def _exact(rows: Sequence[Beside]) -> list[float]:
+def _exact(rows: Sequence[Versus]) -> list[float]:
     """Exact two-sided p-values against the highest group, all margins given."""
     numbers = np.array(
         [[row.own.people, row.own.ones, row.top.people, row.top.ones] for row in rows], float
@@ -250,7 +250,7 @@ def _exact(rows: Sequence[Beside]) -> list[float]:
 
 def _bounded(
     name: str,
-    rows: Sequence[Beside],
+    rows: Sequence[Versus],
     top: str,
     bounds: Bounds,
     p: Sequence[float],
@@ -280,7 +280,7 @@ def _bounded(
     )
 
 
-def _tested(name: str, rows: Sequence[Beside], top: str, p: Sequence[float]) -> PackTable:
+def _tested(name: str, rows: Sequence[Versus], top: str, p: Sequence[float]) -> PackTable:
     """Standard deviations, the exact test, and how many people a difference is."""
     return PackTable(
         name=f"{name}, tests",
@@ -305,12 +305,12 @@ def _tested(name: str, rows: Sequence[Beside], top: str, p: Sequence[float]) -> 
     )  # fmt: skip
 
 
-def _chosen(p: float, rows: Sequence[Beside]) -> float:
+def _chosen(p: float, rows: Sequence[Versus]) -> float:
     """A p-value that allows for the highest of the other groups having been picked."""
     return min(p * (len(rows) - 1), 1.0)
 
 
-def _reading(row: Beside, p: float, level: float) -> str:
+def _reading(row: Versus, p: float, level: float) -> str:
     shown = p <= 1 - level + 1e-12
     if row.below:
         told = "statistically significant" if shown else "not statistically significant"
@@ -378,7 +378,7 @@ def _given(
     return table, [from_source(found, provenance) for found in (bounds, flags)]
 
 
-def _mantel_haenszel(own: Mapping[str, People], top: Mapping[str, People]) -> float | None:
+def _mantel_haenszel(own: Mapping[str, Members], top: Mapping[str, Members]) -> float | None:
     """Selections beyond those expected within strata, in standard deviations."""
     beyond = variance = 0.0
     for place in own.keys() & top.keys():
@@ -391,7 +391,7 @@ def _mantel_haenszel(own: Mapping[str, People], top: Mapping[str, People]) -> fl
 
 
 def _words(
-    name: str, rows: Sequence[Beside], top: str, p: Sequence[float], level: float
+    name: str, rows: Sequence[Versus], top: str, p: Sequence[float], level: float
 ) -> list[str]:
     under = [row for row in rows if row.below]
     if not rows[0].top.ones:

@@ -26,15 +26,15 @@ from equipoise.methods.inference.ranks import MedianSums, Middle
 from equipoise.packs import (
     Definition,
     Filled,
+    Members,
     PackTable,
-    People,
     from_source,
     is_unknown,
-    left_out_words,
     levels_of,
     names_of,
     needed_column,
     small_trail,
+    uncounted_words,
 )
 from equipoise.trail import Trail
 
@@ -59,8 +59,8 @@ The impact ratio is a category's rate divided by that of the category with the h
 class _Counted:
     """Everybody by sex and race, and what their rate is."""
 
-    cells: Mapping[tuple[object, ...], People]
-    total: People
+    cells: Mapping[tuple[object, ...], Members]
+    total: Members
     middle: Middle | None
     """The median and the range around it, where rates are scoring rates."""
     provenance: Provenance
@@ -162,34 +162,34 @@ def _count(trail: Trail, columns: Sequence[str], rate: str) -> _Counted:
         claims, middle = median_claims(trail, claims[0])
     every = gather(trail, claims)
     cells = every[0]
-    found: dict[tuple[object, ...], People] = {}
-    total = People()
+    found: dict[tuple[object, ...], Members] = {}
+    total = Members()
     order = [cells.axis(name) for name in columns]
     sums = zip(cells.rows, *(one.total for one in every), strict=True)
     for levels, numbers in zip(levels_of(cells), sums, strict=True):
         key = tuple(levels[place] for place in order)
-        found.setdefault(key, People()).add(*map(float, numbers))
+        found.setdefault(key, Members()).add(*map(float, numbers))
         total.add(*map(float, numbers))
     return _Counted(cells=found, total=total, middle=middle, provenance=provenance_of(cells))
 
 
 def _categories(
     counted: _Counted, places: Sequence[int], words: Sequence[str]
-) -> dict[tuple[str, ...], People]:
+) -> dict[tuple[str, ...], Members]:
     """People of every known category by one attribute or by both."""
-    found: dict[tuple[str, ...], People] = {}
+    found: dict[tuple[str, ...], Members] = {}
     for key, one in counted.cells.items():
         levels = [key[place] for place in places]
         if not any(is_unknown(level, words) for level in levels) and one.people:
             name = tuple(str(level) for level in levels)
-            found.setdefault(name, People()).add(one.people, one.ones, *one.further)
+            found.setdefault(name, Members()).add(one.people, one.ones, *one.further)
     return dict(sorted(found.items()))
 
 
 def _statutory(
     name: str,
     heads: tuple[str, ...],
-    people: Mapping[tuple[str, ...], People],
+    people: Mapping[tuple[str, ...], Members],
     without: Sequence[tuple[str, ...]],
     counted: _Counted,
 ) -> PackTable:
@@ -217,7 +217,11 @@ def _statutory(
 
 
 def _bounds(
-    name: str, kept: Mapping[tuple[str, ...], People], counted: _Counted, level: float, rng: int
+    name: str,
+    kept: Mapping[tuple[str, ...], Members],
+    counted: _Counted,
+    level: float,
+    rng: int,
 ) -> Bounds:
     """Ratios to the highest rate with bounds that hold for all categories of a table at once."""
     labels = [", ".join(key) for key in kept]
@@ -233,7 +237,7 @@ def _bounds(
 
 
 def _problem(
-    name: str, labels: list[str], several: Sequence[People], ones: Sequence[int]
+    name: str, labels: list[str], several: Sequence[Members], ones: Sequence[int]
 ) -> Problem:
     trail = small_trail(
         {name: labels * 2},
@@ -251,7 +255,7 @@ class _Medians(TypedDict, total=False):
 
 
 def _medians(
-    name: str, labels: list[str], several: Sequence[People], counted: _Counted
+    name: str, labels: list[str], several: Sequence[Members], counted: _Counted
 ) -> _Medians:
     """Nothing if the median is settled; else how it moves, or what it may jump to."""
     middle = counted.middle
@@ -330,7 +334,7 @@ def _facts(
         "People of an unknown category, not in the calculations": (
             f"{either:,} (sex unknown: {by_sex:,}; race unknown: {by_race:,})"
         ),
-        "People without an outcome": left_out_words(counted.provenance),
+        "People without an outcome": uncounted_words(counted.provenance),
     }
     if counted.middle is not None:
         facts["Median score of the full sample"] = f"{counted.middle.median:.10g}"

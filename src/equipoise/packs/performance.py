@@ -38,10 +38,10 @@ from equipoise.packs import (
     Filled,
     PackTable,
     is_unknown,
-    left_out_words,
     levels_of,
     names_of,
     needed_column,
+    uncounted_words,
 )
 from equipoise.trail import Trail
 
@@ -127,7 +127,7 @@ def fill(
     return Filled(
         facts={
             "People": f"{provenance.counted:,} of {provenance.source}",
-            "People without a label or a prediction": left_out_words(provenance),
+            "People without a label or a prediction": uncounted_words(provenance),
             "Lower limits": ", ".join(f"{k} {v:g}" for k, v in limits.items()) or "none set",
         },
         tables=[*_counted(counts, intervals, measures), _uncertain(lines, level)],

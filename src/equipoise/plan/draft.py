@@ -118,7 +118,7 @@ _YES_NO = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class DraftColumn:
     """What a column of the table looks like."""
 
     name: str
@@ -146,7 +146,7 @@ class Column:
         return {"kind": "binned", "column": self.name, "quantiles": bins}
 
 
-def look(trail: Trail, names: Sequence[str] | None = None) -> list[Column]:
+def look(trail: Trail, names: Sequence[str] | None = None) -> list[DraftColumn]:
     """What columns of a table look like, in one query where the engine can answer one.
 
     >>> import equipoise as eq
@@ -158,7 +158,7 @@ def look(trail: Trail, names: Sequence[str] | None = None) -> list[Column]:
     plain = [name for name in chosen if not schema[name].is_nested()]
     counts = _levels(trail, plain)
     return [
-        Column(
+        DraftColumn(
             name=name,
             type=str(schema[name]),
             levels=counts.get(name, 0),
@@ -284,7 +284,7 @@ class _Questions:
 class _Draft:
     """What a plan is written from."""
 
-    columns: list[Column]
+    columns: list[DraftColumn]
     played: Mapping[str, str]
     guessed: Mapping[str, str]
     words: Sequence["_Words"]
@@ -293,7 +293,7 @@ class _Draft:
     missing: Sequence[str] | None
 
 
-def _as_scores(played: Mapping[str, str], columns: list[Column]) -> dict[str, str]:
+def _as_scores(played: Mapping[str, str], columns: list[DraftColumn]) -> dict[str, str]:
     """The roles, with a number of many values as the score: it decides nothing."""
     said = next((c for c in columns if c.name == played.get("prediction")), None)
     if said is None or "score" in played or not (said.number and said.levels > 2):
@@ -322,7 +322,7 @@ def _questions(trail: Trail, roles: Mapping[str, str]) -> _Questions:
     return _Questions(metrics=(own,), amounts=True)
 
 
-def _guess(columns: list[Column], played: Mapping[str, str]) -> dict[str, str]:
+def _guess(columns: list[DraftColumn], played: Mapping[str, str]) -> dict[str, str]:
     """Roles by usual names, for columns that have none yet."""
     taken, found = set(played.values()), {}
     by_name = {column.name.lower(): column for column in columns}
@@ -351,7 +351,7 @@ def _begins(name: str, words: Sequence[str]) -> bool:
     return any(part.startswith(word) for part in (*parts, name.lower()) for word in words)
 
 
-def _expect_question(roles: Mapping[str, str], columns: list[Column], source: str) -> None:
+def _expect_question(roles: Mapping[str, str], columns: list[DraftColumn], source: str) -> None:
     if "label" in roles or "prediction" in roles:
         return
     # what people are called by is the least likely to be what is asked about
@@ -364,7 +364,7 @@ def _expect_question(roles: Mapping[str, str], columns: list[Column], source: st
     )
 
 
-def _free(columns: list[Column], taken: set[str]) -> list[Column]:
+def _free(columns: list[DraftColumn], taken: set[str]) -> list[DraftColumn]:
     """Columns that no role takes and that are no outcome."""
     return [
         column
@@ -373,7 +373,7 @@ def _free(columns: list[Column], taken: set[str]) -> list[Column]:
     ]
 
 
-def _attributes(columns: list[Column], taken: set[str]) -> list[Column]:
+def _attributes(columns: list[DraftColumn], taken: set[str]) -> list[DraftColumn]:
     """Columns by which people may be told apart: text, few different values, or numbers cut."""
     free = _free(columns, taken)
     words = [column for column in free if column.text and column.levels <= MOST_LEVELS]
@@ -385,7 +385,7 @@ def _attributes(columns: list[Column], taken: set[str]) -> list[Column]:
     return list({column.name: column for column in (*people, *words, *few)}.values())[:3]
 
 
-def _left_out(columns: list[Column], taken: set[str]) -> list[str]:
+def _left_out(columns: list[DraftColumn], taken: set[str]) -> list[str]:
     """A comment on columns of text that have too many values to form groups."""
     many = [c for c in _free(columns, taken) if c.text and c.levels > MOST_LEVELS]
     if not many:
@@ -434,7 +434,9 @@ def _is_amount(trail: Trail, column: str) -> bool:
     return numeric and len(_some_values(trail, column)) > 2
 
 
-def _words(trail: Trail, roles: Mapping[str, str], columns: Mapping[str, Column]) -> list[_Words]:
+def _words(
+    trail: Trail, roles: Mapping[str, str], columns: Mapping[str, DraftColumn]
+) -> list[_Words]:
     """Label and prediction, where they are words or codes: which counts as 1, if that is known."""
     found = []
     for role in ("label", "prediction"):
@@ -528,13 +530,13 @@ def _positive_lines(words: Sequence[_Words]) -> list[str]:
     return ["  positive:", *(f"    {one.line(one.role)}" for one in words)]
 
 
-def _attribute_text(column: Column) -> str:
+def _attribute_text(column: DraftColumn) -> str:
     if not column.continuous:
         return _quoted(column.name)
     return f"{{kind: binned, column: {_quoted(column.name)}, quantiles: {BINS}}}"
 
 
-def _claim(metric: str, across: list[Column]) -> list[str]:
+def _claim(metric: str, across: list[DraftColumn]) -> list[str]:
     groups = f"[{', '.join(map(_attribute_text, across))}]" if across else "[ATTRIBUTE]"
     return [
         "    claim:",
@@ -551,7 +553,7 @@ def _spoken(metric: str) -> str:
     return (own.partition(",")[0] or metric).replace("_", " ")
 
 
-def _audits_of_amounts(metrics: Sequence[str], across: list[Column]) -> list[str]:
+def _audits_of_amounts(metrics: Sequence[str], across: list[DraftColumn]) -> list[str]:
     """Bounds without a limit: how much of an amount is much only those concerned know."""
     made = [
         "  # Bounds that hold for every group at once. Without a tolerance nothing is judged.",
@@ -568,7 +570,7 @@ def _audits_of_amounts(metrics: Sequence[str], across: list[Column]) -> list[str
     return made[:-1]
 
 
-def _audits(asked: _Questions, across: list[Column]) -> list[str]:
+def _audits(asked: _Questions, across: list[DraftColumn]) -> list[str]:
     if asked.amounts:
         return _audits_of_amounts(asked.metrics, across)
     metric = asked.metrics[0]

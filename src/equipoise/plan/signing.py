@@ -283,7 +283,7 @@ def _statement(payload: bytes, called: str) -> tuple[dict[str, str], Mapping[str
     return subjects, predicate
 
 
-def unsigned(
+def not_covered(
     path: str | Path, evidence: Evidence, signature: Signature
 ) -> Iterator[tuple[str, object, object]]:
     """What a signature of evidence does not cover or contradicts: what, stated, signed."""

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
+from equipoise._validate import number_text
 from equipoise.errors import OptionError
 from equipoise.findings import Finding
 from equipoise.findings.adjusted import is_paired
 from equipoise.findings.bounds import BoundedGroup, Bounds
-from equipoise.findings.finding import unit_of, unit_text
 from equipoise.findings.joint_test import Joint
 from equipoise.findings.words import (
     LONG,
@@ -27,18 +27,11 @@ from equipoise.findings.words import (
     telling_order,
     tidy,
     tolerance_words,
+    unit_of,
+    unit_text,
 )
 
 T = TypeVar("T")
-
-
-def number_text(value: float) -> str:
-    """A number as it reads in the name of a group: commas from ten thousand up.
-
-    >>> number_text(25.0), number_text(0.125), number_text(25000)
-    ('25', '0.125', '25,000')
-    """
-    return f"{value:,.10g}" if 10_000 <= abs(value) < 1e10 else f"{value:.10g}"
 
 
 def tidied(value: object) -> object:

@@ -98,7 +98,7 @@ def hidden(
     reader = _Reader(space, table, least)
     wheres = [json.loads(key) for _, key in table]
     # a level may stand in groups of several attributes alone
-    sizes = [len({_level(w[name]) for w in wheres if name in w}) for name in _names(table)]
+    sizes = [len({in_text(w[name]) for w in wheres if name in w}) for name in _names(table)]
     width, found = 2, set[Count]()
     while width < 4 * max(sizes, default=1):
         blocks = _in_blocks(table, secrets, least, width)
@@ -131,18 +131,18 @@ def _in_blocks(table: Table, secrets: set[Key], least: int, width: int) -> set[K
     made = {name: _levels_in_blocks(table, name, secrets, least, width) for name in names}
 
     def block(where: Mapping[str, object]) -> tuple[tuple[str, int], ...]:
-        return tuple((name, made[name][0][_level(where[name])]) for name in sorted(where))
+        return tuple((name, made[name][0][in_text(where[name])]) for name in sorted(where))
 
     hit = {block(wheres[key]) for key in secrets if len(wheres[key]) > 1}
     found = set[Key]()
     for key, where in wheres.items():
         if len(where) > 1:
             # of a level that is hidden all parts are
-            hides = any(_level(value) in made[name][1] for name, value in where.items())
+            hides = any(in_text(value) in made[name][1] for name, value in where.items())
             found |= {key} if hides or block(where) in hit else set()
         else:
             ((name, value),) = where.items()
-            found |= {key} if _level(value) in made[name][1] else set()
+            found |= {key} if in_text(value) in made[name][1] else set()
     return found
 
 
@@ -150,7 +150,8 @@ def _names(table: Table) -> list[str]:
     return sorted({name for _, key in table for name in json.loads(key)})
 
 
-def _level(value: object) -> str:
+def in_text(value: object) -> str:
+    """Plain data as text: the same for the same data."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
 
 
@@ -163,15 +164,15 @@ def _levels_in_blocks(
     for (metric, key), told in table.items():
         where = json.loads(key)
         if set(where) == {name}:
-            sizes[metric][_level(where[name])] = told.n
-            levels[_level(where[name])] = key
+            sizes[metric][in_text(where[name])] = told.n
+            levels[in_text(where[name])] = key
     gone = {level for level, key in levels.items() if key in secrets}
     if gone:
         for metric, own in sizes.items():
             every = table.get((metric, ALL))
             rest = 0 if every is None else every.n - sum(own.values())
             gone |= _with_least(own, gone & set(own), max(rest, 0), least)
-    others = {_level(json.loads(key)[name]) for _, key in table if name in json.loads(key)}
+    others = {in_text(json.loads(key)[name]) for _, key in table if name in json.loads(key)}
     size = {
         level: max((own.get(level, 0) for own in sizes.values()), default=0) for level in others
     }

@@ -27,7 +27,7 @@ from equipoise.findings.evidence import brief, first_headlines, stops, warnings_
 from equipoise.findings.words import tidy
 from equipoise.report import report
 from equipoise.report.ask import places_of_strongest, tables_of
-from equipoise.report.suppress import Kept, sentences_of, suppressed, verdict_of
+from equipoise.report.suppress import Kept, published_verdict, sentences_of, suppressed
 
 FORMS = ("csv", "xlsx", "model-card", "model-index", "openlineage")
 """What evidence can be turned into."""
@@ -341,7 +341,7 @@ def openlineage(
     own: dict[str, object] = {
         "_producer": PRODUCER,
         "_schemaURL": "urn:equipoise:facet:audit/1",
-        "verdict": str(verdict_of(evidence, told)),
+        "verdict": str(published_verdict(evidence, told)),
         "planHash": evidence.plan_hash,
         "seal": None if _hides(told) else evidence.seal,
         "audits": [
@@ -435,7 +435,7 @@ def for_tracker(
                 "equipoise.violations": said.count(Verdict.EXCEEDED),
                 "equipoise.undetermined": said.count(Verdict.UNDETERMINED),
             },
-            verdict=str(verdict_of(made, page.told)),
+            verdict=str(published_verdict(made, page.told)),
         )
 
 
@@ -456,7 +456,7 @@ SARIF_VERSION = "2.1.0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class BuildCase:
     """One audit as a build sees it."""
 
     name: str
@@ -470,7 +470,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class GateRun:
     """A gate that was run, or that could not be."""
 
     title: str
@@ -482,7 +482,7 @@ class Outcome:
     """The plan's file, as a path within the project."""
     digest: str = ""
     """The plan's hash."""
-    cases: tuple[Case, ...] = ()
+    cases: tuple[BuildCase, ...] = ()
     """Empty if the question could not be asked."""
 
 
@@ -494,18 +494,18 @@ def outcome_of(
     *,
     undetermined_fails: bool = False,
     told: Sequence[Kept] | None = None,
-) -> Outcome:
+) -> GateRun:
     """What a build shows of evidence; of groups that are hidden, only what may be ``told``."""
     kept = _kept(evidence, None) if told is None else told
-    together = verdict_of(evidence, kept)
-    return Outcome(
+    together = published_verdict(evidence, kept)
+    return GateRun(
         title=evidence.title,
         words=words,
         code=code,
         plan=plan,
         digest=evidence.plan_hash or "",
         cases=tuple(
-            Case(
+            BuildCase(
                 name=entry.name,
                 verdict=one.conclusion,
                 stops=stops(one.conclusion, together, undetermined_fails=undetermined_fails),
@@ -520,7 +520,7 @@ def outcome_of(
 # --- JUnit ---------------------------------------------------------------------------------------
 
 
-def junit(outcome: Outcome) -> str:
+def junit(outcome: GateRun) -> str:
     """A test suite in which every audit is a test; one that is undetermined counts as skipped."""
     cases = outcome.cases
     skipped = [case.verdict is Verdict.UNDETERMINED and not case.stops for case in cases]
@@ -551,7 +551,7 @@ def junit(outcome: Outcome) -> str:
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _named(outcome: Outcome, name: str) -> dict[str, str]:
+def _named(outcome: GateRun, name: str) -> dict[str, str]:
     return {"classname": _xml(outcome.plan), "name": _xml(name)}
 
 
@@ -575,7 +575,7 @@ _RULES = {
 _KINDS = {"exceeded": "fail", "undetermined": "open", "kept": "pass", "described": "informational"}
 
 
-def sarif(outcome: Outcome) -> str:
+def sarif(outcome: GateRun) -> str:
     """A log of results, one for each audit, at the plan's file."""
     names = list(_RULES)
     invocation: dict[str, Any] = {"executionSuccessful": bool(outcome.cases)}
@@ -627,7 +627,7 @@ _SIGNS = {
 }
 
 
-def summary(outcome: Outcome) -> str:
+def summary(outcome: GateRun) -> str:
     """A short page in Markdown: the verdict, then every audit's with who and how much."""
     lines = [f"## {_md(outcome.title)}", "", f"**{_md(outcome.words)}**"]
     if outcome.cases:

@@ -106,7 +106,7 @@ ASKED = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class ClaimPart:
     """One of the claims of a joint finding: its numbers and its questions."""
 
     id: str
@@ -135,7 +135,7 @@ class Section:
     chart: Chart | None
     tables: tuple[Table, ...]
     ask: Ask | None
-    parts: tuple[Part, ...]
+    parts: tuple[ClaimPart, ...]
     guarantee: str
     assumptions: tuple[str, ...]
     note: Note | None
@@ -203,12 +203,12 @@ def _suppression(kept: Kept, least: int | None) -> list[str]:
     ]
 
 
-def _parts(anchor: str, finding: Finding) -> tuple[Part, ...]:
+def _parts(anchor: str, finding: Finding) -> tuple[ClaimPart, ...]:
     if not isinstance(finding, Joint):
         return ()
     found = [finding.part(name) for name in finding.names]
     return tuple(
-        Part(
+        ClaimPart(
             id=f"{anchor}-part-{i}",
             name=_capital(tidy(name)),
             tables=tables_of(part),

@@ -27,7 +27,7 @@ from equipoise.findings.repair import Repair
 from equipoise.findings.summary import Comparison, Summary
 from equipoise.findings.words import level_text, plural, together
 from equipoise.report.ask import close_ranges
-from equipoise.report.disclosure import ALL, Count, Key, Told, hidden
+from equipoise.report.disclosure import ALL, Count, Key, Told, hidden, in_text
 
 
 class Sized(Protocol):
@@ -396,7 +396,7 @@ def _rests_on_hidden(finding: Finding, gone: Pools) -> bool:
     kind = _target(finding)
     if kind == "reference":
         target: Any = finding.claim["target"]
-        key = _text(target.get("where", {}))
+        key = in_text(target.get("where", {}))
         return (metric, key) in pool or key not in {_key(row) for row in _sized(finding)}
     # the mean of groups, the highest of them, groups like these: hidden ones take part
     return kind not in ("overall", "complement", "constant")
@@ -463,7 +463,7 @@ def _three_digits(value: float, name: str) -> float:
     return float(f"{turn(round(value / step, 9)) * step:.3g}")
 
 
-def verdict_of(evidence: Evidence, kept: Sequence[Kept]) -> Verdict:
+def published_verdict(evidence: Evidence, kept: Sequence[Kept]) -> Verdict:
     """What the published findings show together."""
     if all(one.whole for one in kept):
         return evidence.verdict
@@ -473,7 +473,7 @@ def verdict_of(evidence: Evidence, kept: Sequence[Kept]) -> Verdict:
 
 def conclusion_of(evidence: Evidence, kept: Sequence[Kept]) -> Verdict | None:
     """The same; None if no finding has a limit to judge by."""
-    return None if evidence.conclusion is None else verdict_of(evidence, kept)
+    return None if evidence.conclusion is None else published_verdict(evidence, kept)
 
 
 def sentences_of(evidence: Evidence, kept: Sequence[Kept]) -> tuple[str, ...]:
@@ -494,7 +494,7 @@ def published(evidence: Evidence, kept: Sequence[Kept], least: int) -> str:
     made = {
         "schema": "equipoise-published/1",
         "title": evidence.title,
-        "verdict": str(verdict_of(evidence, kept)),
+        "verdict": str(published_verdict(evidence, kept)),
         "created": evidence.created,
         "plan_hash": evidence.plan_hash,
         "versions": dict(evidence.versions),
@@ -540,12 +540,12 @@ def _flattened(findings: Iterable[Finding]) -> list[Finding]:
 def _pool(finding: Finding) -> str:
     # Sizes may be set against each other where they count rows of the same table.
     source = finding.provenance
-    return _text([source.source, source.scanned])
+    return in_text([source.source, source.scanned])
 
 
 def _metric(finding: Finding) -> str:
     metric = finding.claim.get("metric")
-    return metric if isinstance(metric, str) else _text(metric)
+    return metric if isinstance(metric, str) else in_text(metric)
 
 
 def _sized(finding: Finding) -> list[Sized]:
@@ -569,7 +569,7 @@ def _is_group(row: Sized) -> bool:
 
 
 def _key(row: Sized) -> Key:
-    return _text(_place(getattr(row, "where", None) or {"group": row.group}, row))
+    return in_text(_place(getattr(row, "where", None) or {"group": row.group}, row))
 
 
 def _place(where: Mapping[str, object], row: Sized) -> dict[str, object]:
@@ -584,7 +584,3 @@ def _unnamed(part: object) -> object:
         return part
     said = f"{plural(len(known.excluded), 'group')} whose names are suppressed here"
     return dataclasses.replace(known, excluded=(said,))
-
-
-def _text(value: object) -> Key:
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)

@@ -108,7 +108,7 @@ def any_kind(name: str, *, numbers: bool = True) -> Column:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
+class DecidedTypes:
     """Columns whose types were found from all of their fields."""
 
     columns: tuple[Column, ...]
@@ -123,7 +123,7 @@ def decide(
     *,
     comma: bool = False,
     words: frozenset[str] = frozenset(),
-) -> Decided:
+) -> DecidedTypes:
     """Find the types of columns that were read as text, and the words that mean missing."""
     missing = WORDS if reading.missing is None else ()
     text = [c for c in columns if c.kind == TEXT and c.name not in words]
@@ -153,7 +153,7 @@ def decide(
         *_comma_notes(done),
         *_odd_notes(connection, source, words_only, comma=comma),
     )
-    return Decided(columns=tuple(done.values()), notes=notes)
+    return DecidedTypes(columns=tuple(done.values()), notes=notes)
 
 
 #: Share of numbers from which on a column of text is likely to be one of numbers.

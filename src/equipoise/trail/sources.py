@@ -72,7 +72,7 @@ Read = tuple[Frame, tuple[str, ...]]
 NamedRead = tuple[Frame, str, tuple[str, ...]]
 
 
-class Written(str):
+class WrittenText(str):
     """A value that was no text, and is written as one."""
 
     __slots__ = ()
@@ -271,9 +271,9 @@ def plain_text(value: object) -> Text:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
     if isinstance(value, datetime.datetime):
-        return Written(value.isoformat(sep=" "))
+        return WrittenText(value.isoformat(sep=" "))
     if isinstance(value, datetime.date | datetime.time):
-        return Written(value.isoformat())
+        return WrittenText(value.isoformat())
     if isinstance(value, bytes):
         raise TrailError(
             f"A field holds {len(value):,} bytes that are no text, which no audit can use. Make a "
@@ -309,7 +309,7 @@ def _through_text(
 
 
 def _is_word(value: Text) -> bool:
-    return isinstance(value, str) and not isinstance(value, Written) and value not in WORDS
+    return isinstance(value, str) and not isinstance(value, WrittenText) and value not in WORDS
 
 
 # --- zip ---

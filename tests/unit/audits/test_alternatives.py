@@ -10,13 +10,7 @@ from scipy.special import ndtr
 
 import equipoise as eq
 from equipoise.findings import from_json
-from equipoise.methods.repair import (
-    contrasted,
-    joint_means,
-    largest_between,
-    near_best,
-    smaller,
-)
+from equipoise.methods.repair import contrasted, joint_means, largest_between, near_best, smaller
 from equipoise.plan import Plan, run, verify
 
 CLAIM = eq.gap("selection_rate", across="g")

@@ -64,9 +64,9 @@ def test_models_of_strata_and_strata_agree() -> None:
     assert one.lower == pytest.approx(other.lower, abs=0.008)
     # rows of equal weight, and clusters of one row each, are plain rows
     plain = frame.with_columns(w=pl.lit(2.0), home=pl.int_range(pl.len()))
-    certify: Any = eq.certify
-    for roles in ({"weight": "w"}, {"cluster": "home"}):
-        row = of(certify(plain, strata, prediction="y", rng=1, **roles))
+    weighted = eq.certify(plain, strata, prediction="y", weight="w", rng=1)
+    clustered = eq.certify(plain, strata, prediction="y", cluster="home", rng=1)
+    for row in map(of, (weighted, clustered)):
         assert row.disparity == pytest.approx(other.disparity)
         assert row.upper == pytest.approx(other.upper, abs=0.004)
 

@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 
 import equipoise as eq
 from equipoise.audits import _people
-from equipoise.audits._individual import verdict_of
+from equipoise.audits._individual import tolerance_verdict
 from equipoise.findings import Individual, from_json
 
 FEATURES = ["race", "sex", "age", "priors", "charge"]
@@ -460,7 +460,7 @@ def test_every_engine_gives_the_same_people(engine: str) -> None:
 def test_a_bound_that_equals_the_tolerance_does_not_exceed_it() -> None:
     def verdict(low: float, high: float) -> eq.Verdict:
         found: Any = SimpleNamespace(lower=lambda level: low, upper=lambda level: high)
-        return verdict_of(found, 0.95, 0.1)
+        return tolerance_verdict(found, 0.95, 0.1)
 
     assert verdict(0.1, 0.3) is eq.Verdict.UNDETERMINED
     assert verdict(0.1001, 0.3) is eq.Verdict.EXCEEDED

@@ -9,7 +9,8 @@ from scipy.special import stdtrit
 
 import equipoise as eq
 from equipoise.findings import from_json
-from equipoise.methods.published.likelihood import mean_ratio, segments
+from equipoise.methods.published.likelihood import segments
+from equipoise.methods.published.likelihood.mean import mean_ratio
 
 # the verbs return one of several findings, which each test knows
 

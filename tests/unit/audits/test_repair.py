@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import equipoise as eq
-from equipoise.audits._repair import RepairTable, thresholds
-from equipoise.audits.repair import ask_of
+from equipoise.audits._repair import RepairTable, thresholds_on
+from equipoise.audits.repair import checked_ask
 from equipoise.cli.main import execute
 from equipoise.findings import GroupThreshold, from_json
 from equipoise.findings.repair import WARNING
@@ -56,7 +56,7 @@ def test_the_certificate_is_that_of_certify_on_the_rows_kept_back(found: eq.Repa
     assert certificate.provenance.scanned == found.certified_on == 600
     assert found.verdict == certificate.verdict
     assert [row.lower for row in found.rows] == [row.lower for row in certificate.rows]
-    ask = ask_of(CLAIM, tolerance=0.12)
+    ask = checked_ask(CLAIM, tolerance=0.12)
     whole = RepairTable.of(trail(), ask.claim, ask.loss)
     seed = np.random.SeedSequence(1)
     first, second = whole.dealt(0.5, np.random.default_rng(seed))
@@ -104,7 +104,7 @@ def test_counts_are_rows_and_are_dealt_one_by_one() -> None:
 
 
 def test_clusters_stay_whole_and_weights_count() -> None:
-    ask = ask_of(CLAIM, tolerance=0.1)
+    ask = checked_ask(CLAIM, tolerance=0.1)
     whole = RepairTable.of(trail(cluster="home", weight="w"), ask.claim, ask.loss)
     first, second = whole.dealt(0.4, np.random.default_rng(0))
     homes = [set(part.columns["home"].tolist()) for part in (first, second)]
@@ -119,9 +119,9 @@ def test_learning_looks_at_all_thresholds_as_a_loop_would() -> None:
     frame = table(400, seed=5)
     for target in (None, eq.complement(), eq.reference(g="a"), 0.4):
         claim = eq.gap("false_positive_rate", across="g", target=target)
-        ask = ask_of(claim, tolerance=0.1)
+        ask = checked_ask(claim, tolerance=0.1)
         part = RepairTable.of(trail(frame, weight="w"), ask.claim, ask.loss)
-        learnt = thresholds(part, dataclasses.replace(ask, candidates=40))
+        learnt = thresholds_on(part, dataclasses.replace(ask, candidates=40))
         rule = learnt.rules[0]
         said = frame.with_columns(d=pl.Series(rule.apply(frame["s"].to_numpy())))
         wrong = (said["d"] != said["y"]).to_numpy()

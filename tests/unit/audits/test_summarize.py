@@ -11,7 +11,8 @@ import pytest
 import equipoise as eq
 from equipoise.findings import Summary
 from equipoise.methods import spread
-from equipoise.methods.spread import Meta
+from equipoise.methods.spread import Meta, variance
+from equipoise.methods.spread.report import chi_square_test
 
 
 def _summary(trail: Any, metric: Any, **options: Any) -> Any:
@@ -64,12 +65,12 @@ def test_the_variance_row_its_details_and_the_sd_agree() -> None:
         np.array([50, 60, 40]), np.array([20.0, 45.0, 8.0]), binary=True
     )
     assert details.corrected_raw == pytest.approx(spread.sample_variance(sample))
-    assert details.paule_mandel == pytest.approx(spread.paule_mandel(sample))
-    assert details.restricted_likelihood == pytest.approx(spread.restricted_likelihood(sample))
-    assert details.dersimonian_laird == pytest.approx(spread.dersimonian_laird(sample))
-    assert details.chi_square_p == pytest.approx(spread.chi_square_test(sample).p)
+    assert details.paule_mandel == pytest.approx(variance.paule_mandel(sample))
+    assert details.restricted_likelihood == pytest.approx(variance.restricted_likelihood(sample))
+    assert details.dersimonian_laird == pytest.approx(variance.dersimonian_laird(sample))
+    assert details.chi_square_p == pytest.approx(chi_square_test(sample).p)
     assert details.q_profile == pytest.approx(
-        (lambda e: (e.lower, e.upper))(spread.q_profile_interval(sample, 0.95))
+        (lambda e: (e.lower, e.upper))(variance.q_profile_interval(sample, 0.95))
     )
 
 

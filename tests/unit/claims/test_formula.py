@@ -6,13 +6,13 @@ import polars as pl
 import pytest
 
 import equipoise as eq
-from equipoise.claims.formula import Reference, Term, parse
+from equipoise.claims.formula import Mention, Term, parse
 
 X = np.array([-2.0, 0.0, 0.5, 3.0])
 
 
 def value(text: str) -> object:
-    def operand(reference: Reference) -> Term:
+    def operand(reference: Mention) -> Term:
         sort = "truth" if reference.name == "flag" else "number"
         return Term(X > 0 if reference.name == "flag" else X, sort)
 
@@ -54,7 +54,7 @@ def test_values(text: str, wanted: object) -> None:
 def test_names_and_references() -> None:
     formula = parse("column('a b') + role('score') * label")
     assert formula.names == ("a b", "label", "score")
-    assert Reference("a b", "column") in formula.references
+    assert Mention("a b", "column") in formula.references
 
 
 FORBIDDEN = {

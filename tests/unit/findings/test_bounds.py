@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 import equipoise as eq
-from equipoise.findings import Bounds
+from equipoise.errors import EquipoiseError
+from equipoise.findings import Bounds, from_dict
 
 TRAIL = eq.datasets.compas()
 CLAIM = eq.gap("false_positive_rate", across=eq.intersections("race", "sex"))
@@ -193,3 +194,15 @@ def test_a_one_sided_limit_that_is_kept_is_quoted_with_the_bound_that_shows_it()
     said = f"60.0 points above M (n = 1,000); at least +{100 * row.lower:.1f} points, with"
     assert said in found.headline()
     assert found.headline().endswith("; that keeps the limit (to be above -10.0 points).")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"rows": None}, {"form": "guess"}, {"target": "nobody"}, {"kind": "z"}, {"answered": [99]}],
+)
+def test_what_is_kept_for_other_levels_may_have_been_edited(change: dict[str, Any]) -> None:
+    found = eq.certify(eq.datasets.compas(), eq.gap("accuracy", across="sex"), rng=1).to_dict()
+    found["recipe"] = {k: v for k, v in (found["recipe"] | change).items() if v is not None}
+    edited: Any = from_dict(found)
+    with pytest.raises(EquipoiseError, match=r"damaged|not a way"):
+        edited.at(0.9)

@@ -10,9 +10,10 @@ import pytest
 
 import equipoise as eq
 from equipoise.findings import Description, from_dict, from_json
-from equipoise.findings.finding import _KINDS, _readers, cell_text, text_table
+from equipoise.findings.finding import _KINDS, _readers, text_table
 from equipoise.findings.words import (
     amount,
+    cell_text,
     difference,
     left_out,
     level_text,

@@ -10,8 +10,8 @@ from scipy.special import comb
 from equipoise.methods.sequential import (
     Stream,
     log_bets,
+    log_capital,
     log_detector,
-    log_evidence,
     reach,
     sequence_bounds,
     sequence_path,
@@ -138,7 +138,7 @@ def test_streams_at_the_limit_are_rarely_accused_and_others_are() -> None:
 
     def share(rate: float) -> float:
         made = two_groups(rng, (20, 100), (rate, 0.5), 40, 400)
-        told = log_evidence(log_bets(made, limit, above=False))
+        told = log_capital(log_bets(made, limit, above=False))
         return float((told >= np.log(20)).any(axis=0).mean())
 
     assert share(0.4) <= 0.05
@@ -158,7 +158,7 @@ def test_a_detector_finds_a_late_change_sooner_and_grows_by_one_at_most() -> Non
     joined = Stream(target=before.target, relative=True, sums=both, **EXACT)
     limit = np.full(200, 0.8)
     lately = log_detector(log_bets(joined, limit, above=False, window=26)) >= np.log(104)
-    ever = log_evidence(log_bets(joined, limit, above=False)) >= np.log(20)
+    ever = log_capital(log_bets(joined, limit, above=False)) >= np.log(20)
     assert np.median(lately.argmax(axis=0)) - 52 <= 6
     assert np.median(lately.argmax(axis=0)) < np.median(
         np.where(ever.any(axis=0), ever.argmax(axis=0), 82)
@@ -198,7 +198,7 @@ def test_what_would_have_been_found_by_now_is_found_about_half_the_time() -> Non
     far = float(np.median(reach(made, limit, np.full(400, 0.05), above=False)))
     assert 0.5 < far < 0.8
     worse = two_groups(rng, (50, 200), (0.5 * far, 0.5), 30, 400)
-    told = log_evidence(log_bets(worse, limit, above=False)) >= np.log(20)
+    told = log_capital(log_bets(worse, limit, above=False)) >= np.log(20)
     assert 0.35 <= told.any(axis=0).mean() <= 0.9
 
 
@@ -224,5 +224,5 @@ def test_weighted_rows_are_rarely_accused_at_the_limit() -> None:
         target=Reference(cells=np.zeros(1, dtype=bool)), relative=False,
         sums=parts, zero_one=True, ends=None,
     )  # fmt: skip
-    told = log_evidence(log_bets(made, np.zeros(streams), above=True)) >= np.log(20)
+    told = log_capital(log_bets(made, np.zeros(streams), above=True)) >= np.log(20)
     assert told.any(axis=0).mean() <= 0.06

@@ -1,16 +1,18 @@
 """What other tools take in: each form read back by a reader that is not ours, or by its rules."""
 
 import csv
+import dataclasses
 import io
 import json
 import sys
 import zipfile
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, cast, get_args, get_type_hints
 from xml.etree import ElementTree
 
 import jsonschema
+import numpy as np
 import polars as pl
 import pytest
 import yaml
@@ -18,6 +20,7 @@ import yaml
 import equipoise as eq
 from equipoise.errors import EquipoiseError
 from equipoise.findings.evidence import evidence_schema
+from equipoise.findings.finding import kinds_of_findings
 from equipoise.report.exchange import (
     FORMS,
     Sheet,
@@ -193,6 +196,39 @@ def test_evidence_follows_its_schema(evidence: eq.Evidence) -> None:
     assert not check.is_valid(data)
     del data["entries"][0]["finding"]["rows"]
     assert not check.is_valid(data)
+
+
+def test_rules_of_repairs_and_of_subgroups_each_follow_their_own_schema() -> None:
+    draw = np.random.default_rng(1)
+    score = draw.random(800).round(3)
+    frame = pl.DataFrame({"sex": ["f", "m"] * 400, "score": score, "y": draw.random(800) < score})
+    trail = eq.read(frame, label="y", score="score")
+    repaired = eq.repair(trail, eq.gap("selection_rate", across="sex"), tolerance=0.3, rng=1)
+    found = eq.calibration(trail, method="cusum", resamples=50, rng=1)
+    data = json.loads(eq.Evidence.of(repaired, found).to_json())
+    assert data["entries"][0]["finding"]["rule"]["how"] == "threshold"
+    check = jsonschema.Draft202012Validator(evidence_schema())
+    assert [error.message for error in check.iter_errors(data)] == []
+
+
+def test_no_two_parts_of_findings_have_one_name() -> None:
+    # the schema tells them apart by it
+    parts: dict[str, set[type]] = {}
+
+    def look(hint: Any) -> None:
+        known = parts.setdefault(getattr(hint, "__name__", ""), set())
+        if dataclasses.is_dataclass(hint) and hint not in known:
+            known.add(cast(type, hint))
+            for inner in get_type_hints(hint).values():
+                look(inner)
+        for inner in get_args(hint):
+            look(inner)
+
+    for kind in kinds_of_findings().values():
+        look(kind)
+        look(kind.row_type)
+    assert len(parts) > 50
+    assert [name for name, classes in parts.items() if len(classes) > 1] == []
 
 
 def test_weights_and_biases_get_both_files(

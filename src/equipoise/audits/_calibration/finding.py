@@ -14,7 +14,7 @@ from equipoise.audits._calibration.named_tests import (
     AuditRows,
     Options,
     null_of,
-    words_of,
+    sets_in_words,
 )
 from equipoise.audits._calibration.residual_models import Fitted
 from equipoise.audits._common import finite, independent
@@ -27,7 +27,7 @@ from equipoise.findings.calibration import (
     CurvePoint,
     ImportantColumn,
     ProfileLine,
-    Rule,
+    SubgroupRule,
 )
 from equipoise.findings.words import Verdict
 from equipoise.methods import cusum
@@ -48,7 +48,7 @@ CURVE_BINS = 10
 STRATA = 3
 
 
-def rules_of(rows: AuditRows, inside: BoolArray, direction: str) -> list[Rule]:
+def rules_of(rows: AuditRows, inside: BoolArray, direction: str) -> list[SubgroupRule]:
     """Rules of at most three conditions for who is inside, as far as a tree can tell."""
     from sklearn.tree import DecisionTreeClassifier
 
@@ -66,9 +66,9 @@ def rules_of(rows: AuditRows, inside: BoolArray, direction: str) -> list[Rule]:
     return sorted(chosen, key=lambda rule: -rule.covers)
 
 
-def _rule(words: str, where: BoolArray, inside: BoolArray, direction: str) -> Rule:
+def _rule(words: str, where: BoolArray, inside: BoolArray, direction: str) -> SubgroupRule:
     both = int(np.count_nonzero(where & inside))
-    return Rule(
+    return SubgroupRule(
         words=words,
         direction=direction,
         n=int(where.sum()),
@@ -77,7 +77,7 @@ def _rule(words: str, where: BoolArray, inside: BoolArray, direction: str) -> Ru
     )
 
 
-def profile_of(rows: AuditRows, members: IntArray) -> list[ProfileLine]:
+def common_traits(rows: AuditRows, members: IntArray) -> list[ProfileLine]:
     """What the worst members have in common: each column among them and among everybody."""
     number = min(members.size, max(WORST_ROWS, round(WORST_SHARE * members.size)))
     worst = members[:number]
@@ -179,7 +179,7 @@ SUBGROUP, REST, EVERYONE = "the detected subgroup", "everyone else", "everyone t
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Outcome:
+class OutcomeOfTests:
     """What testing gave."""
 
     found: Tested
@@ -200,7 +200,7 @@ class Outcome:
     """Tests of the portfolio, each with its own p-value."""
     part: float = 1.0
     """The part of the error that these tests have."""
-    learnt: "Outcome | None" = None
+    learnt: "OutcomeOfTests | None" = None
     """What residual models gave, where other tests say more."""
 
     @property
@@ -224,7 +224,7 @@ class Outcome:
         return self.found.critical((1 - level) * self.part)
 
 
-def combined(whole: Outcome, learnt: Outcome | None) -> Outcome:
+def combined(whole: OutcomeOfTests, learnt: OutcomeOfTests | None) -> OutcomeOfTests:
     """Tests on all rows and what models learnt, by Bonferroni's inequality."""
     if learnt is None:
         return whole
@@ -236,8 +236,8 @@ def combined(whole: Outcome, learnt: Outcome | None) -> Outcome:
     return dataclasses.replace(min(parts, key=lambda part: part.p), components=every)
 
 
-def finding_of(
-    rows: AuditRows, options: Options, outcome: Outcome, drops: dict[str, float]
+def calibration_finding(
+    rows: AuditRows, options: Options, outcome: OutcomeOfTests, drops: dict[str, float]
 ) -> Calibration:
     """Everything the audit has to say."""
     found, where = outcome.found, np.flatnonzero(outcome.tested)
@@ -257,7 +257,7 @@ def finding_of(
         tolerance=options.tolerance,
         side=options.side,
         level=options.level,
-        verdict=verdict_of(outcome.p, options.level),
+        verdict=verdict_of_p(outcome.p, options.level),
         p=outcome.p,
         statistic=found.statistic,
         critical=finite(outcome.critical(options.level)),
@@ -278,7 +278,7 @@ def finding_of(
             ComponentTest(name=name, words=COMPONENTS[name], p=p) for name, p in outcome.components
         ),
         rules=tuple(_rules(rows, outcome, signs)),
-        profile=tuple(profile_of(rows, members)) if members.size else (),
+        profile=tuple(common_traits(rows, members)) if members.size else (),
         paths=tuple(_paths(outcome)),
         path_critical=_path_critical(outcome, options.level),
         importance=important,
@@ -290,12 +290,12 @@ def finding_of(
     )
 
 
-def verdict_of(p: float, level: float) -> Verdict:
+def verdict_of_p(p: float, level: float) -> Verdict:
     """A violation is shown, or nothing is."""
     return Verdict.EXCEEDED if p <= 1 - level + 1e-12 else Verdict.UNDETERMINED
 
 
-def _signs(outcome: Outcome, rows: AuditRows) -> IntArray:
+def _signs(outcome: OutcomeOfTests, rows: AuditRows) -> IntArray:
     """+1 where the detected subgroup is thought under-estimated, −1 where over-estimated."""
     signs, where = np.zeros(len(rows), dtype=np.int64), np.flatnonzero(outcome.tested)
     for piece in outcome.pieces:
@@ -304,7 +304,7 @@ def _signs(outcome: Outcome, rows: AuditRows) -> IntArray:
 
 
 def _groups(
-    rows: AuditRows, options: Options, outcome: Outcome, signs: IntArray
+    rows: AuditRows, options: Options, outcome: OutcomeOfTests, signs: IntArray
 ) -> list[CalibratedGroup]:
     """One line for each direction, never both in one; then everyone else, and all."""
     where = np.flatnonzero(outcome.tested)
@@ -345,7 +345,7 @@ def _mean(rows: AuditRows, values: FloatArray, chosen: IntArray) -> float:
     return float(np.average(values[chosen], weights=weight))
 
 
-def _shrunken(disparity: float, edge: float, outcome: Outcome) -> float:
+def _shrunken(disparity: float, edge: float, outcome: OutcomeOfTests) -> float:
     """The disparity less what the search alone would have found beyond the edge.
 
     James and Stein's factor, with the median of the draws for what chance gives.
@@ -359,7 +359,7 @@ def _shrunken(disparity: float, edge: float, outcome: Outcome) -> float:
 
 
 def _least(
-    rows: AuditRows, chosen: IntArray, way: int, options: Options, outcome: Outcome
+    rows: AuditRows, chosen: IntArray, way: int, options: Options, outcome: OutcomeOfTests
 ) -> float | None:
     """The smallest disparity that a scan of this level allows the set it found; None if no scan."""
     critical = outcome.critical(options.level)
@@ -371,7 +371,7 @@ def _least(
     return least_disparity(rows, chosen, way, options.tolerance, critical - ahead)
 
 
-def _rules(rows: AuditRows, outcome: Outcome, signs: IntArray) -> list[Rule]:
+def _rules(rows: AuditRows, outcome: OutcomeOfTests, signs: IntArray) -> list[SubgroupRule]:
     if isinstance(outcome.statistic, cusum.Scan):
         partitions = list(outcome.statistic.partitions)
         return [_exact_rule(rows, piece, partitions) for piece in outcome.pieces]
@@ -380,9 +380,9 @@ def _rules(rows: AuditRows, outcome: Outcome, signs: IntArray) -> list[Rule]:
     return [*rules_of(rows, signs > 0, "under"), *rules_of(rows, signs < 0, "over")]
 
 
-def _exact_rule(rows: AuditRows, piece: Piece, partitions: Sequence[cusum.Partition]) -> Rule:
-    return Rule(
-        words=words_of(rows, piece.sets, partitions),
+def _exact_rule(rows: AuditRows, piece: Piece, partitions: Sequence[cusum.BinSets]) -> SubgroupRule:
+    return SubgroupRule(
+        words=sets_in_words(rows, piece.sets, partitions),
         direction="under" if piece.sign > 0 else "over",
         n=piece.members.size,
         inside=1.0,
@@ -391,7 +391,7 @@ def _exact_rule(rows: AuditRows, piece: Piece, partitions: Sequence[cusum.Partit
 
 
 def _telling(
-    rows: AuditRows, outcome: Outcome, important: tuple[ImportantColumn, ...]
+    rows: AuditRows, outcome: OutcomeOfTests, important: tuple[ImportantColumn, ...]
 ) -> list[str]:
     """The columns, beside the score, that tell the subgroup apart best."""
     others = [
@@ -407,18 +407,18 @@ def _curves(rows: AuditRows, where: IntArray, members: IntArray) -> list[CurvePo
     return [*curve_of(rows, members, SUBGROUP), *curve_of(rows, rest, REST)]
 
 
-def _charted(outcome: Outcome) -> Outcome:
+def _charted(outcome: OutcomeOfTests) -> OutcomeOfTests:
     """Whose control chart is drawn: that of the residual models, where there are any."""
     return outcome if outcome.learnt is None else outcome.learnt
 
 
-def _path_critical(outcome: Outcome, level: float) -> float | None:
+def _path_critical(outcome: OutcomeOfTests, level: float) -> float | None:
     charted = _charted(outcome)
     part = LEARNT_SHARE if outcome.component is not None else 1.0
     return finite(dataclasses.replace(charted, part=part).critical(level))
 
 
-def _paths(outcome: Outcome) -> list[ControlPath]:
+def _paths(outcome: OutcomeOfTests) -> list[ControlPath]:
     """The control chart: for each model, the sum at thresholds from the worst rows on."""
     charted = _charted(outcome)
     if not isinstance(charted.statistic, cusum.Cusum):
@@ -439,18 +439,18 @@ def _paths(outcome: Outcome) -> list[ControlPath]:
     return lines
 
 
-def _model(outcome: Outcome) -> str | None:
+def _model(outcome: OutcomeOfTests) -> str | None:
     """The residual model, or the recalibration axis, that found the subgroup."""
     if outcome.found.best is None or not isinstance(outcome.statistic, cusum.Cusum):
         return None
     return _model_name(outcome, outcome.found.best.model)
 
 
-def _model_name(outcome: Outcome, model: int) -> str:
+def _model_name(outcome: OutcomeOfTests, model: int) -> str:
     return outcome.names[model] if outcome.names else f"recalibration axis {model + 1}"
 
 
-def _reason(outcome: Outcome) -> str:
+def _reason(outcome: OutcomeOfTests) -> str:
     statistic = outcome.statistic
     if isinstance(statistic, cusum.Cusum) and not statistic.paths:
         return "no residual model predicts a violation in enough rows, so p is 1"

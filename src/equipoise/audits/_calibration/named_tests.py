@@ -23,8 +23,8 @@ from equipoise.errors import ClaimError, OptionError, TrailError
 from equipoise.findings import Provenance
 from equipoise.methods import cusum
 from equipoise.methods.cusum import (
+    BinSets,
     Null,
-    Partition,
     Scale,
     Side,
     bernoulli_null,
@@ -468,34 +468,36 @@ def line_statistic(
     return cusum.axes(np.column_stack([inputs, rows.matrix[:, kept]]), null, side)
 
 
-def partitions(rows: AuditRows, shares: tuple[float, ...]) -> list[Partition]:
+def partitions(rows: AuditRows, shares: tuple[float, ...]) -> list[BinSets]:
     """Every column in half-lines or levels, the score first."""
     return [_partition(rows, column, shares) for column in rows.columns]
 
 
-def _partition(rows: AuditRows, column: str, shares: tuple[float, ...]) -> Partition:
+def _partition(rows: AuditRows, column: str, shares: tuple[float, ...]) -> BinSets:
     at = rows.inputs(column)
     first = rows.features[at[0]]
     if first.level is not None:
-        return cusum.levels(level_codes(rows, at))
+        return cusum.levels(levels_of_rows(rows, at))
     missing: BoolArray | None = None
     if len(at) > 1:
         missing = rows.matrix[:, at[1]] > 0
     return cusum.half_lines(rows.matrix[:, at[0]], missing, shares)
 
 
-def level_codes(rows: AuditRows, at: IntArray) -> IntArray:
+def levels_of_rows(rows: AuditRows, at: IntArray) -> IntArray:
     """The level of each row; one more where there is none."""
     inside = rows.matrix[:, at]
     return np.where(inside.any(axis=1), inside.argmax(axis=1), len(at)).astype(np.int64)
 
 
-def words_of(rows: AuditRows, sets: tuple[tuple[int, int], ...], parts: Sequence[Partition]) -> str:
+def sets_in_words(
+    rows: AuditRows, sets: tuple[tuple[int, int], ...], parts: Sequence[BinSets]
+) -> str:
     """Sets of some columns in words."""
     return " and ".join(_set_words(rows, column, parts[column], s) for column, s in sets)
 
 
-def _set_words(rows: AuditRows, column: int, part: Partition, number: int) -> str:
+def _set_words(rows: AuditRows, column: int, part: BinSets, number: int) -> str:
     at = rows.inputs(rows.columns[column])
     feature = rows.features[at[0]]
     cuts = part.cuts.size

@@ -81,7 +81,7 @@ class Learnt(Protocol):
         """One answer for each row."""
 
 
-class Learner(Protocol):
+class Unfitted(Protocol):
     """A model that has not."""
 
     def fit(self, matrix: FloatArray, wanted: AnyArray, /) -> Learnt:
@@ -104,7 +104,7 @@ class Candidate:
 
     name: str
     """How the finding calls it."""
-    make: Callable[[int, int], Learner]
+    make: Callable[[int, int], Unfitted]
     """An unfitted estimator for so many rows, with a seed."""
     of_outcome: bool
     """Whether it predicts the outcome, and not the residual."""
@@ -253,11 +253,11 @@ def _candidate(name: object, model: object, binary: bool) -> Candidate:
     if classifier and not hasattr(model, "predict_proba"):
         raise OptionError(f"{model!r} is a classifier without predict_proba; use another one.")
 
-    def make(rows: int, seed: int) -> Learner:
+    def make(rows: int, seed: int) -> Unfitted:
         made = clone(model)
         given = made.get_params()
         names = [key for key in given if key.split("__")[-1] == "random_state"]
-        learner: Learner = made.set_params(**{key: seed for key in names if given[key] is None})
+        learner: Unfitted = made.set_params(**{key: seed for key in names if given[key] is None})
         return learner
 
     return Candidate(
@@ -271,7 +271,7 @@ def _brief(model: object) -> str:
 
 
 def _forest(depth: int, width: int, of_outcome: bool) -> Candidate:
-    def make(rows: int, seed: int) -> Learner:
+    def make(rows: int, seed: int) -> Unfitted:
         return Forest(trees=TREES, depth=depth, width=width, leaf_rows=_leaf(rows), seed=seed)
 
     of = "outcome" if of_outcome else "residual"
@@ -280,10 +280,10 @@ def _forest(depth: int, width: int, of_outcome: bool) -> Candidate:
 
 
 def _tree() -> Candidate:
-    def make(rows: int, seed: int) -> Learner:
+    def make(rows: int, seed: int) -> Unfitted:
         from sklearn.tree import DecisionTreeRegressor
 
-        learner: Learner = DecisionTreeRegressor(
+        learner: Unfitted = DecisionTreeRegressor(
             max_depth=3, min_samples_leaf=_leaf(rows), random_state=seed
         )
         return learner
@@ -292,10 +292,10 @@ def _tree() -> Candidate:
 
 
 def _boosting() -> Candidate:
-    def make(rows: int, seed: int) -> Learner:
+    def make(rows: int, seed: int) -> Unfitted:
         from sklearn.ensemble import GradientBoostingRegressor
 
-        learner: Learner = GradientBoostingRegressor(
+        learner: Unfitted = GradientBoostingRegressor(
             n_estimators=40, max_depth=3, min_samples_leaf=_leaf(rows), random_state=seed
         )
         return learner
@@ -308,7 +308,7 @@ def _leaf(rows: int) -> int:
 
 
 def _kernel(penalty: float, binary: bool) -> Candidate:
-    def make(rows: int, seed: int) -> Learner:
+    def make(rows: int, seed: int) -> Unfitted:
         from sklearn.kernel_approximation import Nystroem
         from sklearn.linear_model import LogisticRegression, Ridge
         from sklearn.pipeline import make_pipeline
@@ -317,7 +317,7 @@ def _kernel(penalty: float, binary: bool) -> Candidate:
         size = min(LANDMARKS, rows)
         kernel = Nystroem(kernel="poly", degree=2, coef0=1, n_components=size, random_state=seed)
         last = LogisticRegression(C=penalty, max_iter=300) if binary else Ridge(alpha=1 / penalty)
-        learner: Learner = make_pipeline(StandardScaler(), kernel, last)
+        learner: Unfitted = make_pipeline(StandardScaler(), kernel, last)
         return learner
 
     kind = "kernel logistic" if binary else "kernel ridge"

@@ -9,7 +9,7 @@ import numpy as np
 from equipoise.audits._common import finite
 from equipoise.audits._groups.problem import Problem, cell_moments, group_fields, strata_of
 from equipoise.cells.gather import group_means, inside_of
-from equipoise.cells.groups import level_text
+from equipoise.cells.groups import attribute_text
 from equipoise.cells.rows import RowTable
 from equipoise.claims import Claim, Ratio
 from equipoise.claims.claim import Reference
@@ -153,7 +153,9 @@ def _stratum_names(problem: Problem) -> list[str]:
     first = np.unique(place, return_index=True)[1]
     return [
         ", ".join(
-            level_text(cells.axes[axis].dimension, cells.axes[axis].levels[level], told_apart=False)
+            attribute_text(
+                cells.axes[axis].dimension, cells.axes[axis].levels[level], told_apart=False
+            )
             for axis, level in zip(axes, cells.index[cell, axes].tolist(), strict=True)
         )
         for cell in first.tolist()

@@ -24,7 +24,7 @@ from equipoise.audits._groups.problem import (
 from equipoise.cells import Cells, form_groups, gather
 from equipoise.cells.gather import all_cells, scan_for
 from equipoise.cells.query import is_local
-from equipoise.cells.tally import Tallied, outcome_of, steady_cells
+from equipoise.cells.tally import Tallied, steady_cells, worth_of_outcome
 from equipoise.claims import Claim, Metric, Ratio
 from equipoise.claims import claim as targets
 from equipoise.claims.claim import Gap
@@ -41,14 +41,8 @@ from equipoise.methods.inference.labels import (
     worst_labels,
 )
 from equipoise.methods.inference.unknown import PairCore
-from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
-from equipoise.methods.targets import (
-    Moments,
-    Reference,
-    Target,
-    over,
-    plain_moments,
-)
+from equipoise.methods.numerics import BoolArray, FloatArray, IntArray, over
+from equipoise.methods.targets import Moments, Reference, Target, plain_moments
 from equipoise.trail import Trail
 from equipoise.trail.trail import RESERVED
 
@@ -276,7 +270,7 @@ def _worst_counts(
     """How many of the rows without a label count, and their ones, at the worst labels."""
     rows = total = np.zeros_like(no_label[0])
     for prediction, number in no_label.items():
-        options = [outcome_of(metric, label, prediction) for label in (0, 1)]
+        options = [worth_of_outcome(metric, label, prediction) for label in (0, 1)]
         # out of the way is better than against it, and for it is best
         best = min if lowest else max
         eligible, value = best(options, key=lambda one: (2 * one[1] - 1) * one[0])

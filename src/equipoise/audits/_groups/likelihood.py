@@ -46,10 +46,10 @@ def rows_of(problem: Problem) -> bootstrap.RowData:
             "Empirical likelihood needs rows without weights and clusters. certify and flag take "
             "such rows with method='bootstrap'."
         )
-    return counted_rows(problem)
+    return bootstrap_rows(problem)
 
 
-def counted_rows(problem: Problem) -> bootstrap.RowData:
+def bootstrap_rows(problem: Problem) -> bootstrap.RowData:
     """The rows; of a 0/1 metric the zeros and ones of each cell, with how often they occurred."""
     if not problem.moments.binary:
         return problem.rows()
@@ -72,7 +72,7 @@ def own_values(problem: Problem) -> Iterator[Batch]:
         yield chosen, _segments([x.size for x in inside], rows.value[take], rows.count, take)
 
 
-def pseudo_values(problem: Problem) -> Iterator[Batch]:
+def influence_values(problem: Problem) -> Iterator[Batch]:
     """ε̂ + influence of every row, for each group: their mean is ε̂, whatever the target."""
     rows, member = rows_of(problem), membership(problem)
     number = rows.value.size
@@ -268,7 +268,7 @@ def _recipe(problem: Problem, *, calibrated: bool, plugged: bool) -> dict[str, o
     against = "known" if plugged else _AGAINST.get(type(target), "known")
     reference = target.cells if isinstance(target, Reference) else None
     rows, ones, sums = problem.cells.rows, problem.cells.total, problem.collection.sums
-    parts = likelihood.parts_of(rows, ones, sums, against, reference=reference)  # type: ignore[arg-type]
+    parts = likelihood.band_parts(rows, ones, sums, against, reference=reference)  # type: ignore[arg-type]
     return {
         "kind": "band",
         "rows": np.rint(parts.rows).astype(int).tolist(),
@@ -299,7 +299,7 @@ def real_interval(
     low, high = (np.full(len(problem.collection), np.nan) for _ in range(2))
     known = isinstance(problem.target, Constant)
     plain = known or method.target == "plug-in"
-    for chosen, groups in own_values(problem) if plain else pseudo_values(problem):
+    for chosen, groups in own_values(problem) if plain else influence_values(problem):
         adjust = likelihood.adjustment(groups) if method.calibration == "auto" else None
         ends = likelihood.mean_interval(groups, critical, adjust)
         shift = problem.estimates.target[chosen] if plain else 0.0
@@ -389,7 +389,7 @@ def likelihood_p_values(problem: Problem, method: Likelihood | Euclidean, null: 
         return _counted(problem, method, null, known or method.target == "plug-in")
     p = np.full(len(problem.collection), np.nan)
     plain = known or method.target == "plug-in"
-    for chosen, groups in own_values(problem) if plain else pseudo_values(problem):
+    for chosen, groups in own_values(problem) if plain else influence_values(problem):
         adjust = likelihood.adjustment(groups) if method.calibration == "auto" else None
         target = problem.estimates.target[chosen] if plain else np.zeros(chosen.size)
         p[chosen] = likelihood.mean_p_values(groups, target, null, adjust)

@@ -7,9 +7,9 @@ import numpy as np
 
 from equipoise.audits._groups.problem import (
     Problem,
-    assemble,
     cell_moments,
     highest_rivals,
+    problem_of,
     weight_unit,
 )
 from equipoise.cells import Cells, Collection, gather
@@ -22,7 +22,7 @@ from equipoise.errors import ClaimError, OptionError
 from equipoise.methods import measures
 from equipoise.methods.inference import measures as m
 from equipoise.methods.inference.core import Core, against_highest
-from equipoise.methods.inference.ranks import Line, QuantilePivot, quantile_pivot
+from equipoise.methods.inference.ranks import QuantilePivot, Sorted, quantile_pivot
 from equipoise.methods.numerics import FloatArray, IntArray, distinct_rows, merge
 from equipoise.methods.published.bootstrap import RowData
 from equipoise.methods.targets import Constant, Highest, Status, Target, compare
@@ -95,7 +95,7 @@ def measured_problem(trail: Trail | Tallied, claim: Claim) -> Problem:
     def no_rows() -> RowData:
         raise OptionError(f"The {claim.metric.words} is no mean of rows; leave method= out.")
 
-    return replace(assemble(claim, cells, no_rows), measured=made)
+    return replace(problem_of(claim, cells, no_rows), measured=made)
 
 
 # --- Cells without what the measure cuts them by, and which of them each fine cell is in ---
@@ -521,8 +521,8 @@ def _quantile(measure: Measure, cells: Cells, kinds: _Kinds) -> Asked:
         two = target.parts(weight2, collection.sums) if cells.weighted else None
         a, b = (np.array(x, dtype=np.float64) for x in (target.group, target.against))
 
-        def line(times: FloatArray) -> Line:
-            return Line(
+        def line(times: FloatArray) -> Sorted:
+            return Sorted(
                 low=kinds.low,
                 high=kinds.high,
                 upto=_upto(times, one),
@@ -572,7 +572,7 @@ def _quantile_core(
         comparison=found,
         pivot=pivot,
         status=status,
-        spread=m.no_spread(status.size),
+        spread=m.not_judged(status.size),
         reach=np.full(status.shape, np.inf),
         # what groups have in common is not followed up: as if independent
         outcomes=zero,
@@ -582,7 +582,7 @@ def _quantile_core(
     )
 
 
-def _sizes(line: Line, q: float) -> FloatArray:
+def _sizes(line: Sorted, q: float) -> FloatArray:
     every = np.arange(line.weight.size)
     place = np.full(every.shape, line.low.size)
     return line.rows(q, place, every)[1]
@@ -613,7 +613,7 @@ def _standardised(measure: Measure, fine: list[Cells], kinds: _Kinds) -> Asked:
     return Asked(measure=measure, make=make)
 
 
-def everyone(problem: Problem, asked: Asked) -> float:
+def overall_value(problem: Problem, asked: Asked) -> float:
     """The measure over all rows."""
     whole = Collection(
         groups=problem.collection.groups,

@@ -8,25 +8,17 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
 
-from equipoise._validate import (
-    Seed,
-    confidence,
-    fraction,
-    known_name,
-    listing,
-    modest,
-    whole,
-)
+from equipoise._validate import Seed, confidence, fraction, known_name, listing, modest, whole
 from equipoise.audits._common import (
     among_people,
     below_highest,
+    drawn_units,
     finite,
     independent,
     is_tilted,
     possible_limit,
     possible_range,
     provenance_of,
-    unit_of,
 )
 from equipoise.cells import Cells, Collection, form_groups, gather
 from equipoise.cells.gather import (
@@ -46,15 +38,11 @@ from equipoise.claims.metric import Metric, scoring_rate
 from equipoise.errors import ClaimError, OptionError
 from equipoise.findings import Provenance
 from equipoise.findings.adjusted import AdjustedGroup, ChangedGroup, LabelledGroup, UnknownGroup
-from equipoise.findings.words import Side
+from equipoise.findings.words import SELF_TARGET, Side
 from equipoise.methods.inference.core import Core, core_of, highest_core
 from equipoise.methods.inference.orthogonal import Residual
 from equipoise.methods.inference.strata import Adjusted, Weights
-from equipoise.methods.inference.student import (
-    LEAST_ROWS,
-    ClusterSums,
-    rows_needed,
-)
+from equipoise.methods.inference.student import LEAST_ROWS, ClusterSums, rows_needed
 from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
 from equipoise.methods.published.bootstrap import (
     CellMoments,
@@ -190,7 +178,7 @@ class Problem:
     def assumptions(self) -> tuple[str, ...]:
         """What every method on this problem takes for granted."""
         said = (
-            independent(unit_of(self.cells)),
+            independent(drawn_units(self.cells)),
             f"the collection of {self.noun}s was fixed before looking at the outcomes",
             *([self.granted] if self.granted else []),
         )
@@ -218,7 +206,7 @@ def set_up(trail: Trail | Tallied, claim: Claim) -> Problem:
 
         return measured_problem(trail, claim)
     cells, influence, sides = _gather(trail, claim)
-    problem = assemble(claim, cells, lambda: _row_data(trail, claim, cells), influence)
+    problem = problem_of(claim, cells, lambda: _row_data(trail, claim, cells), influence)
     return replace(
         problem,
         table=lambda names: pull_factors(trail, claim.metric, cells, names),
@@ -231,11 +219,11 @@ def _above_median(trail: Trail | Tallied, claim: Claim) -> Problem:
     if claim.unknown != "group":
         raise ClaimError(f"scoring_rate knows no unknown={claim.unknown!r} so far; leave it out.")
     asked, cells, median, others = median_cells(trail, claim)
-    problem = assemble(claim, cells, lambda: _row_data(trail, asked, cells))
+    problem = problem_of(claim, cells, lambda: _row_data(trail, asked, cells))
     return replace(problem, median=median, medians=others)
 
 
-def assemble(
+def problem_of(
     claim: Claim,
     cells: Cells,
     rows: Callable[[], RowData],
@@ -633,7 +621,6 @@ def check_method(problem: Problem, method: object, usable: Mapping[str, type]) -
 
 
 _CHANGED = {Status.EMPTY: "no row counts after", Status.NO_TARGET: "no row counted before"}
-SELF_TARGET = "the group is its own target"
 _NOTES = {
     Status.EMPTY: "no row on which the metric counts",
     Status.SINGLE: "one row only",

@@ -47,20 +47,14 @@ from equipoise.methods.inference.unknown import (
     ProxySums,
     Unsure,
     calibration,
-    members,
+    level_members,
     proxy_core,
     regressed,
     sums_over,
     tipping_point,
 )
-from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums
-from equipoise.methods.targets import (
-    Complement,
-    Opposite,
-    Overall,
-    Target,
-    over,
-)
+from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, over
+from equipoise.methods.targets import Complement, Opposite, Overall, Target
 from equipoise.trail import Trail
 from equipoise.trail.trail import Proxy
 
@@ -112,7 +106,7 @@ def who_belongs(cells: Cells, collection: Collection) -> Membership:
     for view, column in zip(collection.views, collection.choices.T, strict=True):
         place = cells.cut_by(view.axis.dimension)
         choices[:, place] = np.where(view.free()[column], -1, column)
-    return members(cells.index, _unknown_levels(cells), choices)
+    return level_members(cells.index, _unknown_levels(cells), choices)
 
 
 def _unknown_levels(cells: Cells) -> np.ndarray:
@@ -126,7 +120,7 @@ def _reference(claim: Claim, cells: Cells) -> Membership | None:
     for name, value in claim.target.where.items():
         place = cells.axis(name)
         choice[0, place] = level_of(cells.axes[place], value)
-    return members(cells.index, _unknown_levels(cells), choice)
+    return level_members(cells.index, _unknown_levels(cells), choice)
 
 
 def unsure_of(problem: Problem) -> Unsure:

@@ -117,7 +117,7 @@ _SHAPES = {ALERT: "diamond", CALM: "circle", UNSURE: "square"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class ForestLine:
     """One line of a forest plot."""
 
     group: str
@@ -133,7 +133,7 @@ class Line:
     """What unknown people alone leave open, drawn wide inside the interval."""
 
 
-class Axis(NamedTuple):
+class ForestAxis(NamedTuple):
     """What the axis of a forest plot shows, and whether it is read in hundredths."""
 
     title: str
@@ -149,23 +149,23 @@ class Axis(NamedTuple):
         return alt.Axis()
 
 
-def disparity_axis(relative: bool, share: bool) -> Axis:
+def disparity_axis(relative: bool, share: bool) -> ForestAxis:
     """An axis of disparities: in points if those of shares, as in every text and table.
 
     >>> disparity_axis(relative=False, share=True)
-    Axis(title='disparity (points)', hundredths=True)
+    ForestAxis(title='disparity (points)', hundredths=True)
     """
     if relative:
-        return Axis("ratio")
-    return Axis("disparity (points)", hundredths=True) if share else Axis("disparity")
+        return ForestAxis("ratio")
+    return ForestAxis("disparity (points)", hundredths=True) if share else ForestAxis("disparity")
 
 
 def forest(
-    lines: Sequence[Line],
+    lines: Sequence[ForestLine],
     *,
     title: str,
     subtitle: str,
-    axis: Axis,
+    axis: ForestAxis,
     reference: Sequence[float],
     most: int = 40,
     loud: Collection[str] = (),
@@ -204,11 +204,11 @@ def forest(
 
 
 def forest_pair(
-    series: Mapping[str, Sequence[Line]],
+    series: Mapping[str, Sequence[ForestLine]],
     *,
     title: str,
     subtitle: str,
-    axis: Axis,
+    axis: ForestAxis,
     reference: Sequence[float],
     most: int = 40,
 ) -> "ChartType":
@@ -245,12 +245,12 @@ def reading(lower: float | None, upper: float | None, even: float) -> str:
 
 
 def _furthest(
-    lines: Sequence[Line], reference: Sequence[float], most: int, loud: Collection[str] = ()
-) -> list[Line]:
+    lines: Sequence[ForestLine], reference: Sequence[float], most: int, loud: Collection[str] = ()
+) -> list[ForestLine]:
     """What exceeds its limit and what lies furthest out, from the highest down."""
     middle = sum(reference) / len(reference) if reference else 0.0
 
-    def order(line: Line) -> tuple[bool, float]:
+    def order(line: ForestLine) -> tuple[bool, float]:
         exceeds = line.group in loud or line.colour == str(Verdict.EXCEEDED)
         return not exceeds, -abs(line.centre - middle)
 
@@ -258,7 +258,7 @@ def _furthest(
     return sorted(furthest, key=lambda line: -line.centre)
 
 
-def _intervals(shown: Sequence[Line], lines: Sequence[Line]) -> list[dict[str, float]]:
+def _intervals(shown: Sequence[ForestLine], lines: Sequence[ForestLine]) -> list[dict[str, float]]:
     known = [x for line in lines for x in (line.centre, line.lower, line.upper) if x is not None]
     return [
         {
@@ -270,12 +270,12 @@ def _intervals(shown: Sequence[Line], lines: Sequence[Line]) -> list[dict[str, f
     ]
 
 
-def _open(line: Line) -> dict[str, float]:
+def _open(line: ForestLine) -> dict[str, float]:
     return {} if line.open is None else {"lowest": line.open[0], "highest": line.open[1]}
 
 
 def _layers(
-    base: "ChartType", shape: "alt.Shape", size: int, axis: Axis, reference: Sequence[float]
+    base: "ChartType", shape: "alt.Shape", size: int, axis: ForestAxis, reference: Sequence[float]
 ) -> "ChartType":
     """Dashed rules, then the intervals, then the estimates, each over the one before."""
     import altair as alt

@@ -223,7 +223,7 @@ _WIDTH, _LINE, _NAMES = 420, 34, 170
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class ChartSpan:
     """One interval of the chart."""
 
     measure: str
@@ -237,11 +237,11 @@ class Span:
     """The value if all groups were equal."""
 
 
-def spans(bars: Sequence[Span], *, title: str, subtitle: Sequence[str]) -> "ChartType":
+def spans(bars: Sequence[ChartSpan], *, title: str, subtitle: Sequence[str]) -> "ChartType":
     """A panel for each measure, with both its intervals."""
     import altair as alt
 
-    panels: dict[str, list[Span]] = {}
+    panels: dict[str, list[ChartSpan]] = {}
     for bar in something(bars):
         panels.setdefault(bar.measure, []).append(bar)
     drawn = alt.vconcat(*(_spread_panel(own) for own in panels.values()), spacing=14)
@@ -251,7 +251,7 @@ def spans(bars: Sequence[Span], *, title: str, subtitle: Sequence[str]) -> "Char
     return styled(drawn, title, wrapped)
 
 
-def _spread_panel(bars: Sequence[Span]) -> "ChartType":
+def _spread_panel(bars: Sequence[ChartSpan]) -> "ChartType":
     """One measure, on a scale of its own, with the layers for which it has numbers."""
     import altair as alt
 
@@ -282,7 +282,7 @@ def _spread_panel(bars: Sequence[Span]) -> "ChartType":
     return alt.layer(*layers, data=data(records)).properties(width=_WIDTH, height=_LINE)
 
 
-def _record(bar: Span, bars: Sequence[Span]) -> dict[str, str | float | None]:
+def _record(bar: ChartSpan, bars: Sequence[ChartSpan]) -> dict[str, str | float | None]:
     known = [x for each in bars for x in (each.centre, each.upper) if x is not None]
     return {
         "measure": bar.measure,
@@ -297,7 +297,7 @@ def _record(bar: Span, bars: Sequence[Span]) -> dict[str, str | float | None]:
     }
 
 
-def _beyond(bar: Span, known: Sequence[float]) -> float:
+def _beyond(bar: ChartSpan, known: Sequence[float]) -> float:
     """Where to draw an end that does not exist: past everything that does."""
     far = max([*known, bar.lower or bar.least])
     return far + 0.25 * (far - bar.least)

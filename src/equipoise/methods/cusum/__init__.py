@@ -38,7 +38,7 @@ from equipoise.methods.cusum.testing import (
     TAILS,
     Axes,
     Binned,
-    Partition,
+    BinSets,
     Scan,
     Side,
     Tested,

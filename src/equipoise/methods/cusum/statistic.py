@@ -306,16 +306,6 @@ def bent(z: FloatArray, skewness: FloatArray) -> FloatArray:
     return np.asarray(2 * z / (1 + root) + skewness / 6)
 
 
-def unbent(score: FloatArray, skewness: FloatArray) -> FloatArray:
-    """The standardised sum that has this score.
-
-    >>> unbent(bent(np.array([3.0]), np.array([0.5])), np.array([0.5])).round(9).tolist()
-    [3.0]
-    """
-    straight = score - skewness / 6
-    return np.asarray(straight + skewness * straight**2 / 6)
-
-
 def shape_of(null: Null) -> float:
     """Skewness of all residuals, or of the clusters' totals, about their mean."""
     middle = (null.observed[: len(null)] + null.observed[len(null) :]) / 2
@@ -364,7 +354,7 @@ class Scale(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Path:
+class Walk:
     """One residual model's walk through the rows, from the worst predicted violation on."""
 
     model: int
@@ -429,7 +419,7 @@ class Best:
 class Cusum:
     """The statistic: never below zero, which is the score of looking at nobody."""
 
-    paths: tuple[Path, ...]
+    paths: tuple[Walk, ...]
     """One for each model that predicts a violation in enough rows."""
     weights: FloatArray
     """Signed weights: models × rows."""
@@ -499,13 +489,13 @@ def cusum(
     pairs = enumerate(zip(weights, lines, strict=True))
     paths = (_path(m, line, about, null, scale, prevalence) for m, (line, about) in pairs)
     kept = [path for path in paths if path.ends.size]
-    chosen: Sequence[Path] = kept if thresholds else [_last(path) for path in kept]
+    chosen: Sequence[Walk] = kept if thresholds else [_last(path) for path in kept]
     return Cusum(paths=tuple(chosen), weights=weights)
 
 
 def _path(
     model: int, line: FloatArray, noise: FloatArray, null: Null, scale: Scale, prevalence: float
-) -> Path:
+) -> Walk:
     size, n = np.abs(line), len(null)
     chosen = np.flatnonzero(size)
     order = chosen[np.argsort(-size[chosen], kind="stable")].astype(np.int64)
@@ -528,7 +518,7 @@ def _path(
     skewed = np.stack([third, cubed])[:, usable]
     # weights that are nothing but noise double the variance of the sum, and no more
     ratio = np.divide(shared, variance, out=np.zeros_like(shared), where=variance > 0)
-    return Path(
+    return Walk(
         model=model,
         order=order,
         place=place,
@@ -580,7 +570,7 @@ def _skew_shrink(
     return np.asarray(np.divide(np.maximum(turned, 0.0), z, out=np.ones_like(z), where=z > 0))
 
 
-def _last(path: Path) -> Path:
+def _last(path: Walk) -> Walk:
     return dataclasses.replace(
         path, ends=path.ends[-1:], factor=path.factor[-1:], shrink=path.shrink[-1:]
     )

@@ -18,15 +18,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import logit, logsumexp
 
-from equipoise.methods.cusum.statistic import (
-    Best,
-    Null,
-    Piece,
-    Standard,
-    Tail,
-    standard,
-    tail_of,
-)
+from equipoise.methods.cusum.statistic import Best, Null, Piece, Standard, Tail, standard, tail_of
 from equipoise.methods.numerics import BoolArray, FloatArray, IntArray, child
 
 MEASURED = 100
@@ -393,7 +385,7 @@ MOST_SUMS = 40_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Partition:
+class BinSets:
     """A column in bins, and the sets of bins that are looked at."""
 
     bins: IntArray
@@ -414,7 +406,7 @@ class Partition:
 
 def half_lines(
     values: FloatArray, missing: BoolArray | None = None, shares: Sequence[float] = TENTHS
-) -> Partition:
+) -> BinSets:
     """Both half-lines at each of some quantiles; missing values are a set of their own.
 
     >>> half_lines(np.array([1.0, 2.0, 2.0, 3.0]), shares=(0.5,)).sets.tolist()
@@ -436,10 +428,10 @@ def half_lines(
         beyond[:, -1] = 0.0
         singles = np.array([width - 1])
     sets = np.concatenate([upto, beyond, np.eye(width)[singles]])
-    return Partition(bins=bins.astype(np.int64), sets=sets, cuts=cuts, singles=singles)
+    return BinSets(bins=bins.astype(np.int64), sets=sets, cuts=cuts, singles=singles)
 
 
-def levels(codes: IntArray) -> Partition:
+def levels(codes: IntArray) -> BinSets:
     """Each level of a column without order; with two levels they are the two half-lines.
 
     >>> levels(np.array([0, 2, 1])).sets.tolist()
@@ -449,7 +441,7 @@ def levels(codes: IntArray) -> Partition:
     if width == 2:
         return half_lines(codes.astype(np.float64), shares=(0.0,))
     singles = np.arange(width)
-    return Partition(bins=codes, sets=np.eye(width), cuts=np.zeros(0), singles=singles)
+    return BinSets(bins=codes, sets=np.eye(width), cuts=np.zeros(0), singles=singles)
 
 
 def pair_shares(columns: int) -> tuple[float, ...]:
@@ -468,7 +460,7 @@ class _Block:
     """The table of one or two columns, and the sets of either."""
 
     columns: tuple[int, ...]
-    left: Partition
+    left: BinSets
     right: FloatArray
     """Sets × bins of the second column; a single 1 where there is none."""
     crossed: int
@@ -511,7 +503,7 @@ class _Block:
             ]
         return np.concatenate(parts)
 
-    def pieces(self, direction: int, second: Partition | None) -> tuple[Piece, ...]:
+    def pieces(self, direction: int, second: BinSets | None) -> tuple[Piece, ...]:
         """What a direction looks at: each piece a set of either column and which way."""
         a, b = len(self.left.sets), len(self.right)
         if direction < 2 * a * b:
@@ -528,7 +520,7 @@ class _Block:
             self._piece(-sign, far_i, j, second),
         )
 
-    def _piece(self, sign: int, i: int, j: int, second: Partition | None) -> Piece:
+    def _piece(self, sign: int, i: int, j: int, second: BinSets | None) -> Piece:
         inside = self.left.sets[i, self.left.bins] > 0
         sets = [(self.columns[0], i)]
         if second is not None:
@@ -541,7 +533,7 @@ class _Block:
 class Scan:
     """The statistic: the largest score over all directions."""
 
-    partitions: tuple[Partition, ...]
+    partitions: tuple[BinSets, ...]
     """The columns."""
     blocks: tuple[_Block, ...]
     table: sparse.csr_matrix
@@ -624,7 +616,7 @@ class Scan:
 
 
 def scan(
-    partitions: Sequence[Partition], null: Null, *, pairs: bool, side: Side = Side.BOTH
+    partitions: Sequence[BinSets], null: Null, *, pairs: bool, side: Side = Side.BOTH
 ) -> Scan | None:
     """Look at every column alone, or at every pair; None if there is nothing to look at."""
     numbers = range(len(partitions))
@@ -662,14 +654,14 @@ _UNKNOWN = Standard(
 )
 
 
-def _block(columns: Sequence[Partition], numbers: tuple[int, ...]) -> _Block:
+def _block(columns: Sequence[BinSets], numbers: tuple[int, ...]) -> _Block:
     left, right, crossed = columns[0], np.ones((1, 1)), 0
     if len(columns) > 1:
         right, crossed = columns[1].sets, columns[1].cuts.size
     return _Block(columns=numbers, left=left, right=right, crossed=crossed)
 
 
-def _cells(block: _Block, partitions: Sequence[Partition]) -> sparse.csr_matrix:
+def _cells(block: _Block, partitions: Sequence[BinSets]) -> sparse.csr_matrix:
     cell = partitions[block.columns[0]].bins
     if len(block.columns) > 1:
         cell = cell * block.shape[1] + partitions[block.columns[1]].bins

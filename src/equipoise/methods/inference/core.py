@@ -34,7 +34,14 @@ from equipoise.methods.inference.student import (
     student_tails,
     too_skewed,
 )
-from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
+from equipoise.methods.numerics import (
+    BoolArray,
+    FloatArray,
+    GroupSums,
+    IntArray,
+    normal_score,
+    over,
+)
 from equipoise.methods.targets import (
     ROUNDING,
     Before,
@@ -44,6 +51,7 @@ from equipoise.methods.targets import (
     Highest,
     HighestPivot,
     Moments,
+    OfComparison,
     OnePivot,
     Ranked,
     Reference,
@@ -52,7 +60,6 @@ from equipoise.methods.targets import (
     Target,
     compare,
     one_tail,
-    over,
 )
 
 # --- Bounds from a pivot: the disparities whose tail is no smaller than an allowed error ---
@@ -126,7 +133,7 @@ class _Search:
     def learn(self, tail: FloatArray) -> None:
         """Take in the tails at the present values, and choose the next ones."""
         todo, at = self.todo, self.at[self.todo]
-        score = -ndtri(np.clip(tail, 1e-300, 1 - 1e-16))
+        score = normal_score(tail)
         beyond = score > self.critical
         for place, value, where in (
             (self._inner, at, ~beyond),
@@ -173,18 +180,13 @@ SURE_DEGREES = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterPivot:
+class ClusterPivot(OfComparison):
     """p-values of disparities of a real-valued metric whose rows come in clusters."""
 
     comparison: Comparison
     """Groups beside their target."""
     left_out: LeftOut
     """What leaving out clusters does."""
-
-    @property
-    def estimate(self) -> FloatArray:
-        """The disparities."""
-        return self.comparison.estimate
 
     @property
     def error(self) -> FloatArray:
@@ -407,21 +409,12 @@ def core_of(
     if left_out is not None:
         status = np.where(ok & (spread.degrees < LEAST_DEGREES), Status.FEW_CLUSTERS, status)
     if isinstance(target, Before):
-        status = _too_few_once(found, status)
-        if zero_one and not weighted and left_out is None:
-            few_once = (_worth_once(found) < LEAST_ONCE) | (spread.reach < LEAST_REACH)
-            pivot = OverlapPivot(comparison=found, many=pivot, few=few_once)
-            counted_on = (status == Status.IDENTICAL) | (status == Status.FEW_ROWS)
-            status = np.where(counted_on, int(Status.OK), status)
-        else:
-            # by their spread alone, rows that are all alike at one time would be certain
-            alike = _alike(found, found.in_group) | _alike(found, found.in_target)
-            status = np.where((status == Status.OK) & alike, int(Status.CONSTANT), status)
+        plain = zero_one and not weighted and left_out is None
+        pivot, status = _of_change(pivot, found, status, spread, plain=plain)
+        zero_one = False
     elif not counted:
         status = _unsure(found, status, 0.0 if left_out is not None else least_rows)
     draws: CellDraws = RowDraws(cells) if clusters is None else ClusterDraws(clusters)
-    if isinstance(target, Before):
-        zero_one = False
     outcomes = _outcomes(found, spread, zero_one=zero_one, clustered=left_out is not None)
     if strata is not None:
         place, kind = strata
@@ -439,6 +432,21 @@ def core_of(
         sums=sums,
         counted=counted,
     )
+
+
+def _of_change(
+    pivot: Pivot, found: Comparison, status: IntArray, spread: Spread, *, plain: bool
+) -> tuple[Pivot, IntArray]:
+    """The pivot of a change, and who has an answer: rows that count at both times say little."""
+    status = _too_few_once(found, status)
+    if plain:
+        few_once = (_worth_once(found) < LEAST_ONCE) | (spread.reach < LEAST_REACH)
+        counted_on = (status == Status.IDENTICAL) | (status == Status.FEW_ROWS)
+        status = np.where(counted_on, int(Status.OK), status)
+        return OverlapPivot(comparison=found, many=pivot, few=few_once), status
+    # by their spread alone, rows that are all alike at one time would be certain
+    alike = _alike(found, found.in_group) | _alike(found, found.in_target)
+    return pivot, np.where((status == Status.OK) & alike, int(Status.CONSTANT), status)
 
 
 def highest_core(

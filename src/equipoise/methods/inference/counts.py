@@ -23,8 +23,8 @@ import numpy as np
 from scipy.special import betainc, betaincinv, gammaln, ndtri, rel_entr, stdtr, xlog1py, xlogy
 
 from equipoise.methods.hypotheses import Tails, linear_tail, linear_tails
-from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
-from equipoise.methods.targets import Comparison, over
+from equipoise.methods.numerics import BoolArray, FloatArray, IntArray, over
+from equipoise.methods.targets import Comparison, OfComparison
 
 OPEN = 1e-4
 """Chance that the share of rows that are not zero lies outside the range that is searched."""
@@ -333,7 +333,7 @@ FAR = 8.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CountPivot:
+class CountPivot(OfComparison):
     """p-values of disparities of a 0/1 metric."""
 
     comparison: Comparison
@@ -342,11 +342,6 @@ class CountPivot:
     """Rows, or effective rows of weighted and clustered data, of each part."""
     degrees: FloatArray
     """Degrees of freedom behind the effective rows; infinite for plain counts."""
-
-    @property
-    def estimate(self) -> FloatArray:
-        """The disparities."""
-        return self.comparison.estimate
 
     @property
     def rates(self) -> FloatArray:

@@ -20,8 +20,8 @@ from equipoise.methods.inference.counts import CountPivot
 from equipoise.methods.inference.orthogonal import ScoreDraws
 from equipoise.methods.inference.student import LEAST_ROWS, Spread
 from equipoise.methods.inference.unknown import PairCore, pair_core, sums_over
-from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
-from equipoise.methods.targets import Moments, Opposite, Overall, Reference, Stated, Target, over
+from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray, over
+from equipoise.methods.targets import Moments, Opposite, Overall, Reference, Stated, Target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

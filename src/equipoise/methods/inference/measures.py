@@ -33,16 +33,9 @@ from equipoise.methods.inference.student import (
     student_tails,
     usual_skewness,
 )
-from equipoise.methods.measures import (
-    COARSE,
-    DOUBT,
-    Macro,
-    Measure,
-    OfTable,
-    Totals,
-)
-from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
-from equipoise.methods.targets import Comparison, Moments, Status, Target, compare, over
+from equipoise.methods.measures import COARSE, DOUBT, Macro, Measure, OfTable, Totals
+from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray, over
+from equipoise.methods.targets import Comparison, Moments, OfComparison, Status, Target, compare
 
 # --- Groups beside their target ---
 
@@ -162,7 +155,7 @@ Spreads = Forms | LeftOut
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeasurePivot:
+class MeasurePivot(OfComparison):
     """p-values of disparities in a measure that is no mean."""
 
     comparison: Comparison
@@ -171,11 +164,6 @@ class MeasurePivot:
     """How far contrasts can stray."""
     slack: FloatArray
     """How much group, and target, may be too high and too low: ``(4, G)``."""
-
-    @property
-    def estimate(self) -> FloatArray:
-        """The disparities."""
-        return self.comparison.estimate
 
     @property
     def error(self) -> FloatArray:
@@ -241,7 +229,7 @@ class GroupDraws:
         return np.asarray((self.root**2).sum(axis=1))
 
 
-def row_draws(
+def row_moves(
     coarse: Totals, forms: Forms, found: Measured, factor: FloatArray, sums: GroupSums
 ) -> "MeasureDraws | GroupDraws":
     """Moves when rows are independent."""
@@ -370,7 +358,7 @@ def measure_core(
     rows = np.minimum(found.rows, fine.size.sum(axis=(0, 1)))
     if clusters is None:
         at = found.factor(np.clip(np.nan_to_num(found.estimate, nan=1.0), -1e6, 1e6))
-        draws: CellDraws = row_draws(coarse, forms, found, at, sums)
+        draws: CellDraws = row_moves(coarse, forms, found, at, sums)
     else:
         draws = KindClusterDraws(clusters, place, coarse.first.shape)
         rows = np.minimum(rows, spread.degrees + 1)
@@ -625,7 +613,7 @@ class Scaled(Comparison):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScaledPivot:
+class ScaledPivot(OfComparison):
     """p-values of standardised mean differences: of d − δσ, both estimated from the same rows."""
 
     comparison: Scaled
@@ -636,11 +624,6 @@ class ScaledPivot:
     """Σ w² {1, L, L²} ((L − μ)² − σ²)/(2σW) over the parts, ``(2, P, G)``: of w and of w L."""
     variance: float
     """Variance of the standard deviation."""
-
-    @property
-    def estimate(self) -> FloatArray:
-        """The disparities."""
-        return self.comparison.estimate
 
     @property
     def error(self) -> FloatArray:
@@ -742,7 +725,7 @@ class NoDraws:
         return np.zeros(self._groups)
 
 
-def no_spread(groups: int) -> Spread:
+def not_judged(groups: int) -> Spread:
     """The spread of groups that are not judged by any."""
     zero = np.zeros(groups)
     return Spread(

@@ -24,8 +24,8 @@ from equipoise.methods.inference.counts import (
     SHARE_STEPS,
     far_tail,
 )
-from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
-from equipoise.methods.targets import Comparison, over
+from equipoise.methods.numerics import BoolArray, FloatArray, IntArray, over
+from equipoise.methods.targets import Comparison, OfComparison
 
 LEVEL_STEPS = ((0.5, 25.0), (1.0, 5.0))
 """Standard errors by which the level of the means is moved either way, and up to which variance of
@@ -51,7 +51,7 @@ _STEPS = np.array([-1.0, 0.0, 1.0])[:, None, None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FewValuedPivot:
+class FewValuedPivot(OfComparison):
     """p-values of disparities of an unweighted metric with two or three equally spaced values.
 
     Of 10 rows one got worse and six got better; were things unchanged, so many would be rare:
@@ -74,11 +74,6 @@ class FewValuedPivot:
         gaps = np.diff(self.values)
         if len(gaps) not in (1, 2) or not gaps[0] > 0 or abs(gaps[-1] / gaps[0] - 1) > 1e-9:
             raise ValueError(f"expected two or three rising, equally spaced values: {self.values}")
-
-    @property
-    def estimate(self) -> FloatArray:
-        """The disparities."""
-        return self.comparison.estimate
 
     @property
     def error(self) -> FloatArray:

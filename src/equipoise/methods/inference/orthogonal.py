@@ -19,8 +19,8 @@ import numpy as np
 from equipoise.methods.inference.core import ClusterPivot, Core
 from equipoise.methods.inference.strata import Weights
 from equipoise.methods.inference.student import LEAST_DEGREES, LEAST_ROWS, LeftOut, effective_rows
-from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
-from equipoise.methods.targets import Comparison, Moments, Reference, Status, Target, over
+from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray, over
+from equipoise.methods.targets import Comparison, Moments, Reference, Status, Target
 
 LEAST_CHANCE = 0.01
 """Chances of belonging to a group nearer to 0 or 1 are taken to be this far away from it."""
@@ -49,7 +49,7 @@ class Predicted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scores:
+class GapScores:
     """One group's disparity, and what every row does to it."""
 
     gap: float
@@ -68,7 +68,7 @@ class Scores:
     """Whether all that is compared of one side is alike, so that nothing tells how it varies."""
 
 
-def scores(rows: Predicted, kind: Weights) -> Scores:
+def scores(rows: Predicted, kind: Weights) -> GapScores:
     """The disparity between a group and others who share its factors.
 
     With overlap weights (`MANTEL_HAENSZEL`) people count by how open their factors leave whether
@@ -115,7 +115,7 @@ def scores(rows: Predicted, kind: Weights) -> Scores:
     influence = np.where(kept > 1e-6, (each - gap * unit) / whole / np.maximum(kept, 1e-6), 0.0)
     if kind is not Weights.MANTEL_HAENSZEL and rows.leverage is not None:
         influence += _alone(rows, kind, kept) / whole
-    return Scores(
+    return GapScores(
         gap=gap,
         level=_level(rows, kind),
         influence=influence,
@@ -280,7 +280,7 @@ def unit_moves(influence: FloatArray, unit: IntArray | None, units: int) -> Floa
     return np.stack(columns, axis=1).astype(np.float64)
 
 
-def left_out(moves: FloatArray, shares: FloatArray) -> LeftOut:
+def left_out_sums(moves: FloatArray, shares: FloatArray) -> LeftOut:
     """Power sums of what leaving out units, rows or clusters, does to each group's disparity."""
     # a unit that holds much of what is known moves more when it is gone
     gone = -moves
@@ -362,7 +362,7 @@ def _sides(
 
 
 def _assembled(
-    each: Sequence[Scores | None],
+    each: Sequence[GapScores | None],
     parts: Moments,
     target: Target,
     sums: GroupSums,
@@ -376,7 +376,7 @@ def _assembled(
 
     information, ones = column("information", 0.0), np.ones(len(each))
     state = state_of(parts, information, group=parts.rows[0], others=parts.rows[-1])
-    left = left_out(influence, share).shaped(ones)
+    left = left_out_sums(influence, share).shaped(ones)
     spread = left.spread(ones)
     if clustered:
         few = (state == Status.OK) & (spread.degrees < LEAST_DEGREES)

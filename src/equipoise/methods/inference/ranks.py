@@ -25,8 +25,8 @@ from scipy.special import betainc, expit, logit, ndtr, ndtri
 from equipoise.methods.hypotheses import Tails
 from equipoise.methods.inference.core import Core, Pivot
 from equipoise.methods.inference.counts import CountPivot
-from equipoise.methods.numerics import FloatArray, GroupSums, IntArray
-from equipoise.methods.targets import Comparison, HighestPivot, Rival, over
+from equipoise.methods.numerics import FloatArray, GroupSums, IntArray, normal_score, over
+from equipoise.methods.targets import Comparison, HighestPivot, OfComparison, Rival
 
 # --- The median and how many rows lie around it ---
 
@@ -285,7 +285,7 @@ PLACES = 160
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class Sorted:
     """Rows of groups by value, in rising order."""
 
     low: FloatArray
@@ -302,7 +302,7 @@ class Line:
         """Weight of each group."""
         return np.asarray(self.upto[-1])
 
-    def some(self, chosen: IntArray) -> "Line":
+    def some(self, chosen: IntArray) -> "Sorted":
         """Some of the groups."""
         two = None if self.upto2 is None else self.upto2[:, chosen]
         return replace(self, upto=self.upto[:, chosen], upto2=two)
@@ -360,28 +360,23 @@ def below_tail(count: FloatArray, size: FloatArray, q: float) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuantilePivot:
+class QuantilePivot(OfComparison):
     """p-values of disparities of quantiles."""
 
     comparison: Comparison
     """Groups beside their target."""
     q: float
     """Which quantile."""
-    own: Line
+    own: Sorted
     """The groups' rows."""
-    other: Line | None
+    other: Sorted | None
     """Their targets' rows; None where the target is a number."""
-    shared: Line | None
+    shared: Sorted | None
     """Rows that are both of the group and of its target; None where there are none."""
     errors: FloatArray
     """Standard errors of both quantiles, ``(2, G)``."""
     tried: IntArray
     """Places of the line at which the target's quantile is tried, ``(PLACES, G)``."""
-
-    @property
-    def estimate(self) -> FloatArray:
-        """The disparities."""
-        return self.comparison.estimate
 
     @property
     def error(self) -> FloatArray:
@@ -428,8 +423,8 @@ class QuantilePivot:
         with_up = np.where(falling, at_most, at_least)
         with_down = np.where(falling, at_least, at_most)
         kappa = self._common((low + high) / 2, factor, plus, group)
-        far = _distance(_score(up), _score(with_up), kappa)
-        near = _distance(_score(down), _score(with_down), kappa)
+        far = _distance(normal_score(up), normal_score(with_up), kappa)
+        near = _distance(normal_score(down), normal_score(with_down), kappa)
         return _one_sided(far, near), _one_sided(near, far)
 
     def _common(
@@ -447,10 +442,6 @@ class QuantilePivot:
         return np.clip(kappa, 0.0, 0.98)
 
 
-def _score(tail: FloatArray) -> FloatArray:
-    return np.asarray(-ndtri(np.clip(tail, 1e-300, 1 - 1e-16)))
-
-
 def _distance(one: FloatArray, two: FloatArray, kappa: FloatArray) -> FloatArray:
     """The least distance, over the numbers tried, of two scores from where neither objects."""
     a, b = np.maximum(one, 0.0), np.maximum(two, 0.0)
@@ -464,7 +455,11 @@ def _one_sided(far: FloatArray, near: FloatArray) -> FloatArray:
 
 
 def quantile_pivot(
-    found: Comparison, q: float, own: Line, other: Line | None, shared: Line | None
+    found: Comparison,
+    q: float,
+    own: Sorted,
+    other: Sorted | None,
+    shared: Sorted | None,
 ) -> QuantilePivot:
     """The pivot of quantiles: with their standard errors, and where the target's may be."""
     groups = found.rows.size
@@ -479,7 +474,7 @@ def quantile_pivot(
     )
 
 
-def _quantile_error(line: Line, q: float) -> FloatArray:
+def _quantile_error(line: Sorted, q: float) -> FloatArray:
     """About the standard error of a quantile: how far the quantiles two errors of its rank away."""
     every = np.arange(line.weight.size)
     _, size = line.rows(q, np.zeros_like(every), every)
@@ -493,7 +488,7 @@ def _quantile_error(line: Line, q: float) -> FloatArray:
     )
 
 
-def _tried(line: Line, q: float) -> IntArray:
+def _tried(line: Sorted, q: float) -> IntArray:
     """Places between which each group's quantile is tried, the same number for all."""
     places, groups = line.low.size, line.weight.size
     every = np.arange(groups)

@@ -21,8 +21,16 @@ from scipy.special import chdtrc, gammainc, gammaincc, gammaln, ndtr
 
 from equipoise.methods.hypotheses import Tails
 from equipoise.methods.inference.student import RowDraws, moved_squares
-from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
-from equipoise.methods.targets import Comparison, Moments, Overall, Reference, Status, Target, over
+from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray, over
+from equipoise.methods.targets import (
+    Comparison,
+    Moments,
+    OfComparison,
+    Overall,
+    Reference,
+    Status,
+    Target,
+)
 
 
 class Weights(StrEnum):
@@ -268,15 +276,10 @@ def adjusted(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StrataPivot:
+class StrataPivot(OfComparison):
     """p-values of an adjusted disparity."""
 
     comparison: Adjusted
-
-    @property
-    def estimate(self) -> FloatArray:
-        """The disparities."""
-        return self.comparison.estimate
 
     @property
     def error(self) -> FloatArray:

@@ -18,11 +18,19 @@ from typing import Protocol
 
 import numpy as np
 from scipy import sparse
-from scipy.special import ndtri, stdtr, stdtrit
+from scipy.special import ndtri, stdtr
 
 from equipoise.methods.hypotheses import Tails
-from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray, child
-from equipoise.methods.targets import ROUNDING, Comparison, Moments, over
+from equipoise.methods.numerics import (
+    BoolArray,
+    FloatArray,
+    GroupSums,
+    IntArray,
+    child,
+    normal_score,
+    over,
+)
+from equipoise.methods.targets import ROUNDING, Comparison, Moments, OfComparison
 
 # --- The pivot: the distance from the estimate in its own standard errors ---
 
@@ -49,22 +57,17 @@ class Spread:
         with np.errstate(divide="ignore"):
             most = np.fmin(_furthest(self.skewness), _furthest(self.usual).min(axis=0))
         tail = stdtr(np.maximum(self.degrees, 1e-3), -most)
-        return np.asarray(-ndtri(np.clip(tail, 1e-300, 1 - 1e-16)))
+        return normal_score(tail)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudentPivot:
+class StudentPivot(OfComparison):
     """p-values of disparities of a real-valued metric."""
 
     comparison: Comparison
     """Groups beside their target."""
     shape: float
     """Skewness of all rows together."""
-
-    @property
-    def estimate(self) -> FloatArray:
-        """The disparities."""
-        return self.comparison.estimate
 
     @property
     def error(self) -> FloatArray:
@@ -347,29 +350,6 @@ def _bets(rows: FloatArray, aim: float) -> FloatArray:
     spread = (0.25 + np.cumsum((rows - mean) ** 2, axis=1)) / (number + 1)
     before = np.concatenate([np.full((len(rows), 1), 0.25), spread[:, :-1]], axis=1)
     return np.asarray(np.sqrt(2 * aim / (rows.shape[1] * before)))
-
-
-# --- Intervals for one mean at a time, from counts and totals alone ---
-#
-# None of these accounts for looking at many groups; they describe, they do not certify.
-
-
-def t_interval(
-    mean: FloatArray, variance: FloatArray, n: FloatArray, level: float
-) -> tuple[FloatArray, FloatArray]:
-    """Student's interval for a mean; NaN where n < 2, since nothing then says how values vary.
-
-    ``variance`` is the mean squared deviation (divided by n, not n − 1).
-
-    >>> low, high = t_interval(np.array([2.0]), np.array([2 / 3]), np.array([3.0]), 0.95)
-    >>> low.round(3).tolist(), high.round(3).tolist()
-    ([-0.484], [4.484])
-    """
-    enough = n >= 2
-    # σ²/n with σ² = n/(n − 1) times the mean square: the n cancel, and n − 1 is left.
-    degrees = np.where(enough, n - 1, np.nan)
-    half = stdtrit(degrees, (1 + level) / 2) * np.sqrt(np.maximum(variance, 0.0) / degrees)
-    return mean - half, mean + half
 
 
 # --- Clusters: how far a contrast strays when whole clusters are left out, one at a time ---

@@ -18,7 +18,7 @@ from equipoise.methods.inference.core import Core, Pivot, core_of
 from equipoise.methods.inference.counts import CountPivot
 from equipoise.methods.inference.orthogonal import ScoreDraws
 from equipoise.methods.inference.student import LEAST_ROWS, ClusterSums, Law, Spread
-from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray
+from equipoise.methods.numerics import BoolArray, FloatArray, GroupSums, IntArray, over
 from equipoise.methods.targets import (
     Complement,
     Moments,
@@ -28,7 +28,7 @@ from equipoise.methods.targets import (
     Status,
     Target,
     one_tail,
-    over,
+    plain_moments,
 )
 
 # --- Who belongs, and who may ---
@@ -51,13 +51,13 @@ class Membership:
         return np.asarray(self.sure | (self.maybe & chosen[:, None]))
 
 
-def members(index: IntArray, unknown: IntArray, choices: IntArray) -> Membership:
+def level_members(index: IntArray, unknown: IntArray, choices: IntArray) -> Membership:
     """Cells by level of each attribute, ``(C, A)``, against groups by level, ``(G, A)``.
 
     ``unknown`` is the level of each attribute that means it is not known, or -1; a choice of -1
     leaves the attribute free.
 
-    >>> who = members(np.array([[0], [1], [2]]), np.array([2]), np.array([[0], [1]]))
+    >>> who = level_members(np.array([[0], [1], [2]]), np.array([2]), np.array([[0], [1]]))
     >>> who.sure.tolist(), who.maybe.tolist()
     ([[True, False], [False, True], [False, False]], [[False, False], [False, False], [True, True]])
     """
@@ -316,7 +316,7 @@ def tipping_point(
     >>> ones = np.array([False, True] * 3)
     >>> unsure = Unsure(
     ...     cells=plain_moments(rows, *[rows * ones] * 3), ones=ones,
-    ...     who=members(np.arange(6)[:, None] // 2, np.array([2]), np.array([[0]])),
+    ...     who=level_members(np.arange(6)[:, None] // 2, np.array([2]), np.array([[0]])),
     ...     target=Constant(value=0.5),
     ... )
     >>> at = np.array([0.1])
@@ -654,14 +654,7 @@ def _weighted(cells: ProxySums, target: Target, reference: int | None, relative:
         other = (np.full_like(own, own[reference]), np.full_like(own, ones[reference]))
     rows = _beside(own, every - own, other[0], reference, fixed)
     total = _beside(ones, every_one - ones, other[1], reference, fixed)
-    return Stated(target=target, relative=relative, parts=_as_moments(rows, total))
-
-
-def _as_moments(rows: FloatArray, total: FloatArray) -> Moments:
-    return Moments(
-        rows=rows, weight=rows, total=total, weight2=rows, total2=total, square2=total,
-        weight3=rows, total3=total, square3=total, cube3=total,
-    )  # fmt: skip
+    return Stated(target=target, relative=relative, parts=plain_moments(rows, total, total, total))
 
 
 def _proxy_end(
@@ -681,7 +674,7 @@ def _proxy_end(
 
     rows = np.maximum(stacked(lambda part: part.counted.value), 0.0) * cells.number
     total = np.clip(stacked(lambda part: part.ones.value) * cells.number, 0.0, rows)
-    found = Stated(target=target, relative=relative, parts=_as_moments(rows, total))
+    found = Stated(target=target, relative=relative, parts=plain_moments(rows, total, total, total))
     worth = np.maximum(stacked(lambda part: part.worth(cells)), 1e-9)
     counts = CountPivot(comparison=found, rows=worth, degrees=np.full(found.rows.shape, np.inf))
     against = every if isinstance(target, Overall) else rest if other is None else other

@@ -8,38 +8,19 @@ from equipoise.methods.spread.compare import (
     compare_moved,
     contrast_measure,
 )
-from equipoise.methods.spread.equality import (
-    Equality,
-    Inversion,
-    difference_interval,
-    equality_test,
-    invert_path,
-    max_deviation_interval,
-    mean_deviation_interval,
-    ratio_interval,
-    spreading_path,
-)
 from equipoise.methods.spread.recommended import (
-    Evidence,
-    Outcome,
-    corrected_value,
-    recommended_interval,
+    SpreadEvidence,
+    SpreadOutcome,
     shrink,
     summarize_spread,
     weigh,
 )
-from equipoise.methods.spread.report import (
-    VarianceReport,
-    chi_square_test,
-    published_intervals,
-    report_variance,
-)
+from equipoise.methods.spread.report import VarianceReport, published_intervals, report_variance
 from equipoise.methods.spread.sample import (
     Exclusion,
     GroupSample,
     Kinds,
     Meta,
-    Pseudo,
     meta_metric,
     pseudo_values,
     row_clusters,
@@ -53,13 +34,6 @@ from equipoise.methods.spread.variance import (
     Interval,
     bootstrap_draws,
     cell_covariance,
-    cochran_q,
-    dersimonian_laird,
-    double_corrected,
-    double_factor,
-    paule_mandel,
-    q_profile_interval,
-    restricted_likelihood,
     row_draws,
     sample_variance,
     unit_covariance,

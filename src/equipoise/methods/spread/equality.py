@@ -167,7 +167,7 @@ _DOUBLINGS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Path:
+class SpreadPath:
     """Group means from equality outwards.
 
     Attributes
@@ -207,7 +207,7 @@ class Inversion:
     upper: FloatArray
 
 
-def spreading_path(sample: GroupSample) -> Path:
+def spreading_path(sample: GroupSample) -> SpreadPath:
     """Build the path through the shrunken group means.
 
     Shrinking matters: the raw means of the smallest groups are mostly noise and would make the
@@ -220,7 +220,7 @@ def spreading_path(sample: GroupSample) -> Path:
     weight = between / (between + noise) if between > 0 else np.ones_like(noise)
     pull = (sample.mean - sample.overall) * weight
     size = float(np.std(pull, ddof=1))
-    return Path(
+    return SpreadPath(
         centre=sample.overall,
         direction=pull / size if size > 0 else np.zeros_like(pull),
         binary=sample.binary,

@@ -60,7 +60,7 @@ _EXTREMES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class SpreadEvidence:
     """What all measures of one sample share.
 
     Attributes
@@ -94,7 +94,7 @@ class Evidence:
 
 def weigh(
     sample: GroupSample, *, level: float, resamples: int, rng: np.random.Generator
-) -> Evidence:
+) -> SpreadEvidence:
     """Gather what all measures share.
 
     Examples
@@ -125,7 +125,7 @@ def weigh(
     if not sample.frozen:
         path = invert_path(sample, statistic, tail=tail, resamples=resamples, rng=second)
     few = path is not None and sample.groups <= _FEW and not unbounded
-    return Evidence(
+    return SpreadEvidence(
         equality=equality,
         apart=apart,
         path=path,
@@ -136,7 +136,7 @@ def weigh(
 
 
 def recommended_interval(
-    sample: GroupSample, kind: Meta, evidence: Evidence, draws: Draws, *, alpha: float = 2.0
+    sample: GroupSample, kind: Meta, evidence: SpreadEvidence, draws: Draws, *, alpha: float = 2.0
 ) -> Interval | None:
     """The recommended interval of one measure; None where no group varies and none can be had.
 
@@ -183,7 +183,7 @@ def _least_apart(sample: GroupSample, apart: float) -> FloatArray:
     return means
 
 
-def _mean_deviation(sample: GroupSample, evidence: Evidence, draws: Draws) -> Interval:
+def _mean_deviation(sample: GroupSample, evidence: SpreadEvidence, draws: Draws) -> Interval:
     ends = mean_deviation_interval(sample, evidence.level)
     if evidence.path is None or sample.groups == 2:
         return ends
@@ -194,7 +194,7 @@ def _mean_deviation(sample: GroupSample, evidence: Evidence, draws: Draws) -> In
 
 
 def _smooth(
-    sample: GroupSample, kind: Meta, evidence: Evidence, draws: Draws, alpha: float
+    sample: GroupSample, kind: Meta, evidence: SpreadEvidence, draws: Draws, alpha: float
 ) -> Interval:
     """The interval of the variance or of the entropy index.
 
@@ -226,7 +226,7 @@ def _smooth(
 # --- One meta-metric with its bias, its corrected value, and an interval that may reach zero ---
 
 
-class Outcome(StrEnum):
+class SpreadOutcome(StrEnum):
     """What could be said."""
 
     ESTIMATED = "estimated"
@@ -275,7 +275,7 @@ class Spread:
     p_zero: float | None
     level: float
     resamples: int
-    outcome: Outcome
+    outcome: SpreadOutcome
 
 
 def summarize_spread(
@@ -287,7 +287,7 @@ def summarize_spread(
     alpha: float = 2.0,
     resamples: int = 1000,
     draws: Draws | None = None,
-    evidence: Evidence | None = None,
+    evidence: SpreadEvidence | None = None,
 ) -> Spread:
     """Summarise the spread of the group means by one meta-metric.
 
@@ -398,14 +398,14 @@ def _from_scale(kind: Meta, value: float) -> float:
     return float(np.exp(root)) if kind is Meta.RATIO else root
 
 
-def _outcome(sample: GroupSample, plugin: float, raw: float | None) -> Outcome:
+def _outcome(sample: GroupSample, plugin: float, raw: float | None) -> SpreadOutcome:
     if sample.constant:
-        return Outcome.CONSTANT
+        return SpreadOutcome.CONSTANT
     if sample.frozen:
-        return Outcome.FROZEN
+        return SpreadOutcome.FROZEN
     if not np.isfinite(plugin):
-        return Outcome.INFINITE
-    return Outcome.NO_BIAS if raw is None else Outcome.ESTIMATED
+        return SpreadOutcome.INFINITE
+    return SpreadOutcome.NO_BIAS if raw is None else SpreadOutcome.ESTIMATED
 
 
 # --- Shrunken group estimates: each group borrows strength from all, the small ones most ---

@@ -7,7 +7,7 @@ from scipy.special import chdtrc
 
 from equipoise.methods.spread.equality import null_variance
 from equipoise.methods.spread.recommended import (
-    Evidence,
+    SpreadEvidence,
     check_level,
     recommended_interval,
     weigh,
@@ -182,7 +182,7 @@ def report_variance(
     level: float = 0.95,
     resamples: int = 1000,
     draws: Draws | None = None,
-    evidence: Evidence | None = None,
+    evidence: SpreadEvidence | None = None,
 ) -> VarianceReport:
     """Estimate the variance between the true group means in every way offered.
 

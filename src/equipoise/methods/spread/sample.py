@@ -20,16 +20,8 @@ from scipy.special import betaincinv, log_ndtr, ndtr, ndtri, xlogy
 from equipoise.methods.inference.core import Core, core_of, plain_worth
 from equipoise.methods.inference.student import ClusterSums
 from equipoise.methods.measures import Measure, Totals
-from equipoise.methods.numerics import BoolArray, FloatArray, IntArray
-from equipoise.methods.targets import (
-    Constant,
-    Moments,
-    Overall,
-    Status,
-    Target,
-    over,
-    plain_moments,
-)
+from equipoise.methods.numerics import FloatArray, IntArray, over
+from equipoise.methods.targets import Constant, Moments, Overall, Status, Target, plain_moments
 
 # --- What the summaries need of each group: its size, its mean, how its rows vary, and the core
 
@@ -293,18 +285,16 @@ def _check(columns: Mapping[str, FloatArray], binary: bool) -> None:
         if values.ndim != 1 or values.shape != weight.shape:
             raise ValueError(f"{name} must be one number per group; got shape {values.shape}")
         if not np.all(np.isfinite(values)):
-            raise ValueError(f"{name} must be finite; group {_first(~np.isfinite(values))} is not")
+            raise ValueError(
+                f"{name} must be finite; group {np.argmin(np.isfinite(values))} is not"
+            )
     if np.any(weight < 0):
-        raise ValueError(f"sizes must not be negative; group {_first(weight < 0)} is")
+        raise ValueError(f"sizes must not be negative; group {np.argmax(weight < 0)} is")
     outside = (total < 0) | (total > weight * (1 + 1e-12))
     if binary and np.any(outside):
         raise ValueError(
-            f"a 0/1 metric has totals between 0 and the size; group {_first(outside)} has not"
+            f"a 0/1 metric has totals between 0 and the size; group {np.argmax(outside)} has not"
         )
-
-
-def _first(mask: BoolArray) -> int:
-    return int(np.flatnonzero(mask)[0])
 
 
 def _too_few(rows: FloatArray, reasons: list[Exclusion | None]) -> str:

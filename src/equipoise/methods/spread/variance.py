@@ -13,9 +13,9 @@ import numpy as np
 from scipy import sparse
 from scipy.special import chdtri
 
-from equipoise.methods.numerics import FloatArray, IntArray
+from equipoise.methods.numerics import FloatArray, IntArray, over
 from equipoise.methods.spread.sample import GroupSample
-from equipoise.methods.targets import Moments, over
+from equipoise.methods.targets import Moments
 
 # --- Resampled group means: binomial draws, normal draws from moments, or drawn rows ---
 

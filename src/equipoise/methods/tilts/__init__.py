@@ -9,13 +9,11 @@ from equipoise.methods.tilts.answers import (
     LOWEST,
     Aim,
     TiltBasis,
-    TiltEstimate,
     TiltRows,
     TiltSpan,
     mean_features,
 )
 from equipoise.methods.tilts.audit import (
-    PENALTIES,
     TOLERATED,
     Closest,
     Method,
@@ -24,23 +22,9 @@ from equipoise.methods.tilts.audit import (
     closest_tilts,
     critical_value,
     points_between,
-    reach_of,
     rescaled_extremes,
-    signed_extremes,
 )
-from equipoise.methods.tilts.draws import (
-    Deviations,
-    NormalTilts,
-    RowTilts,
-    TiltEngine,
-    TiltMoments,
-    TiltSample,
-    deviations,
-    make_grid,
-    moments_of,
-    scale_of,
-    unscaled_extremes,
-)
+from equipoise.methods.tilts.draws import NormalTilts, RowTilts, TiltEngine, TiltMoments, TiltSample
 from equipoise.methods.tilts.kernels import (
     MAX_RANK,
     TOLERANCE,
@@ -54,8 +38,5 @@ from equipoise.methods.tilts.kernels import (
     Same,
     factor_kernel,
     features_of,
-    mean_bound,
-    norm_bound,
-    overlap_of,
     section_sums,
 )

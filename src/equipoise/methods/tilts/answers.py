@@ -14,13 +14,7 @@ import numpy as np
 from equipoise.methods.numerics import FloatArray, IntArray
 from equipoise.methods.tilts.audit import PENALTIES, Closest, closest_tilts
 from equipoise.methods.tilts.draws import scale_of
-from equipoise.methods.tilts.kernels import (
-    Kernel,
-    features_of,
-    mean_bound,
-    norm_bound,
-    overlap_of,
-)
+from equipoise.methods.tilts.kernels import Kernel, features_of, mean_bound, norm_bound, overlap_of
 
 #: A tilt found by iteration may dip below zero by rounding; one that dips further is not a tilt.
 LOWEST = -1e-3

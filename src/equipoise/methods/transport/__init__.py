@@ -4,14 +4,7 @@
 its plan and price, and ``infer`` its sampling error.
 """
 
-from equipoise.methods.transport.answers import (
-    Method,
-    Outcome,
-    default_rows,
-    directional_draws,
-    numerical_draws,
-    resampled_draws,
-)
+from equipoise.methods.transport.answers import AnswerKind, Method
 from equipoise.methods.transport.cost import (
     Classes,
     Moves,
@@ -32,20 +25,6 @@ from equipoise.methods.transport.inference import (
     robustness,
     select_model,
 )
-from equipoise.methods.transport.limits import (
-    BetaLimit,
-    DrawnLimit,
-    Limit,
-    NormalLimit,
-    ShiftedLimit,
-)
-from equipoise.methods.transport.problem import (
-    Plan,
-    Problem,
-    Solution,
-    near_optimal,
-    optimal_prices,
-    prepare,
-    solve,
-)
+from equipoise.methods.transport.limits import Limit, NormalLimit, ShiftedLimit
+from equipoise.methods.transport.problem import Problem, Solution, TransportPlan, prepare, solve
 from equipoise.methods.transport.sample import Doubt, Sample, doubt, plain_sample, unit_sample

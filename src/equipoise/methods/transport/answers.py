@@ -211,7 +211,7 @@ class Method(StrEnum):
     NUMERICAL = "numerical derivative"
 
 
-class Outcome(StrEnum):
+class AnswerKind(StrEnum):
     """What kind of answer there is."""
 
     ESTIMATED = "estimated"
@@ -224,7 +224,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class SampledProblem:
     """One problem at one sample, as the methods see it."""
 
     problem: Problem
@@ -255,7 +255,7 @@ class Answer:
     units: int | None = None
     draws: int = 0
     tries: int = 0
-    outcome: Outcome = Outcome.ESTIMATED
+    outcome: AnswerKind = AnswerKind.ESTIMATED
 
 
 def make_case(
@@ -264,7 +264,7 @@ def make_case(
     resamples: int,
     rng: np.random.Generator,
     kappa: float | None,
-) -> Case:
+) -> SampledProblem:
     """Check the sample and find which prices may be optimal at it."""
     sample = rows if isinstance(rows, Sample) else plain_sample(rows, problem.cells)
     if sample.cells != problem.cells:
@@ -277,7 +277,7 @@ def make_case(
         raise ValueError(f"kappa must be finite and not negative; got {near:g}")
     prices = optimal_prices(problem, sample.share)
     window = near_optimal(problem, sample, near)
-    return Case(
+    return SampledProblem(
         problem=problem,
         sample=sample,
         window=window,
@@ -289,7 +289,7 @@ def make_case(
     )
 
 
-def choose(case: Case) -> tuple[Method, str]:
+def choose(case: SampledProblem) -> tuple[Method, str]:
     """The method that suits the case, and why."""
     if case.sample.plain and _two_valued(case):
         return Method.EXACT, "the budget never binds and a row gains one of two amounts"
@@ -299,11 +299,11 @@ def choose(case: Case) -> tuple[Method, str]:
     return Method.DIRECTIONAL, "several prices may be optimal, so the limit is not normal"
 
 
-def _two_valued(case: Case) -> bool:
+def _two_valued(case: SampledProblem) -> bool:
     return case.problem.linear and np.unique(case.gradient).size == 2
 
 
-def frozen_answer(case: Case, outside: float | None) -> Answer | None:
+def frozen_answer(case: SampledProblem, outside: float | None) -> Answer | None:
     """The answer when the limit is a point mass: rounding must not decide an interval.
 
     ``outside`` is what people could gain who belong to no cell; None where there are none.
@@ -313,13 +313,13 @@ def frozen_answer(case: Case, outside: float | None) -> Answer | None:
         return None
     # one price only: cells without rows must not be able to change it
     if outside is None and np.ptp(case.gradient) <= scale and _one_price(case.window):
-        return Answer(limit=PointLimit(value=case.value), outcome=Outcome.DEGENERATE)
+        return Answer(limit=PointLimit(value=case.value), outcome=AnswerKind.DEGENERATE)
     if case.sample.plain and _two_valued(case):
         return None
     worst = max(float(case.gradient.max()), 0.0 if outside is None else outside)
     excess = max(0.0, worst - float(case.seen[0]))
     limit = UnseenLimit(value=case.value, n=case.sample.worth(case.gradient), excess=excess)
-    return Answer(limit=limit, outcome=Outcome.UNSEEN)
+    return Answer(limit=limit, outcome=AnswerKind.UNSEEN)
 
 
 def _one_price(window: Window) -> bool:
@@ -327,13 +327,13 @@ def _one_price(window: Window) -> bool:
 
 
 def find_answer(
-    case: Case, method: Method, units: int | None, step: float | None, tries: int | None
+    case: SampledProblem, method: Method, units: int | None, step: float | None, tries: int | None
 ) -> Answer:
     """What the given method says of the sampling error."""
     if case.sample.rows < FEWEST_ROWS and method is not Method.EXACT:
-        return Answer(limit=None, outcome=Outcome.FEW_ROWS)
+        return Answer(limit=None, outcome=AnswerKind.FEW_ROWS)
     if case.sample.degrees + 1 < FEWEST_UNITS:
-        return Answer(limit=None, outcome=Outcome.FEW_UNITS)
+        return Answer(limit=None, outcome=AnswerKind.FEW_UNITS)
     answer = _by_method(case, method, units, step, tries)
     if case.sample.plain or answer.limit is None:
         return answer
@@ -341,7 +341,7 @@ def find_answer(
 
 
 def _by_method(
-    case: Case, method: Method, units: int | None, step: float | None, tries: int | None
+    case: SampledProblem, method: Method, units: int | None, step: float | None, tries: int | None
 ) -> Answer:
     match method:
         case Method.EXACT:
@@ -362,7 +362,7 @@ def _by_method(
             raise ValueError(f"no such method: {method}")
 
 
-def _binomial(case: Case) -> BinomialLimit:
+def _binomial(case: SampledProblem) -> BinomialLimit:
     if not case.sample.plain:
         raise ValueError(
             "the exact binomial needs rows of equal weight that are not clustered; use method "
@@ -378,7 +378,7 @@ def _binomial(case: Case) -> BinomialLimit:
     return BinomialLimit(hits=hits, n=case.n, small=small, large=large)
 
 
-def _beta(case: Case) -> BetaLimit:
+def _beta(case: SampledProblem) -> BetaLimit:
     weights = case.sample.share
     # ψ(f) = budget × price + f · gradient at an optimal price, and the first part does not vary.
     mean = float(weights @ case.gradient)
@@ -393,7 +393,7 @@ def _beta(case: Case) -> BetaLimit:
     )
 
 
-def _normal(case: Case) -> NormalLimit:
+def _normal(case: SampledProblem) -> NormalLimit:
     """The normal limit at the price, of those that may be optimal, with the largest error."""
     # the error changes gradually from price to price, so a fixed number of them will do
     some = np.linspace(0, case.window.kinks.size - 1, _MOST_PRICES).round().astype(np.int64)
@@ -402,7 +402,7 @@ def _normal(case: Case) -> NormalLimit:
     return NormalLimit(value=case.value, error=error)
 
 
-def _directional(case: Case) -> Answer:
+def _directional(case: SampledProblem) -> Answer:
     draws = directional_draws(
         case.problem, case.sample, case.window, resamples=case.resamples, rng=case.rng
     )
@@ -412,7 +412,7 @@ def _directional(case: Case) -> Answer:
     )
 
 
-def _resampled(case: Case, units: int) -> Answer:
+def _resampled(case: SampledProblem, units: int) -> Answer:
     if not 1 <= units <= case.n:
         raise ValueError(f"rows or clusters per resample must lie in 1 … {case.n}; got {units}")
     draws = resampled_draws(
@@ -422,7 +422,7 @@ def _resampled(case: Case, units: int) -> Answer:
     return Answer(limit=limit, units=units, draws=draws.size, tries=draws.size)
 
 
-def _numerical(case: Case, step: float | None, tries: int | None) -> Answer:
+def _numerical(case: SampledProblem, step: float | None, tries: int | None) -> Answer:
     found = numerical_draws(
         case.problem,
         case.sample,
@@ -433,6 +433,6 @@ def _numerical(case: Case, step: float | None, tries: int | None) -> Answer:
     )
     kept = found.draws.size
     if kept < FEWEST_DRAWS:
-        return Answer(limit=None, draws=kept, tries=found.tries, outcome=Outcome.NO_DRAWS)
+        return Answer(limit=None, draws=kept, tries=found.tries, outcome=AnswerKind.NO_DRAWS)
     limit = DrawnLimit(value=case.value, n=case.n, draws=found.draws)
     return Answer(limit=limit, draws=kept, tries=found.tries)

@@ -51,7 +51,7 @@ class Classes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
+class Unlisted:
     """What is known of moves that are possible but not listed, because they lead too far.
 
     Attributes
@@ -88,7 +88,7 @@ class Neighbours:
     source: IntArray
     target: IntArray
     cost: FloatArray
-    left_out: LeftOut | None = None
+    left_out: Unlisted | None = None
 
     @property
     def isolated(self) -> BoolArray:
@@ -107,7 +107,7 @@ def relaxed(moves: Neighbours, losses: FloatArray) -> Neighbours:
 
     Examples
     --------
-    >>> left = LeftOut(classes=np.zeros(3, dtype=np.int64), cost=np.array([2.0, np.inf, np.inf]))
+    >>> left = Unlisted(classes=np.zeros(3, dtype=np.int64), cost=np.array([2.0, np.inf, np.inf]))
     >>> zero, one = np.array([0]), np.array([1])
     >>> few = Neighbours(cells=3, source=zero, target=one, cost=np.ones(1), left_out=left)
     >>> relaxed(few, np.array([0.0, 0.5, 1.0])).target.tolist()
@@ -620,7 +620,7 @@ def _nearest(
         source=np.concatenate(source),
         target=np.concatenate(target),
         cost=np.concatenate(cost),
-        left_out=LeftOut(classes=labels, cost=beyond) if np.any(np.isfinite(beyond)) else None,
+        left_out=Unlisted(classes=labels, cost=beyond) if np.any(np.isfinite(beyond)) else None,
     )
 
 

@@ -14,8 +14,8 @@ from equipoise.methods.transport.answers import (
     FEWEST_ROWS,
     FEWEST_UNITS,
     Answer,
+    AnswerKind,
     Method,
-    Outcome,
     choose,
     find_answer,
     frozen_answer,
@@ -29,8 +29,8 @@ from equipoise.methods.transport.sample import Sample, level_within
 # --- Confidence intervals and tests for the audit value, with the method used and the reason ---
 
 _FROZEN = {
-    Outcome.DEGENERATE: "every cell has the same net gain, so no sampling error is left",
-    Outcome.UNSEEN: "all rows seen have the same net gain; the bounds allow for kinds of people "
+    AnswerKind.DEGENERATE: "every cell has the same net gain, so no sampling error is left",
+    AnswerKind.UNSEEN: "all rows seen have the same net gain; the bounds allow for kinds of people "
     "without rows",
 }
 
@@ -72,7 +72,7 @@ class Inference:
     value: float
     n: int
     method: Method
-    outcome: Outcome
+    outcome: AnswerKind
     reason: str
     prices: Prices
     near: tuple[float, float]
@@ -193,14 +193,14 @@ def infer(
 
 
 def _why(answer: Answer, reason: str) -> str:
-    if answer.outcome is Outcome.NO_DRAWS:
+    if answer.outcome is AnswerKind.NO_DRAWS:
         return (
             f"{answer.draws} of {answer.tries} normal vectors kept every weight at zero or above; "
             f"{FEWEST_DRAWS} are needed"
         )
-    if answer.outcome is Outcome.FEW_ROWS:
+    if answer.outcome is AnswerKind.FEW_ROWS:
         return f"methods that hold in large samples need {FEWEST_ROWS} rows"
-    if answer.outcome is Outcome.FEW_UNITS:
+    if answer.outcome is AnswerKind.FEW_UNITS:
         return f"clusters, or weighted rows, must be worth at least {FEWEST_UNITS} of equal weight"
     return _FROZEN.get(answer.outcome, reason)
 

@@ -295,7 +295,7 @@ def _price_at(slope: FloatArray, reached: BoolArray) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class TransportPlan:
     """A best plan, as a list of the masses that end up in each cell; stays included.
 
     Attributes
@@ -315,10 +315,10 @@ class Plan:
     mass: FloatArray
     gain: FloatArray
 
-    def moves(self) -> "Plan":
+    def moves(self) -> "TransportPlan":
         """The entries that change cell."""
         keep = self.source != self.target
-        return Plan(
+        return TransportPlan(
             source=self.source[keep],
             target=self.target[keep],
             mass=self.mass[keep],
@@ -354,7 +354,7 @@ class Solution:
     risk: float
     spent: float
     prices: Prices
-    plan: Plan
+    plan: TransportPlan
     gains: FloatArray
     after: FloatArray
     isolated: int
@@ -408,7 +408,7 @@ def _shares_taken(problem: Problem, weights: FloatArray) -> FloatArray:
     return share
 
 
-def _plan(problem: Problem, weights: FloatArray, share: FloatArray) -> Plan:
+def _plan(problem: Problem, weights: FloatArray, share: FloatArray) -> TransportPlan:
     h, cells = problem.hulls, problem.cells
     here = np.flatnonzero(weights > 0)
     taken = (share > 0) & (weights[h.row] > 0)
@@ -423,4 +423,4 @@ def _plan(problem: Problem, weights: FloatArray, share: FloatArray) -> Plan:
     keep = net > 1e-15 * weights[keys // cells]
     source, target, net = keys[keep] // cells, keys[keep] % cells, net[keep]
     gain = net * (problem.losses[target] - problem.losses[source])
-    return Plan(source=source, target=target, mass=net, gain=gain)
+    return TransportPlan(source=source, target=target, mass=net, gain=gain)

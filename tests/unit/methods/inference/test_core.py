@@ -10,7 +10,7 @@ from scipy.stats import t as student
 from equipoise.methods.inference.core import ClusterPivot, Core, core_of, plain_worth
 from equipoise.methods.inference.counts import CountPivot
 from equipoise.methods.inference.student import ClusterSums, StudentPivot
-from equipoise.methods.numerics import FloatArray
+from equipoise.methods.numerics import FloatArray, over
 from equipoise.methods.targets import (
     Complement,
     Constant,
@@ -20,7 +20,6 @@ from equipoise.methods.targets import (
     Status,
     Target,
     compare,
-    over,
     plain_moments,
 )
 from tests.unit.methods.inference.naive import TARGETS, Rows, make_rows, targets_of

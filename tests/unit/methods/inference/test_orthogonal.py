@@ -10,7 +10,7 @@ from equipoise.methods.inference.orthogonal import (
     Predicted,
     ScoreDraws,
     factor_core,
-    left_out,
+    left_out_sums,
     scores,
     strata_means,
     unit_moves,
@@ -99,7 +99,7 @@ def test_clusters_add_up_and_draws_have_the_covariance_of_scores() -> None:
     unit = np.repeat(np.arange(20), 3)
     moves = unit_moves(influence, unit, 20)
     np.testing.assert_allclose(moves[4], influence[12:15].sum(axis=0))
-    found = left_out(moves, np.full((20, 3), 0.05)).spread(np.ones(3))
+    found = left_out_sums(moves, np.full((20, 3), 0.05)).spread(np.ones(3))
     np.testing.assert_allclose(found.variance, (moves**2).sum(axis=0) * 19 / 20)
     drawn, _ = ScoreDraws(moves.T @ moves).draw(rng, 40_000)
     np.testing.assert_allclose(np.cov(drawn.T), moves.T @ moves, atol=2.0)

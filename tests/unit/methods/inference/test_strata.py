@@ -5,9 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from statsmodels.stats.contingency_tables import (  # type: ignore[import-untyped]
-    StratifiedTable,
-)
+from statsmodels.stats.contingency_tables import StratifiedTable  # type: ignore[import-untyped]
 
 from equipoise.methods.inference.strata import (
     Adjusted,

@@ -3,13 +3,8 @@
 import numpy as np
 import pytest
 
-from equipoise.methods.spread import (
-    compare_attributes,
-    compare_models,
-    double_corrected,
-    row_draws,
-    sample_from_sums,
-)
+from equipoise.methods.spread import compare_attributes, compare_models, row_draws, sample_from_sums
+from equipoise.methods.spread.variance import double_corrected
 
 OUTCOMES = np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]])
 

@@ -7,15 +7,9 @@ import numpy as np
 import pytest
 from scipy.special import comb
 
-from equipoise.methods.spread import (
-    Equality,
-    Meta,
-    bootstrap_draws,
-    equality_test,
-    recommended_interval,
-    sample_from_sums,
-    weigh,
-)
+from equipoise.methods.spread import Meta, bootstrap_draws, sample_from_sums, weigh
+from equipoise.methods.spread.equality import Equality, equality_test
+from equipoise.methods.spread.recommended import recommended_interval
 from equipoise.methods.spread.sample import no_spread
 
 

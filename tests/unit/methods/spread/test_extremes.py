@@ -8,16 +8,14 @@ from scipy.special import ndtr
 from scipy.stats import studentized_range
 
 from equipoise.methods.numerics import FloatArray
-from equipoise.methods.spread import (
-    GroupSample,
-    Interval,
+from equipoise.methods.spread import GroupSample, Interval, sample_from_sums
+from equipoise.methods.spread.equality import (
     difference_interval,
     max_deviation_interval,
     mean_deviation_interval,
     ratio_interval,
-    sample_from_sums,
+    signed_size,
 )
-from equipoise.methods.spread.equality import signed_size
 from equipoise.methods.spread.sample import mean_limits, one_sided_z, range_z, sidak_z
 
 Make = Callable[[GroupSample, float], Interval]

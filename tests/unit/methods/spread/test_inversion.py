@@ -3,7 +3,8 @@
 import numpy as np
 
 from equipoise.methods.numerics import FloatArray
-from equipoise.methods.spread import Inversion, Meta, invert_path, meta_metric, sample_from_sums
+from equipoise.methods.spread import Meta, meta_metric, sample_from_sums
+from equipoise.methods.spread.equality import Inversion, invert_path
 
 
 def inverted(ones: list[float]) -> Inversion:

@@ -5,16 +5,16 @@ import pytest
 from scipy.optimize import brentq, minimize_scalar
 from scipy.stats import chi2, chi2_contingency
 
-from equipoise.methods.spread import (
-    chi_square_test,
+from equipoise.methods.spread import sample_from_sums
+from equipoise.methods.spread.report import chi_square_test
+from equipoise.methods.spread.variance import (
     cochran_q,
     dersimonian_laird,
     paule_mandel,
     q_profile_interval,
     restricted_likelihood,
-    sample_from_sums,
+    weighing_variance,
 )
-from equipoise.methods.spread.variance import weighing_variance
 
 RNG = np.random.default_rng(8)
 SIZES = np.array([40, 55, 80, 30, 120, 66])

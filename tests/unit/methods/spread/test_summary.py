@@ -6,17 +6,17 @@ import pytest
 from equipoise.methods.numerics import FloatArray, IntArray
 from equipoise.methods.spread import (
     Meta,
-    Outcome,
+    SpreadOutcome,
     bootstrap_draws,
     meta_metric,
-    recommended_interval,
     report_variance,
     sample_from_sums,
     sample_variance,
-    spreading_path,
     summarize_spread,
     weigh,
 )
+from equipoise.methods.spread.equality import spreading_path
+from equipoise.methods.spread.recommended import recommended_interval
 
 
 def _coverage(size: IntArray, rate: FloatArray, worlds: int, seed: int) -> int:
@@ -117,7 +117,7 @@ def test_the_path_starts_at_the_pooled_mean_and_has_unit_spread() -> None:
 def test_constant_metric_has_a_stated_outcome(kind: Meta) -> None:
     sample = sample_from_sums(np.array([30, 40]), np.array([30.0, 40.0]), binary=True)
     s = summarize_spread(sample, kind, rng=np.random.default_rng(1), resamples=50)
-    assert s.outcome is Outcome.CONSTANT
+    assert s.outcome is SpreadOutcome.CONSTANT
     assert s.plugin == float(kind is Meta.RATIO)
     if kind in (Meta.VARIANCE, Meta.ENTROPY):
         assert s.interval is None
@@ -137,7 +137,7 @@ def test_real_metric_constant_within_groups_is_refused() -> None:
 def test_infinite_ratio_is_said_and_still_bounded_below() -> None:
     sample = sample_from_sums(np.array([60, 60]), np.array([0.0, 40.0]), binary=True)
     s = summarize_spread(sample, Meta.RATIO, rng=np.random.default_rng(1), resamples=50)
-    assert s.outcome is Outcome.INFINITE
+    assert s.outcome is SpreadOutcome.INFINITE
     assert (s.bias, s.corrected) == (None, None)
     assert s.interval is not None
     assert s.interval.lower > 1

@@ -6,12 +6,11 @@ import pytest
 from equipoise.methods.numerics import FloatArray
 from equipoise.methods.spread import (
     bootstrap_draws,
-    double_corrected,
-    double_factor,
     published_intervals,
     sample_from_sums,
     sample_variance,
 )
+from equipoise.methods.spread.variance import double_corrected, double_factor
 from tests.unit.methods.spread import naive
 
 SIZES, TOTALS = np.array([5, 9, 30, 12]), np.array([1.0, 8, 13, 6])

@@ -7,7 +7,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from equipoise.methods.numerics import FloatArray
-from equipoise.methods.tilts import Deviations, TiltMoments, TiltSample
+from equipoise.methods.tilts import TiltMoments, TiltSample
+from equipoise.methods.tilts.draws import Deviations
 
 
 def square_root(k: FloatArray) -> FloatArray:

@@ -12,10 +12,10 @@ from equipoise.methods.tilts import (
     TiltBasis,
     TiltRows,
     TiltSpan,
-    closest_tilts,
     factor_kernel,
     mean_features,
 )
+from equipoise.methods.tilts.audit import closest_tilts
 
 
 @pytest.fixture

@@ -6,13 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from equipoise.methods.tilts import (
-    Gaussian,
-    closest_tilts,
-    factor_kernel,
-    features_of,
-    points_between,
-)
+from equipoise.methods.tilts import Gaussian, factor_kernel, features_of, points_between
+from equipoise.methods.tilts.audit import closest_tilts
 
 
 @pytest.mark.parametrize("penalty", [1e-2, 1e-4])

@@ -5,7 +5,6 @@ import pytest
 from scipy.special import bdtr, bdtrc
 
 from equipoise.methods.tilts import (
-    Deviations,
     Gaussian,
     Method,
     RowTilts,
@@ -14,10 +13,9 @@ from equipoise.methods.tilts import (
     audit_tilts,
     critical_value,
     factor_kernel,
-    make_grid,
-    rescaled_extremes,
-    unscaled_extremes,
 )
+from equipoise.methods.tilts.audit import rescaled_extremes
+from equipoise.methods.tilts.draws import Deviations, make_grid, unscaled_extremes
 
 WORLDS, N, LEVEL = 120, 600, 0.9
 POINTS = np.arange(101) / 100

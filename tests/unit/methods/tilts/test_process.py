@@ -16,14 +16,14 @@ from equipoise.methods.tilts import (
     TiltSample,
     audit_tilts,
     critical_value,
-    deviations,
     factor_kernel,
+)
+from equipoise.methods.tilts.audit import reach_of, rescaled_extremes, signed_extremes
+from equipoise.methods.tilts.draws import (
+    deviations,
     make_grid,
     moments_of,
-    reach_of,
-    rescaled_extremes,
     scale_of,
-    signed_extremes,
     unscaled_extremes,
 )
 from tests.unit.methods.tilts import naive

@@ -3,15 +3,8 @@
 import numpy as np
 import pytest
 
-from equipoise.methods.tilts import (
-    Gaussian,
-    Kernel,
-    Laplace,
-    factor_kernel,
-    mean_bound,
-    norm_bound,
-    overlap_of,
-)
+from equipoise.methods.tilts import Gaussian, Kernel, Laplace, factor_kernel
+from equipoise.methods.tilts.kernels import mean_bound, norm_bound, overlap_of
 
 
 def test_the_norm_is_exceeded_once_in_a_million() -> None:

@@ -5,15 +5,9 @@ import pytest
 from hypothesis import given, settings
 
 from equipoise.methods.transport import answers as module
-from equipoise.methods.transport import (
-    directional_draws,
-    near_optimal,
-    numerical_draws,
-    plain_sample,
-    prepare,
-    resampled_draws,
-    within_classes,
-)
+from equipoise.methods.transport import plain_sample, prepare, within_classes
+from equipoise.methods.transport.answers import directional_draws, numerical_draws, resampled_draws
+from equipoise.methods.transport.problem import near_optimal
 from tests.unit.methods.transport import naive, world
 
 

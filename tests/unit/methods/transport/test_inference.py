@@ -6,16 +6,16 @@ from scipy.special import bdtr, ndtri
 
 from equipoise.methods.numerics import FloatArray, IntArray
 from equipoise.methods.transport import (
-    BetaLimit,
+    AnswerKind,
     Inference,
     Method,
-    Outcome,
     Problem,
     from_matrix,
     infer,
     prepare,
     within_classes,
 )
+from equipoise.methods.transport.limits import BetaLimit
 from tests.unit.methods.transport import world
 
 WORLDS = 400
@@ -163,7 +163,7 @@ def test_one_segment_takes_all_the_budget() -> None:
         if method is Method.EXACT:
             continue
         found = _infer(scarce, (weights * 1000).round().astype(int), method)
-        assert found.outcome is Outcome.DEGENERATE
+        assert found.outcome is AnswerKind.DEGENERATE
         assert found.interval(0.95) == (found.value, found.value)
         assert found.value == pytest.approx(0.1)
         assert found.p_above(0.05) is None
@@ -172,13 +172,13 @@ def test_one_segment_takes_all_the_budget() -> None:
 
 def test_a_constant_loss_is_degenerate() -> None:
     found = _infer(prepare(within_classes([0, 0]), [1, 1]), [3, 4])
-    assert (found.outcome, found.interval(0.95)) == (Outcome.DEGENERATE, (0.0, 0.0))
+    assert (found.outcome, found.interval(0.95)) == (AnswerKind.DEGENERATE, (0.0, 0.0))
 
 
 def test_unseen_cells_keep_the_interval_open() -> None:
     problem = prepare(within_classes([0, 0, 0, 1, 1]), [0, 0.5, 1, 1, 1])
     found = _infer(problem, [0, 0, 0, 20, 30])
-    assert found.outcome is Outcome.UNSEEN
+    assert found.outcome is AnswerKind.UNSEEN
     assert found.value == 0
     # unseen mass of at most 1 − 0.05^(1/50) may gain up to 1
     assert found.upper(0.95) == pytest.approx(1 - 0.05 ** (1 / 50))
@@ -190,7 +190,7 @@ def test_unseen_cells_keep_the_interval_open() -> None:
 def test_unseen_cells_can_lower_a_positive_value() -> None:
     problem = prepare(within_classes([0, 0, 1, 1, 1]), [0, 1, 0, 0.5, 0.6])
     found = _infer(problem, [50, 0, 0, 0, 0])
-    assert (found.value, found.outcome) == (1.0, Outcome.UNSEEN)
+    assert (found.value, found.outcome) == (1.0, AnswerKind.UNSEEN)
     assert found.interval(0.9) == pytest.approx((0.05 ** (1 / 50), 1.0))
     assert found.p_above(0.9) == pytest.approx(0.9**50)
 
@@ -199,7 +199,7 @@ def test_no_draw_kept_is_an_outcome() -> None:
     rng = np.random.default_rng(3)
     problem = prepare(within_classes(np.arange(30) % 3), rng.random(30))
     found = _infer(problem, np.full(30, 20), Method.NUMERICAL)
-    assert found.outcome is Outcome.NO_DRAWS
+    assert found.outcome is AnswerKind.NO_DRAWS
     assert found.limit is None
     assert found.interval() is None
     assert found.p_above(0.1) is None
@@ -230,17 +230,17 @@ def test_one_row_never_makes_an_exact_value() -> None:
     # every segment has the same slope, so the value is 0.25 as long as enough people can move
     problem = prepare(from_matrix([[0, 1, 2], [1, 0, 1], [2, 1, 0]]), [0, 0.5, 1], budget=0.5)
     one = _infer(problem, [1, 0, 0])
-    assert one.outcome is Outcome.UNSEEN
+    assert one.outcome is AnswerKind.UNSEEN
     assert one.interval(0.9) == pytest.approx((0.25 * 0.05, 0.25))
     many = _infer(problem, [400, 300, 300])
-    assert (many.outcome, many.value) == (Outcome.DEGENERATE, 0.25)
+    assert (many.outcome, many.value) == (AnswerKind.DEGENERATE, 0.25)
 
 
 @pytest.mark.parametrize("method", [m for m in Method if m is not Method.EXACT])
 def test_few_rows_are_an_outcome(method: Method) -> None:
     problem = prepare(within_classes([0, 0, 0]), [0, 0.5, 1])
     found = _infer(problem, [9, 10, 10], method)
-    assert found.outcome is Outcome.FEW_ROWS
+    assert found.outcome is AnswerKind.FEW_ROWS
     assert found.interval() is None
     assert "30 rows" in found.reason
     assert _infer(problem, [10, 10, 10]).interval() is not None

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from equipoise.methods.transport import DrawnLimit
+from equipoise.methods.transport.limits import DrawnLimit
 
 DRAWS = np.array([-2.0, -1.0, 0.0, 1.0, 3.0])
 

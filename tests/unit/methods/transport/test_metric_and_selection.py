@@ -3,13 +3,7 @@
 import numpy as np
 import pytest
 
-from equipoise.methods.transport import (
-    fair_costs,
-    learn_metric,
-    prepare,
-    select_model,
-    solve,
-)
+from equipoise.methods.transport import fair_costs, learn_metric, prepare, select_model, solve
 
 
 def test_differences_along_sensitive_directions_are_free() -> None:

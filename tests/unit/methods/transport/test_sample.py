@@ -5,8 +5,8 @@ import pytest
 
 from equipoise.methods.numerics import FloatArray, IntArray
 from equipoise.methods.transport import (
+    AnswerKind,
     Method,
-    Outcome,
     infer,
     plain_sample,
     prepare,
@@ -139,7 +139,7 @@ def test_few_clusters_are_not_answered() -> None:
     sample = unit_sample(unit, cell, np.ones(120), cells=3, rows=120.0)
     problem = prepare(within_classes([0, 0, 0]), [0.0, 0.5, 1.0])
     found = infer(problem, sample, rng=np.random.default_rng(1))
-    assert found.outcome is Outcome.FEW_UNITS
+    assert found.outcome is AnswerKind.FEW_UNITS
     assert found.interval() is None
     assert "at least 10" in found.reason
 

@@ -6,14 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.methods.numerics import FloatArray
-from equipoise.methods.transport import (
-    from_matrix,
-    from_neighbours,
-    optimal_prices,
-    prepare,
-    solve,
-    within_classes,
-)
+from equipoise.methods.transport import from_matrix, from_neighbours, prepare, solve, within_classes
+from equipoise.methods.transport.problem import optimal_prices
 from tests.unit.methods.transport import naive, world
 
 

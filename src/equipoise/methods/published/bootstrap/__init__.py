@@ -33,7 +33,6 @@ from equipoise.methods.published.bootstrap.bounds import (
     certify,
     certify_intervals,
     combine,
-    critical_value,
     half_width_factors,
     simultaneous_bounds,
 )
@@ -58,4 +57,3 @@ from equipoise.methods.published.bootstrap.estimates import (
     estimate_gaps,
     estimate_ratios,
 )
-from equipoise.methods.targets import Status

@@ -13,6 +13,7 @@ from equipoise.methods.numerics import (
     IntArray,
     Progress,
     column_medians,
+    over,
     quantile,
 )
 from equipoise.methods.published.bootstrap.data import (
@@ -21,7 +22,6 @@ from equipoise.methods.published.bootstrap.data import (
     Totals,
     group_totals,
     observed_totals,
-    quotient,
 )
 from equipoise.methods.published.bootstrap.estimates import (
     Audit,
@@ -297,14 +297,14 @@ def algorithm_4(audit: Audit, null: Null) -> BootstrapPValues:
     testable = several & (np.nan_to_num(spread) > 0)
 
     def tails(limit: float) -> tuple[FloatArray, FloatArray]:
-        return normal_tails(quotient(groups.estimate - limit, spread))
+        return normal_tails(over(groups.estimate - limit, spread))
 
     return as_p_values(groups, null.p_value(tails), spread, testable)
 
 
 def _disparity_change(audit: Audit, cells: Totals, now: GroupTotals) -> FloatArray:
     """ε* − ε̂ in metric units; NaN where the resample missed the group."""
-    mean = quotient(now.total, now.weight)
+    mean = over(now.total, now.weight)
     return mean - audit.groups.mean - target_shift(audit, cells, now) * audit.groups.sensitivity
 
 

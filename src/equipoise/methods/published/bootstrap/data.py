@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.methods.numerics import FloatArray, GroupSums, IntArray
+from equipoise.methods.numerics import FloatArray, GroupSums, IntArray, over_or_zero
 from equipoise.methods.targets import InfluenceSums
 
 # --- What the bootstrap needs to know of the rows: sums per cell, rows, or cluster sums ---
@@ -235,18 +235,6 @@ def second_order(cells: Totals) -> Second:
     return cells.weight2, cells.total2, cells.square2
 
 
-def quotient(top: FloatArray, bottom: FloatArray) -> FloatArray:
-    """Quotient, NaN where the divisor is not positive.
-
-    >>> quotient(np.array([1.0, 1.0]), np.array([2.0, 0.0])).tolist()
-    [0.5, nan]
-    """
-    shape = np.broadcast_shapes(top.shape, bottom.shape)
-    out: FloatArray = np.full(shape, np.nan)
-    np.divide(top, bottom, out=out, where=bottom > 0)
-    return out
-
-
 def second(w2: FloatArray, s2: FloatArray, q2: FloatArray, mean: FloatArray) -> FloatArray:
     """Sum of w²(L − mean)², never below zero.
 
@@ -310,7 +298,6 @@ class BinaryEngine:
     """
 
     name = "exact"
-    has_spread = True
 
     def __init__(self, moments: CellMoments, influence: InfluenceSums | None = None) -> None:
         """Prepare the multinomial; ``influence`` is needed for a custom target only."""
@@ -354,7 +341,6 @@ class RowEngine:
     """Exact resampling of rows, for real metrics and for sampling weights."""
 
     name = "exact"
-    has_spread = True
 
     def __init__(self, rows: RowData, cells: int) -> None:
         """Collapse equal rows and prepare the sums per cell."""
@@ -450,7 +436,6 @@ class MomentsEngine:
     """
 
     name = "moments"
-    has_spread = False
 
     def __init__(self, moments: CellMoments, influence: InfluenceSums | None = None) -> None:
         """Factor the covariance; ``influence`` is needed for a custom target only."""
@@ -477,12 +462,12 @@ class _Factor:
 
     def __init__(self, m: CellMoments) -> None:
         self._l11 = np.sqrt(m.weight2)
-        self._l21 = _over(m.total2, self._l11)
+        self._l21 = over_or_zero(m.total2, self._l11)
         rest = m.square2 - self._l21**2
         # a cell whose metric is constant has a singular block; rounding must not revive it
         self._l22 = np.sqrt(np.where(rest > 1e-12 * m.square2, rest, 0.0))
-        self._a1 = _over(m.weight, self._l11)
-        self._a2 = _over(m.total - self._l21 * self._a1, self._l22)
+        self._a1 = over_or_zero(m.weight, self._l11)
+        self._a2 = over_or_zero(m.total - self._l21 * self._a1, self._l22)
         self._v = (m.weight, m.total)
         length = float((self._a1**2 + self._a2**2).sum())
         n = max(float(m.rows.sum()), 1.0)
@@ -496,16 +481,10 @@ class _Factor:
         return self._l11 * g[0] - self._v[0] * common, total
 
 
-def _over(top: FloatArray, bottom: FloatArray) -> FloatArray:
-    """Quotient, zero where the divisor is."""
-    return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
-
-
 class ClusterEngine:
     """Resampling of whole clusters, for rows that are dependent within a cluster."""
 
     name = "clusters"
-    has_spread = False
 
     def __init__(self, clusters: ClusterData, cells: int, rows: float) -> None:
         """Prepare the table; ``rows`` is the number of rows n behind a custom target's ψ."""

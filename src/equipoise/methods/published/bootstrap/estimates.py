@@ -15,6 +15,7 @@ from equipoise.methods.numerics import (
     IntArray,
     Progress,
     child,
+    over,
 )
 from equipoise.methods.published.bootstrap.data import (
     CellMoments,
@@ -22,7 +23,6 @@ from equipoise.methods.published.bootstrap.data import (
     Totals,
     group_totals,
     observed_totals,
-    quotient,
     second,
 )
 from equipoise.methods.targets import Constant, Custom, Status, Target
@@ -42,7 +42,7 @@ def target_estimate(target: Target, cells: Totals, groups: GroupTotals) -> Float
     weight = target.total(cells.weight, groups.weight)
     # weights need not cancel exactly; a sliver of rounding is nobody
     weight = np.where(weight > 1e-9 * whole, weight, 0.0)
-    return target.scale * quotient(target.total(cells.total, groups.total), weight)
+    return target.scale * over(target.total(cells.total, groups.total), weight)
 
 
 def variance_terms(
@@ -59,14 +59,14 @@ def variance_terms(
     done = {id(x): target.parts(x, sums) for x in groups.second_cells}
     parts = [done[id(x)] for x in groups.second_cells]
     weight = target.total(cells.weight, groups.weight)
-    theta = quotient(target.total(cells.total, groups.total), weight)
+    theta = over(target.total(cells.total, groups.total), weight)
     a, b, c = ((against * x).sum(axis=0) for x in parts)
-    own = quotient(second(a, b, c, theta), weight**2)
+    own = over(second(a, b, c, theta), weight**2)
     # Σ w²(L − μ)(L − θ) over the rows in both, which alone move both means.
     a, b, c = ((group * against * x).sum(axis=0) for x in parts)
-    mean = quotient(groups.total, groups.weight)
+    mean = over(groups.total, groups.weight)
     shared = c - (mean + theta) * b + mean * theta * a
-    both = quotient(shared, groups.weight * weight)
+    both = over(shared, groups.weight * weight)
     return target.scale**2 * own, target.scale * np.nan_to_num(both)
 
 
@@ -74,9 +74,9 @@ def _custom_terms(
     target: Custom, groups: GroupTotals, sums: GroupSums
 ) -> tuple[FloatArray, FloatArray]:
     psi, n = target.influence, max(target.influence.rows, 1.0)
-    mean = quotient(groups.total, groups.weight)
+    mean = over(groups.total, groups.weight)
     # Cov(L, ψ | G)/n, as in line 7 of Algorithm 2 of Cherian and Candès.
-    both = quotient(sums(psi.product) - mean * sums(psi.total), groups.weight) / n
+    both = over(sums(psi.product) - mean * sums(psi.total), groups.weight) / n
     return np.full((1, 1), target.scale**2 * psi.variance), target.scale * both
 
 
@@ -137,7 +137,7 @@ class GroupEstimates:
     @property
     def standard_error(self) -> FloatArray:
         """Standard error of the estimate."""
-        return np.sqrt(quotient(self.variance, self.share * self.sample)) / self.unit
+        return np.sqrt(over(self.variance, self.share * self.sample)) / self.unit
 
 
 def estimate_gaps(moments: CellMoments, target: Target, sums: GroupSums) -> GroupEstimates:
@@ -194,7 +194,7 @@ def _compare(moments: CellMoments, target: Target, sums: GroupSums) -> _Compared
         moments=moments,
         rows=sums(moments.rows),
         share=groups.weight[0] / max(float(moments.weight.sum()), np.finfo(float).tiny),
-        mean=quotient(groups.total, groups.weight)[0],
+        mean=over(groups.total, groups.weight)[0],
         theta=theta[0].copy(),
         own=_real_variance(groups)[0],
         other=other[0],
@@ -226,17 +226,11 @@ def _assemble(
     )
 
 
-def mean_variance(groups: GroupTotals) -> FloatArray:
-    """Variance of each group's mean, shape ``(b, G)``."""
-    mean = quotient(groups.total, groups.weight)
-    return quotient(second(*groups.second_groups, mean), groups.weight**2)
-
-
 def _real_variance(groups: GroupTotals) -> FloatArray:
     """Variance of each group's mean, zero where all that is left of it is rounding."""
     w2, s2, q2 = groups.second_groups
-    about = second(w2, s2, q2, quotient(groups.total, groups.weight))
-    return quotient(np.where(about > ROUNDING * q2, about, 0.0), groups.weight**2)
+    about = second(w2, s2, q2, over(groups.total, groups.weight))
+    return over(np.where(about > ROUNDING * q2, about, 0.0), groups.weight**2)
 
 
 def overall_spread(m: CellMoments) -> float:
@@ -336,11 +330,6 @@ class Engine(Protocol):
     @property
     def name(self) -> str:
         """How the result names the engine: exact, moments or clusters."""
-        ...
-
-    @property
-    def has_spread(self) -> bool:
-        """Whether second moments are drawn, so that a resample has a spread of its own."""
         ...
 
     def draw(self, rng: np.random.Generator, size: int) -> Totals:

@@ -3,19 +3,17 @@
 from equipoise.methods.published.likelihood.band import (
     Parts,
     band,
-    bartlett,
+    band_parts,
     known_roots,
     part_roots,
-    parts_of,
 )
 from equipoise.methods.published.likelihood.intervals import (
-    Calibration,
+    ResampledNull,
     affordable,
     disjoint_draws,
     euclidean_draws,
     mean_interval,
     mean_p_values,
-    mean_roots,
     ratio_draws,
 )
 from equipoise.methods.published.likelihood.mean import (
@@ -28,11 +26,7 @@ from equipoise.methods.published.likelihood.mean import (
     euclidean_at,
     euclidean_ends,
     independent_columns,
-    joint_disjoint,
-    joint_euclidean,
-    joint_ratio,
     likelihood_at,
-    mean_ratio,
     moments_of,
     normal_critical,
     null_weights,

@@ -67,7 +67,7 @@ class Parts:
         )
 
 
-def parts_of(
+def band_parts(
     rows: FloatArray,
     ones: FloatArray,
     sums: GroupSums,
@@ -81,7 +81,7 @@ def parts_of(
     """The parts behind every group, from cell counts of rows and ones.
 
     >>> cells = np.array([4.0, 6.0]), np.array([1.0, 3.0])
-    >>> parts_of(*cells, lambda x: x, "complement").rows.tolist()
+    >>> band_parts(*cells, lambda x: x, "complement").rows.tolist()
     [[4.0, 6.0], [6.0, 4.0]]
     """
     n, k = sums(rows), sums(ones)
@@ -161,7 +161,7 @@ def _members(parts: Parts) -> tuple[FloatArray, FloatArray]:
     return group, target
 
 
-class State:
+class BandState:
     """Group mean, target and their derivatives at given rates and shares."""
 
     def __init__(self, parts: Parts, rates: FloatArray, shares: FloatArray) -> None:
@@ -275,7 +275,7 @@ def line_from(
     parts: Parts, rates: FloatArray, shares: FloatArray, sign: float | FloatArray
 ) -> Line:
     """The line along which the disparity changes fastest, in the direction of ``sign``."""
-    state, some = State(parts, rates, shares), parts.rows > 0
+    state, some = BandState(parts, rates, shares), parts.rows > 0
     a = np.where(some, np.nan_to_num(state.by_rate, posinf=1e12), 0.0) * -sign
     d = np.where(some, np.nan_to_num(state.by_share, posinf=1e12), 0.0) * -sign
     # coefficients that cancel leave dust, which a huge multiplier would blow up
@@ -300,7 +300,7 @@ def _extreme(parts: Parts, critical: FloatArray, sign: float) -> FloatArray:
         line = line_from(parts, rates, shares, sign)
         guess = _multiplier(line, critical, guess)
         rates, shares = line.at(guess)
-        new = State(parts, rates, shares).disparity(parts.relative)
+        new = BandState(parts, rates, shares).disparity(parts.relative)
         with np.errstate(invalid="ignore"):
             moving = ~(np.abs(new - found[todo]) <= 1e-9 * (1 + np.abs(new)))
         moving &= ~(np.isinf(new) & (new == found[todo]))
@@ -398,7 +398,7 @@ def known_roots(
 def _roots(parts: Parts, limit: float) -> FloatArray:
     mean = parts.ones / np.maximum(parts.rows, 1.0)
     rates, shares = starting(parts)
-    gap = limit - State(parts, mean, shares).disparity(parts.relative)
+    gap = limit - BandState(parts, mean, shares).disparity(parts.relative)
     sign = np.where(gap > 0, 1.0, -1.0)
     before = np.full(gap.shape, np.inf)
     for _ in range(ROUNDS if parts.curved else 1):
@@ -421,7 +421,7 @@ def _multiplier_at_limit(line: Line, limit: float, sign: FloatArray, gap: FloatA
     low_miss, high_miss = -gap, np.full_like(at, np.nan)
     for _ in range(MAX_ROOT_STEPS):
         rates, shares = line.at(at)
-        miss = sign * (State(parts, rates, shares).disparity(parts.relative) - limit)
+        miss = sign * (BandState(parts, rates, shares).disparity(parts.relative) - limit)
         over = miss > 0
         low, low_miss = np.where(over, low, at), np.where(over, low_miss, miss)
         high, high_miss = np.where(over, at, high), np.where(over, miss, high_miss)

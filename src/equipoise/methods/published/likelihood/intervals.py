@@ -166,7 +166,7 @@ _TAIL = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
+class ResampledNull:
     """The statistic of resampled rows, whose null is true."""
 
     draws: FloatArray
@@ -177,7 +177,7 @@ class Calibration:
     def p(self, statistic: float) -> float:
         """Share of draws that reach the statistic; beyond their reach, the stretched tail of χ².
 
-        >>> flat = Calibration(draws=np.arange(1.0, 400.0), rank=3)
+        >>> flat = ResampledNull(draws=np.arange(1.0, 400.0), rank=3)
         >>> flat.p(380.5), round(flat.p(600.0), 4)
         (0.05, 0.0006)
         """
@@ -190,7 +190,7 @@ class Calibration:
     def critical(self, level: float) -> float:
         """The cut-off of the joint region.
 
-        >>> Calibration(draws=np.arange(1.0, 400.0), rank=3).critical(0.95)
+        >>> ResampledNull(draws=np.arange(1.0, 400.0), rank=3).critical(0.95)
         380.0
         """
         if 1 - level < _TAIL:
@@ -222,7 +222,7 @@ def affordable(rows: float, columns: int, *, solves: int) -> int:
 
 def disjoint_draws(
     groups: Segments, adjust: FloatArray, *, draws: int, seed: np.random.SeedSequence
-) -> Calibration:
+) -> ResampledNull:
     """Joint statistics of groups that share no row, each resampled within itself.
 
     Groups of 1000 rows and more are at their limit, and are drawn from χ².
@@ -287,7 +287,7 @@ def ratio_draws(
     draws: int,
     seed: np.random.SeedSequence,
     support: bool = False,
-) -> Calibration:
+) -> ResampledNull:
     """Joint likelihood of resampled rows; ``g`` are scores whose mean, under ``count``, is zero.
 
     With ``support``, counts are expected ones, and outcomes that did not occur count as possible.
@@ -309,7 +309,7 @@ def ratio_draws(
 
 def euclidean_draws(
     g: FloatArray, count: FloatArray, *, draws: int, seed: np.random.SeedSequence
-) -> Calibration:
+) -> ResampledNull:
     """Joint Euclidean likelihood of resampled rows; ``g`` are scores whose mean is zero.
 
     >>> g = np.random.default_rng(1).exponential(size=(60, 2)) - 1
@@ -343,7 +343,7 @@ def _resample(
     rank: int,
     draws: int,
     seed: np.random.SeedSequence,
-) -> Calibration:
+) -> ResampledNull:
     total = round(float(count.sum()))
     alike = bool((count == 1).all())
     found = []
@@ -357,9 +357,9 @@ def _resample(
     return _calibration(found, rank)
 
 
-def _calibration(found: list[FloatArray], rank: int) -> Calibration:
+def _calibration(found: list[FloatArray], rank: int) -> ResampledNull:
     drawn = np.concatenate(found) if found else np.zeros(0)
-    return Calibration(draws=np.sort(np.nan_to_num(drawn, nan=np.inf, posinf=np.inf)), rank=rank)
+    return ResampledNull(draws=np.sort(np.nan_to_num(drawn, nan=np.inf, posinf=np.inf)), rank=rank)
 
 
 def _chunks(seed: np.random.SeedSequence, draws: int) -> Iterator[tuple[np.random.Generator, int]]:

@@ -13,19 +13,18 @@ from equipoise.methods.published.bootstrap import (
     MomentsEngine,
     Scaling,
     Side,
-    Status,
     Unscaled,
     algorithm_4,
     bound_extremes,
     certify,
     combine,
-    critical_value,
     estimate_gaps,
     estimate_ratios,
     simultaneous_bounds,
     unweighted_moments,
 )
-from equipoise.methods.targets import Complement, Constant, Overall, Reference, Target
+from equipoise.methods.published.bootstrap.bounds import critical_value
+from equipoise.methods.targets import Complement, Constant, Overall, Reference, Status, Target
 from tests.unit.methods.published.bootstrap.naive import sums_of
 from tests.unit.methods.published.bootstrap.world import (
     COLLECTIONS,

@@ -4,11 +4,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from equipoise.methods.hypotheses import Above, Below, Outside
-from equipoise.methods.published.bootstrap import (
-    Audit,
-    algorithm_4,
-    estimate_gaps,
-)
+from equipoise.methods.published.bootstrap import Audit, algorithm_4, estimate_gaps
 from tests.unit.methods.published.bootstrap.naive import sums_of
 from tests.unit.methods.published.bootstrap.world import COLLECTIONS, World, make_world, targets
 

@@ -11,12 +11,12 @@ from equipoise.methods.inference.counts import constrained_rates
 from equipoise.methods.published.likelihood import (
     Parts,
     band,
-    bartlett,
+    band_parts,
     known_roots,
     normal_critical,
     part_roots,
-    parts_of,
 )
+from equipoise.methods.published.likelihood.band import bartlett
 
 CASES: list[tuple[Any, list[float], list[float], float]] = [
     ("complement", [40.0, 100.0], [10.0, 40.0], 1.0),
@@ -127,7 +127,7 @@ def test_all_bounds_hold_at_once(rate: float) -> None:
     cells = rng.multinomial(500, share, size=1000).astype(float)
     ones = rng.binomial(cells.astype(int), rate).astype(float)
     cut = normal_critical(0.95, "sidak", len(member))
-    pieces = [parts_of(n, k, sums, "overall") for n, k in zip(cells, ones, strict=True)]
+    pieces = [band_parts(n, k, sums, "overall") for n, k in zip(cells, ones, strict=True)]
     every = Parts(
         rows=np.concatenate([x.rows for x in pieces], axis=1),
         ones=np.concatenate([x.ones for x in pieces], axis=1),

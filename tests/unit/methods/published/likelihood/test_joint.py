@@ -7,9 +7,6 @@ from equipoise.methods.published.likelihood import (
     Scores,
     euclidean_at,
     euclidean_ends,
-    joint_disjoint,
-    joint_euclidean,
-    joint_ratio,
     known_roots,
     likelihood_at,
     moments_of,
@@ -19,6 +16,7 @@ from equipoise.methods.published.likelihood import (
     student_interval,
     student_roots,
 )
+from equipoise.methods.published.likelihood.mean import joint_disjoint, joint_euclidean, joint_ratio
 
 
 def test_disjoint_groups_decouple() -> None:

@@ -14,10 +14,10 @@ from equipoise.methods.published.likelihood import (
     known_roots,
     mean_interval,
     mean_p_values,
-    mean_ratio,
-    mean_roots,
     segments,
 )
+from equipoise.methods.published.likelihood.intervals import mean_roots
+from equipoise.methods.published.likelihood.mean import mean_ratio
 
 
 def naive(x: Any, value: float) -> float:

@@ -7,17 +7,17 @@ import pytest
 from scipy.special import chdtri
 
 from equipoise.methods.published.likelihood import (
-    Calibration,
+    ResampledNull,
     Segments,
     adjustment,
     disjoint_draws,
     euclidean_draws,
-    joint_disjoint,
     ratio_draws,
     segments,
 )
+from equipoise.methods.published.likelihood.mean import joint_disjoint
 
-FLAT = Calibration(draws=np.arange(1.0, 400.0), rank=3)
+FLAT = ResampledNull(draws=np.arange(1.0, 400.0), rank=3)
 
 
 def test_the_data_count_among_their_draws() -> None:
@@ -52,7 +52,7 @@ def test_no_two_resamples_are_the_same() -> None:
 
 
 def test_calibration_is_the_share_of_draws_and_falls_all_the_way() -> None:
-    made = Calibration(draws=np.sort(np.random.default_rng(3).chisquare(4, 399) * 1.2), rank=4)
+    made = ResampledNull(draws=np.sort(np.random.default_rng(3).chisquare(4, 399) * 1.2), rank=4)
     p = [made.p(t) for t in np.linspace(0, 80, 300)]
     assert p[0] == 1.0
     assert all(a >= b for a, b in pairwise(p))
