@@ -509,12 +509,16 @@ class Comparison:
         return out
 
     def reweighed(self, times: FloatArray) -> "Comparison":
-        """The same groups with the weight of every part multiplied, as are its expected rows."""
+        """The same groups with the weight of every part multiplied.
+
+        How many rows a part has by chance varies with those expected or with those seen, whichever
+        are more: of a part that is seen far too often or too rarely either alone says too little.
+        """
         weight = self.parts.weight * times
         # as many rows in all
-        rows = times * over(self.parts.weight.sum(axis=0), weight.sum(axis=0))
-        parts = replace(self.parts, weight=weight, weight2=self.parts.weight2 * rows)
-        return replace(self, parts=parts)
+        expected = times * over(self.parts.weight.sum(axis=0), weight.sum(axis=0))
+        weight2 = self.parts.weight2 * np.maximum(expected, 1.0)
+        return replace(self, parts=replace(self.parts, weight=weight, weight2=weight2))
 
     def both(self, x: FloatArray, sums: GroupSums) -> tuple[FloatArray, FloatArray]:
         """Sums of cell values ``(b, C)`` over every group, and over its target, ``(b, G)``."""

@@ -261,3 +261,18 @@ def test_a_group_of_nearly_everybody_is_bounded_by_how_few_others_there_are(
     assert -most < low[0] < pivot.estimate[0] < high[0] < most
     up, _ = pivot.tails(np.full(1, -2 * most), all_of(pivot))
     assert up[0] < 1e-4
+
+
+@pytest.mark.parametrize(("at", "relative"), [(0.2, False), (1.25, True)])
+def test_a_group_whose_size_is_drawn_errs_no_more_than_it_says(at: float, relative: bool) -> None:
+    """All tables of 30 rows, of which some 21 are of a group with hardly a zero, added up."""
+    total, share, rest = 30, 0.7, 0.33
+    own = at * (1 - share) * rest / (1 - at * share) if relative else rest + at / (1 - share)
+    n, k, j = np.meshgrid(*(np.arange(total + 1.0) for _ in range(3)), indexing="ij")
+    chance = binom.pmf(n, total, share) * binom.pmf(k, n, own) * binom.pmf(j, total - n, rest)
+    there = (n > 0) & (n < total) & (chance > 1e-9)
+    n, k, j, chance = n[there], k[there], j[there], chance[there]
+    pivot = stacked(Overall(), np.stack([n, total - n]), np.stack([k, j]), relative)
+    for tail in pivot.tails(np.full(n.size, at), all_of(pivot)):
+        for error in (0.1, 0.05, 0.01):
+            assert chance[tail <= error].sum() <= error + 0.005
