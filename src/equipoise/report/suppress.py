@@ -27,7 +27,7 @@ from equipoise.findings.repair import Repair
 from equipoise.findings.summary import Comparison, Summary
 from equipoise.findings.words import level_text, plural, together
 from equipoise.report.ask import close_ranges
-from equipoise.report.disclosure import ALL, Count, Key, Told, hidden
+from equipoise.report.disclosure import ALL, Count, Key, Told, hidden, is_rate, too_close
 
 
 class Sized(Protocol):
@@ -73,6 +73,7 @@ def suppressed(findings: Sequence[Finding], least: int | None) -> list[Kept]:
 def _gone(findings: Sequence[Finding], least: int) -> Pools:
     """What must go, by table: findings about the same rows are looked at together."""
     tables: dict[str, dict[Count, Told]] = defaultdict(dict)
+    totals: dict[str, dict[Count, Told]] = defaultdict(dict)
     alone: Pools = defaultdict(set)
     # rows that are in no group may be anybody's
     incomplete = {
@@ -88,15 +89,21 @@ def _gone(findings: Sequence[Finding], least: int) -> Pools:
         for row in told:
             known = tables[pool].get((metric, _key(row)))
             if known is None or known.hits is None:
-                tables[pool][metric, _key(row)] = Told(n=_size(row), hits=_hits(row))
+                hits = _hits(row) if is_rate(metric) else None
+                tables[pool][metric, _key(row)] = Told(n=_size(row), hits=hits)
         if told:
             total = finding.provenance.counted
             tables[pool][metric, ALL] = Told(n=total, hits=_all_hits(finding, total))
-    return {
-        pool: own
-        | hidden(tables[pool], least, _ranges(tables[pool], least), gaps=pool in incomplete)
-        for pool, own in alone.items()
-    }
+        else:
+            totals[pool].setdefault((metric, ALL), Told(n=finding.provenance.counted))
+    gone: Pools = {}
+    for pool, own in alone.items():
+        table, gaps = tables[pool], pool in incomplete
+        gone[pool] = own | hidden(table, least, _ranges(table, least), gaps=gaps)
+        every = {**totals[pool], **table}
+        near = too_close(every, gone[pool], least, gaps=gaps)
+        gone[pool] |= {count for count in every if count[0] in near}
+    return gone
 
 
 def _ranges(table: Mapping[Count, Told], least: int) -> set[Count]:
@@ -135,6 +142,8 @@ def _hits(row: object) -> int | None:
 
 def _all_hits(finding: Finding, total: int) -> int | None:
     """The same of everybody, where groups are compared with everybody or with all others."""
+    if not is_rate(_metric(finding)):
+        return None
     for row in finding.rows:
         target, own = getattr(row, "target", None), _hits(row)
         if target is None or own is None or not isinstance(target, float | int):
@@ -160,7 +169,8 @@ def _target(finding: Finding) -> str:
 
 _WITHHELD = (
     "Not published: these numbers rest on every group, those left out included, who could be found "
-    "out by performing the audit again on every table that is possible."
+    "out by performing the audit again on every table that is possible; or they count almost the "
+    "same rows as another question on this page, and the difference would be a few people."
 )
 #: Kinds whose numbers follow from the counts of their groups, where nobody is in two of them.
 _SUMMED = (Bounds, CertificateList, Description, Flags, JointTest, Summary)
@@ -232,6 +242,7 @@ def _is_closed(finding: Finding, gone: Pools) -> bool:
         and not any(own == metric for own, _ in pool)
         and not any(finding.claim.get(name) for name in ("given", "unknown"))
         and len(attributes) == 1
+        and is_rate(metric)
         and all(_is_modelled(row) and _hits(row) is not None for row in rows)
         and sum({_key(row): row.n for row in rows}.values()) == finding.provenance.counted
     )
@@ -324,7 +335,10 @@ def _bounds_alone(finding: Bounds, own: set[Key]) -> Bounds | None:
 
 def _flags_alone(finding: Flags, own: set[Key]) -> Flags | None:
     # p-values of amounts and of weighted rows rest on the shape of everybody's values
-    counts = all(row.n == 0 or _hits(row) is not None for row in finding.rows)
+    shown = [row for row in finding.rows if _key(row) not in own]
+    counts = is_rate(_metric(finding)) and all(
+        row.n == 0 or _hits(row) is not None for row in shown
+    )
     if finding.method.get("kind") != "pivotal" or not counts:
         return None
     # the groups that are not shown count as if nothing spoke against them
