@@ -1,7 +1,9 @@
 """Evidence that was changed and sealed again: every kind of forgery is noticed."""
 
 import copy
+import hashlib
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -340,6 +342,77 @@ def test_a_time_stamp_is_checked(signed: Path) -> None:
             assert signing.time_of_stamp(bytes(changed), data, signed / "tsa.pem") == found.stamped
         except eq.EquipoiseError:
             continue
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "link out", "folder", "too large"])
+@pytest.mark.parametrize("side", ["evidence.json.sig", "evidence.json.sig.tsr", "report.html"])
+def test_what_comes_beside_evidence_is_a_file_or_is_not_read(
+    signed: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    side: str,
+    kind: str,
+) -> None:
+    """A page that was a link to another file was digested, a pipe was waited for."""
+    monkeypatch.chdir(signed)
+    private = tmp_path_factory.mktemp("private") / "secret"
+    private.write_text("secret")
+    Path(side).unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(side)
+    elif kind == "folder":
+        Path(side).mkdir()
+    elif kind == "too large":
+        with Path(side).open("wb") as stream:
+            stream.truncate(2**30 + 1)
+    else:
+        Path(side).symlink_to("/dev/zero" if kind == "device" else private)
+    assert execute(["verify", "evidence.json", "--signer", "key.pub", "-q"]) in (1, 3)
+    said = capsys.readouterr()
+    assert hashlib.sha256(b"secret").hexdigest() not in said.out + said.err
+    assert "unforeseen" not in said.err
+
+
+def test_no_named_file_is_a_pipe_or_a_device(
+    signed: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(signed)
+    os.mkfifo("pipe")
+    Path("zero").symlink_to("/dev/zero")
+    verify = ["verify", "evidence.json", "--signer"]
+    for bad in ("pipe", "zero"):
+        for command in (
+            [*verify, bad],
+            [*verify, "key.pub", "--signature", bad],
+            [*verify, "key.pub", "--plan-signature", bad],
+            ["report", "evidence.json", "--signature", bad, "--out", "new.html"],
+            ["sign", "evidence.json", "--key", bad, "--force"],
+            ["monitor", "verify", bad],
+            ["monitor", "show", bad],
+            ["monitor", "add", bad, "decisions.csv", "--period", "1"],
+            ["verify", bad],
+            ["explain", bad],
+        ):
+            assert execute(command) == 3, command
+            assert "unforeseen" not in capsys.readouterr().err, command
+
+
+def test_a_key_is_never_replaced(
+    signed: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`sign … --out KEY --force` wrote the signature over the private key."""
+    monkeypatch.chdir(signed)
+    os.link("key", "second name")
+    before = Path("key").read_bytes()
+    for target in ("key", "second name", "audit.yaml"):
+        command = ["sign", "audit.yaml", "--key", "key", "--out", target, "--force"]
+        assert execute(command) == 3, target
+        assert "what this command reads" in capsys.readouterr().err
+    assert Path("key").read_bytes() == before
+    quoted = ["report", "evidence.json", "--signature", "evidence.json.sig", "--force", "--out"]
+    for target in ("evidence.json", "evidence.json.sig"):
+        assert execute([*quoted, target]) == 3, target
 
 
 # --- Malformed files ---

@@ -21,14 +21,14 @@ from typing import IO, Any, Literal
 import numpy as np
 
 from equipoise._codec import canonical, from_plain, to_plain
-from equipoise._files import locked, why, write_atomically
+from equipoise._files import locked, open_file, write_atomically
 from equipoise._validate import listing, rows_text, short
 from equipoise.cells.gather import all_cells, scan_for
 from equipoise.cells.query import Scan, sort_levels
 from equipoise.cells.tally import Axis, Cells, ClusterTable, steady_cells
 from equipoise.claims.claim import Claim, only_means
 from equipoise.claims.groups import Binned, Condition, Dimension, Ordered, Period, Unit
-from equipoise.errors import ClaimError, TrailError
+from equipoise.errors import ClaimError, EquipoiseError, TrailError
 from equipoise.methods.numerics import FloatArray, IntArray
 from equipoise.trail import Trail
 
@@ -523,11 +523,8 @@ class Ledger:
     def open(cls, path: str | Path) -> "Ledger":
         """A ledger that exists."""
         place = Path(path)
-        try:
-            with place.open("rb") as file:
-                first = file.readline()
-        except OSError as error:
-            raise TrailError(f"The ledger {str(place)!r} cannot be read: {why(error)}.") from error
+        with open_file(place, "ledger") as file:
+            first = file.readline()
         header = _line(first, f"The first line of {place.name}")
         if header.get("format") != FORMAT:
             raise TrailError(f"{str(place)!r} is no ledger of equipoise.")
@@ -625,7 +622,7 @@ class Ledger:
 
     def entries(self) -> Iterator[dict[str, Any]]:
         """Every entry that was finished, oldest first."""
-        with self.path.open("rb") as file:
+        with open_file(self.path, "ledger") as file:
             file.readline()
             for number, line in enumerate(file, start=2):
                 if not line.endswith(b"\n"):
@@ -709,7 +706,7 @@ def is_ledger(source: object) -> bool:
     """Whether a source is the path of a ledger file."""
     if not isinstance(source, str | Path):
         return False
-    with contextlib.suppress(OSError, ValueError), Path(source).open("rb") as file:
+    with contextlib.suppress(EquipoiseError), open_file(source, "ledger") as file:
         return file.read(200).startswith(f'{{"format":"{FORMAT}"'.encode())
     return False
 

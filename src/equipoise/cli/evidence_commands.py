@@ -119,7 +119,13 @@ def _signatures(
     from equipoise.plan.run import Difference
 
     key = signing.public_key(signer)
-    own = signing.read_signature(signature or f"{evidence}.sig", key, authority=authority)
+    own = signing.read_signature(
+        signature or f"{evidence}.sig",
+        key,
+        authority=authority,
+        # one that was not named came with the evidence
+        within=evidence.parent if signature is None else None,
+    )
     problems = [*signing.unsigned(evidence, stored, own)]
     covered, words = ["made "], [f"Signed by {own.words()}."]
     if plan_signature is not None:

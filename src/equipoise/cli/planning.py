@@ -158,13 +158,18 @@ def plan_power(
     ] = None,
     power: Wanted = 0.8,
     budget: Budget = None,
+    allow: common.Allow = None,
     json: AsJson = False,
     quiet: common.Quiet = False,
 ) -> None:
-    """How many rows the audits of a plan take: flags, bounds and power, each as it is written."""
+    """How many rows the audits of a plan take: flags, bounds and power, each as it is written.
+
+    The plan is not trusted: without --allow it reads no file outside its folder, opens no
+    connection and sees no environment variable.
+    """
     from equipoise.audits.guess import guess as guessed
     from equipoise.plan import Plan
-    from equipoise.plan.run import open_trail
+    from equipoise.plan.run import open_trail, refuse_reaching
 
     read = Plan.load(plan)
     chosen = [
@@ -175,6 +180,8 @@ def plan_power(
     if not chosen:
         raise PlanError(f"{plan.name} has no audit that can be planned: flag, certify or power.")
     expected = None if guess is None else guessed(guess, n=n, rate=rate, spread=spread)
+    if expected is None:
+        refuse_reaching(read.trail, plan.parent, data, table, allow or ())
     source = (
         open_trail(read.trail, folder=plan.parent, data=data, table=table)
         if expected is None

@@ -153,8 +153,8 @@ def run(
     """
     bundled = _is_bundled(plan.trail, data, table)
     source = _place(plan.trail.source, Path(folder)) if data is None else data
-    if allow is not None and data is None and not bundled:
-        refuse_unsafe(plan.trail.source, Path(folder), allow)
+    if allow is not None:
+        refuse_reaching(plan.trail, Path(folder), data, table, allow)
     digest = None if bundled else input_digest(source)
     if trail is None:
         trail = open_trail(
@@ -238,6 +238,14 @@ def perform(
             "`across:`, or another `target:`."
         )
     return found
+
+
+def refuse_reaching(
+    asked: TrailPlan, folder: Path, data: str | None, table: str | None, allow: Sequence[str]
+) -> None:
+    """Refuse a plan that somebody else wrote, if its rows are not where it may look."""
+    if data is None and not _is_bundled(asked, data, table):
+        refuse_unsafe(asked.source, folder, allow)
 
 
 def open_trail(

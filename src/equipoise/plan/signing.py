@@ -12,13 +12,13 @@ import contextlib
 import datetime
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise._files import why
-from equipoise._validate import short
+from equipoise._files import LONGEST, read_bytes
 from equipoise.errors import EquipoiseError
 from equipoise.findings.evidence import Evidence
 from equipoise.plan.plan import Plan
@@ -210,12 +210,14 @@ def read_signature(
     *,
     stamp: str | Path | None = None,
     authority: str | Path | None = None,
+    within: Path | None = None,
 ) -> Signature:
     """A signature file whose signature is the key's; anything else is an error.
 
     ``stamp`` is the time-stamp response; by default the file ``NAME.tsr`` beside it, if it exists.
+    ``within`` is the folder in which the signature must lie, if it came with what is signed.
     """
-    data, called = _bytes(path, "signature"), Path(path).name
+    data, called = _bytes(path, "signature", within), Path(path).name
     payload, signatures = _opened(data, called)
     if not any(_is_signed(payload, sig, key) for sig in signatures):
         raise EquipoiseError(
@@ -223,8 +225,11 @@ def read_signature(
         )
     subjects, predicate = _statement(payload, called)
     beside = Path(f"{path}.tsr")
-    found = Path(stamp) if stamp is not None else beside if beside.is_file() else None
-    stamped = None if found is None else time_of_stamp(_bytes(found, "time-stamp"), data, authority)
+    found = Path(stamp) if stamp is not None else beside if os.path.lexists(beside) else None
+    folder = beside.parent if stamp is None else None
+    stamped = None
+    if found is not None:
+        stamped = time_of_stamp(_bytes(found, "time-stamp", folder), data, authority)
     return Signature(
         signer=key_id(key),
         signed=str(predicate.get("signed")),
@@ -303,9 +308,12 @@ def unsigned(
         file = Path(path).parent / Path(name).name
         if name == PLAN or name.startswith("input:") or digest == own:
             continue
-        found = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "not there"
-        if found != digest:
-            yield name, f"SHA-256 {found}", digest
+        try:
+            found = f"SHA-256 {hashlib.sha256(_bytes(file, 'page', file.parent)).hexdigest()}"
+        except EquipoiseError as error:
+            found = f"not read: {error}" if os.path.lexists(file) else "not there"
+        if found != f"SHA-256 {digest}":
+            yield name, found, digest
 
 
 def too_late(evidence: Evidence, signature: Signature) -> Iterator[tuple[str, object, object]]:
@@ -457,14 +465,6 @@ def _time(text: str) -> str:
     return moment.isoformat(timespec="seconds")
 
 
-def _bytes(path: str | Path, what: str) -> bytes:
-    try:
-        with open(path, "rb") as stream:
-            data = stream.read()
-    except OSError as error:
-        raise EquipoiseError(
-            f"The {what} {short(str(path))!r} cannot be read: {why(error)}."
-        ) from error
-    if what in ("signature", "time-stamp", "key") and len(data) > LIMIT:
-        raise EquipoiseError(f"The {what} {short(str(path))!r} has {len(data):,} bytes: too many.")
-    return data
+def _bytes(path: str | Path, what: str, within: Path | None = None) -> bytes:
+    most = LONGEST if what in ("evidence", "page", "plan", "ledger") else LIMIT
+    return read_bytes(path, what, most=most, within=within)
