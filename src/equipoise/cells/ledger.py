@@ -1,7 +1,9 @@
 """Batches of one question, period after period, and the ledger: one append-only file of them.
 
-Each entry is sealed with the hash of the one before. The first line says what is asked; every
-further line is a batch: its period, its cells, and two hashes. An entry is one write at the end of
+Each entry is sealed with the hash of the one before; nobody's key is in that, so whoever rewrites
+all that follows, or leaves out the last, is found only beside a digest or signature from before.
+The first line says what is asked; every further line is a batch: its period, its cells, and two
+hashes. An entry is one write at the end of
 the file, under a lock, so that several processes may add at once; what a crash leaves behind is at
 most an unfinished last line, which nobody reads and the next entry replaces.
 """
@@ -631,6 +633,10 @@ class Ledger:
                 if not {"period", "late", "content", "previous", "cells", "hash"} <= set(entry):
                     raise TrailError(f"Line {number} of {self.path.name} is no batch.")
                 yield entry
+
+    def digests(self) -> list[str]:
+        """The digest of the first line and of every entry; the last stands for all before it."""
+        return [self.seal, *(str(entry["hash"]) for entry in self.entries())]
 
     def problems(self) -> list[str]:
         """What does not fit together: entries changed, left out or put in elsewhere."""
