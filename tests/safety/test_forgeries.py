@@ -627,3 +627,66 @@ def test_malformed_evidence_gives_one_error(folder: Path) -> None:
     for text in ("", "[", "[" * 100_000, '{"a": ' * 5000, "9" * 5000, "NaN", '"\\ud800"', "{}"):
         with pytest.raises(eq.EquipoiseError):
             Evidence.from_json(text)
+
+
+def given_a_number(data: dict[str, Any]) -> None:
+    data["claim"]["given"] = [1]
+
+
+SENSELESS: dict[str, tuple[str, Callable[[dict[str, Any]], object]]] = {
+    "a level of 401 digits": ("bounds", lambda found: found.update(level=10**400)),
+    "a bound of 401 digits": ("bounds", lambda found: found["rows"][0].update(upper=10**400)),
+    "an infinite bound": ("bounds", lambda found: found["rows"][0].update(upper=float("1e999"))),
+    "half a sign": ("bounds", lambda found: found["provenance"].update(fingerprint="\ud800")),
+    "half a sign as a name": ("bounds", lambda found: found["claim"].update({"\ud800": 1})),
+    "a level of 1e308": ("table", lambda found: found.update(level=1e308)),
+    "a level below nothing": ("table", lambda found: found.update(level=-0.5)),
+    "an unknown family": ("joint", lambda found: found.update(family="x")),
+    "factors that are no names": ("given", given_a_number),
+    "an unknown side": ("bounds", lambda found: found.update(side="up")),
+    "no claim": ("bounds", lambda found: found.update(claim=[])),
+}
+
+
+@pytest.fixture(scope="module")
+def plenty(folder: Path) -> dict[str, Any]:
+    """Evidence of several kinds, as data."""
+    text = (
+        "{equipoise: 1, seed: 7, trail: {source: decisions.csv, label: y, prediction: d}, audits: ["
+        "{audit: certify, name: bounds, claim: CLAIM, tolerance: 0.4},"
+        "{audit: describe, name: table, claim: CLAIM}, {audit: joint_test, name: joint, claim: "
+        "CLAIM}, {audit: certify, name: given, claim: {kind: gap, metric: accuracy, across: [g], "
+        "given: [h]}, tolerance: 0.4}]}"
+    ).replace("CLAIM", "{kind: gap, metric: accuracy, across: [g]}")
+    made: dict[str, Any] = json.loads(run(Plan.parse(text), folder=folder).to_json())
+    return made
+
+
+@pytest.mark.parametrize("case", SENSELESS)
+def test_what_makes_no_sense_is_one_error_at_the_door(
+    plenty: dict[str, Any],
+    case: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Each of these was an exception of some other kind, in one command or another."""
+    monkeypatch.chdir(tmp_path)
+    name, change = SENSELESS[case]
+    data = copy.deepcopy(plenty)
+    change(next(one["finding"] for one in data["entries"] if one["name"] == name))
+    content = {key: value for key, value in data.items() if key != "seal"}
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False)
+    data["seal"] = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    Path("e.json").write_text(json.dumps(data).replace("Infinity", "1e999"))
+    for command in (
+        ["verify", "e.json"],
+        ["report", "e.json"],
+        ["export", "e.json", "card.md", "--to", "model-card"],
+        ["explain", "e.json"],
+    ):
+        assert execute(command) == 3, command
+        said = capsys.readouterr()
+        assert "unforeseen" not in said.err
+        assert said.out == ""
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["e.json"]

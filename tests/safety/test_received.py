@@ -249,9 +249,9 @@ def test_pytest_and_power_trust_no_plan_either(place: Path, watched: list[str]) 
         Path("audit.yaml").write_text(text)
         assert execute(["plan", "power", "audit.yaml", "-q"]) == 3, source
         assert watched == [], source
-        done = subprocess.run([*command, "audit.yaml"], capture_output=True, text=True, check=False)
-        assert "is not trusted with that" in " ".join(done.stdout.split()), source
-        assert str(place / "private") not in done.stdout
+        done = subprocess.run([*command, "audit.yaml"], capture_output=True, check=False)
+        assert "is not trusted with that" in " ".join(done.stdout.decode().split()), source
+        assert str(place / "private") not in done.stdout.decode()
     Path("audit.yaml").write_text(PLAN.replace("SOURCE", "../private/secret.csv"))
     allowed = "../private/secret.csv"
     done = subprocess.run(

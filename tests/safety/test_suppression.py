@@ -7,6 +7,7 @@ is taken to know of every group that there is at least one such row, which nothi
 
 import itertools
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 from scipy.optimize import linprog
 
 import equipoise as eq
+from equipoise.cli.main import execute
 from equipoise.report.suppress import published as made_public
 from equipoise.report.suppress import suppressed
 from tests.safety.conftest import number
@@ -368,3 +370,23 @@ def test_which_groups_are_hidden_rests_on_no_hidden_value(metric: Any) -> None:
         found = eq.describe(trail, eq.gap(metric, across="race"))
         hidden.add(eq.report(found, suppress=LEAST).suppressed)
     assert len(hidden) == 1
+
+
+def test_no_table_of_an_earlier_export_stays_beside_a_suppressed_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder exported before kept, with --force, the full table of what may not be told."""
+    trail = eq.read(thin(), label="y", prediction="p", score="s", attributes=["a", "b"])
+    claim = eq.gap("accuracy", across=["a", "b"])
+    found = (eq.certify(trail, claim, rng=7), eq.power(trail, claim, rng=7))
+    eq.Evidence.of(*found).save(tmp_path / "e.json")
+    export = ["export", str(tmp_path / "e.json"), str(tmp_path / "c"), "--to", "csv", "-q"]
+    assert execute(export) == 0
+    full = {path.name: path.read_text() for path in (tmp_path / "c").iterdir()}
+    assert "power.csv" in full
+    assert execute([*export, "--suppress", "10", "--force"]) == 3
+    assert "power.csv" in capsys.readouterr().err
+    assert {path.name: path.read_text() for path in (tmp_path / "c").iterdir()} == full
+    export[2] = str(tmp_path / "empty")
+    assert execute([*export, "--suppress", "10"]) == 0
+    assert execute([*export, "--suppress", "10", "--force"]) == 0

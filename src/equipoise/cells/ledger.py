@@ -525,8 +525,11 @@ class Ledger:
     def open(cls, path: str | Path) -> "Ledger":
         """A ledger that exists."""
         place = Path(path)
-        with open_file(place, "ledger") as file:
-            first = file.readline()
+        try:
+            with open_file(place, "ledger") as file:
+                first = file.readline()
+        except EquipoiseError as error:
+            raise TrailError(f"The ledger cannot be read: {error}") from error
         header = _line(first, f"The first line of {place.name}")
         if header.get("format") != FORMAT:
             raise TrailError(f"{str(place)!r} is no ledger of equipoise.")
