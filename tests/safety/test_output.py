@@ -263,3 +263,23 @@ def test_two_outputs_have_two_names(
     assert "Two files were to be written" in capsys.readouterr().err
     assert sorted(place.rglob("*")) == before
     assert (place / "j").read_text() == ""
+
+
+@pytest.mark.parametrize("module", ["typer", "rich.console", "equipoise.cli.auditing"])
+def test_an_early_interruption_leaves_one_line(place: Path, module: str) -> None:
+    """Ctrl-C while the command was being loaded printed a traceback."""
+    code = f"""
+import os, signal, sys
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+from equipoise.__main__ import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=place
+    )
+    assert done.returncode == 130
+    assert done.stderr == "error: Interrupted: nothing was written.\n"
