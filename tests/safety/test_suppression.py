@@ -390,3 +390,45 @@ def test_no_table_of_an_earlier_export_stays_beside_a_suppressed_one(
     export[2] = str(tmp_path / "empty")
     assert execute([*export, "--suppress", "10"]) == 0
     assert execute([*export, "--suppress", "10", "--force"]) == 0
+
+
+def test_who_adds_one_is_set_against_the_rows_of_other_metrics() -> None:
+    """240 are selected, and 237 of the selected have a score: three have none."""
+    rows = [
+        (group, int(i < chosen), None if group == "A" and i < 3 else 0.5 + i % 5 / 10)
+        for group, n, chosen in (("A", 580, 240), ("B", 420, 200))
+        for i in range(n)
+    ]
+    trail = eq.read(pl.DataFrame(rows, schema=["race", "p", "s"], orient="row"), prediction="p")
+    of_selected = eq.metric("mean score", "column('s')", where="prediction == 1")
+    found = [eq.describe(trail, eq.gap(m, across="race")) for m in ("selection_rate", of_selected)]
+    entries = json.loads(eq.report(*found, suppress=LEAST).published or "")["entries"]
+    assert [entry["finding"] is None for entry in entries] == [False, True]
+
+
+def test_a_question_that_is_not_told_takes_nothing_from_others() -> None:
+    trail = with_a_few_apart(3)
+    others = [
+        eq.certify(trail, eq.gap("brier", across="race"), rng=7),
+        eq.joint_test(trail, eq.gap("brier", across="race"), rng=7),
+    ]
+    alone = json.loads(eq.report(*others, suppress=LEAST).published or "")["entries"]
+    age = eq.describe(trail, eq.gap(AGE, across="race"))
+    beside = json.loads(eq.report(*others, age, suppress=LEAST).published or "")["entries"]
+    assert beside[:2] == alone
+    assert beside[2]["finding"] is None
+
+
+def test_many_metrics_of_ones_own_are_looked_at_in_bounded_time() -> None:
+    sizes = {"A": 580, "B": 420, "C": 5, "D": 12, "G": 13}
+    rows = [(group, i % 2, 30.0 + i % 20) for group, n in sizes.items() for i in range(n)]
+    trail = eq.read(pl.DataFrame(rows, schema=["g", "p", "age"], orient="row"), prediction="p")
+    metrics = [eq.metric(f"above {cut}", f"age > {cut}") for cut in range(31, 46)]
+    metrics += [eq.metric(f"mean {power}", f"age ** {power}") for power in (1, 2, 3)]
+    found = [eq.describe(trail, eq.gap(metric, across="g")) for metric in metrics]
+    report = eq.report(*found, suppress=LEAST)
+    entries = json.loads(report.published or "")["entries"]
+    for entry in entries:
+        named = {row["group"] for row in (entry["finding"] or {"rows": []})["rows"]}
+        assert not named & {"C", "D", "G"}
+    assert sum(entry["finding"] is not None for entry in entries) >= 5

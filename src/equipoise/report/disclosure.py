@@ -74,7 +74,7 @@ _COUNTED = {
     **dict.fromkeys(_OF_SCORES, "y is not None and s is not None"),
 }
 #: Kinds of people that metrics of which nothing is known may tell apart.
-MOST_KINDS = 64
+MOST_KINDS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,16 +107,19 @@ def hidden(
     secrets = _secret_keys(table, least, gaps) | {key for _, key in already}
     if not secrets:
         return set()
-    gone, space = set[Count](), _Space.of(table, gaps)
+    lean, crowd = _lean(table)
+    gone = {count for count in table if count[0] in crowd}
+    space = _Space.of(lean, gaps)
     if space is None:
         # too many cells to look at: what several attributes form together is not told at all
-        gone = {count for count in table if len(json.loads(count[1])) > 1}
-        table = {count: told for count, told in table.items() if count not in gone}
-        secrets &= {key for _, key in table}
-        space = _Space.of(table, gaps)
-        if space is None:
-            return gone | set(table)
-    reader = _Reader(space, table, least)
+        gone |= {count for count in table if len(json.loads(count[1])) > 1}
+        lean = {count: told for count, told in lean.items() if count not in gone}
+        space = _Space.of(lean, gaps)
+    table = {count: told for count, told in table.items() if count not in gone}
+    secrets &= {key for _, key in table}
+    if space is None:
+        return gone | set(table)
+    reader = _Reader(space, lean, least)
     wheres = [json.loads(key) for _, key in table]
     # a level may stand in groups of several attributes alone
     sizes = [len({_level(w[name]) for w in wheres if name in w}) for name in _names(table)]
@@ -124,10 +127,32 @@ def hidden(
     while width < 4 * max(sizes, default=1):
         blocks = _in_blocks(table, secrets, least, width)
         found = {count for count in table if count[1] in blocks}
-        if reader.allows(set(table) - found):
+        if reader.allows(set(lean) - found):
             break
         width *= 2
-    return gone | _further(reader, table, found)
+    keys = {key for _, key in _further(reader, lean, found & set(lean))}
+    return gone | found | {count for count in table if count[1] in keys}
+
+
+def _lean(table: Table) -> tuple[Table, set[str]]:
+    """The table without metrics that say nothing new of anybody's number, and those too many.
+
+    Where the numbers of all groups are those of another metric, so are the rows.
+    """
+    sizes: dict[str, dict[Key, int]] = defaultdict(dict)
+    for (metric, key), told in table.items():
+        sizes[metric][key] = told.n
+    kept: dict[str, dict[Key, int]] = {}
+    crowd, kinds = set[str](), 1
+    for metric, own in sizes.items():
+        states = 1 if metric in _COUNTED else len(_states(metric))
+        if states == 2 and own in kept.values():
+            continue
+        if kinds * states > MOST_KINDS:
+            crowd.add(metric)
+            continue
+        kept[metric], kinds = own, kinds * states
+    return {count: told for count, told in table.items() if count[0] in kept}, crowd
 
 
 def is_rate(metric: str) -> bool:
@@ -642,26 +667,48 @@ def too_close(table: Table, gone: set[Count], least: int, *, gaps: bool) -> set[
     """
     hidden_keys = {key for _, key in gone if key != ALL}
     sizes: dict[str, dict[Key, int]] = defaultdict(dict)
+    shares: dict[str, list[dict[Key, int]]] = defaultdict(lambda: [{}, {}])
     for (metric, key), told in table.items():
         if (metric, ALL) not in gone:
             sizes[metric][key] = told.n
+            if told.hits is not None and key not in hidden_keys:
+                shares[metric][0][key] = told.hits
+                shares[metric][1][key] = told.n - told.hits
     kept: dict[str, dict[Key, int]] = {}
     found: set[str] = set()
-    kinds = 1
     for metric, own in sizes.items():
-        kinds *= 1 if metric in _COUNTED else len(_states(metric))
         seen = _without(own, hidden_keys)
-        near = kinds > MOST_KINDS or any(
-            _is_close(own, other, hidden_keys, least)
+        near = any(
+            (_is_open_pair(metric, name, gaps) and _is_close(own, other, hidden_keys, least))
+            or (
+                (gaps or not {metric, name} <= set(_COUNTED))
+                and _is_a_share(
+                    [seen, *shares[metric]], [_without(other, hidden_keys), *shares[name]], least
+                )
+            )
             for name, other in kept.items()
-            if _is_open_pair(metric, name, gaps)
         )
         if near or _closes_a_sum(metric, seen, kept, hidden_keys, least):
             found.add(metric)
-            kinds //= 1 if metric in _COUNTED else len(_states(metric))
         else:
             kept[metric] = own
     return found
+
+
+def _is_a_share(
+    one: Sequence[Mapping[Key, int]], other: Sequence[Mapping[Key, int]], least: int
+) -> bool:
+    """Whether those who add one to a metric, or nothing, are but for a few the rows of another."""
+    pairs = list(itertools.product(one, other))
+    for mine, theirs in pairs[1:]:
+        apart = [n - theirs[key] for key, n in mine.items() if key in theirs]
+        if apart and _one_way(apart) and any(0 < abs(n) < least for n in apart):
+            return True
+    return False
+
+
+def _one_way(apart: Sequence[int]) -> bool:
+    return min(apart, default=0) >= 0 or max(apart, default=0) <= 0
 
 
 def _without(sizes: Mapping[Key, int], hidden_keys: set[Key]) -> dict[Key, int]:
@@ -747,7 +794,6 @@ def _closes_a_sum(
         ]
         for a, b, c in ((0, 1, 2), (1, 0, 2), (2, 0, 1)):
             apart = [line[a] - line[b] - line[c] for line in lines]
-            one_way = not apart or min(apart) >= 0 or max(apart) <= 0
-            if one_way and any(0 < abs(n) < least for n in apart):
+            if _one_way(apart) and any(0 < abs(n) < least for n in apart):
                 return True
     return False

@@ -75,6 +75,7 @@ def _gone(findings: Sequence[Finding], least: int) -> Pools:
     tables: dict[str, dict[Count, Told]] = defaultdict(dict)
     totals: dict[str, dict[Count, Told]] = defaultdict(dict)
     alone: Pools = defaultdict(set)
+    asked: dict[str, dict[str, None]] = defaultdict(dict)
     # rows that are in no group may be anybody's
     incomplete = {
         _pool(one)
@@ -86,6 +87,7 @@ def _gone(findings: Sequence[Finding], least: int) -> Pools:
         rows = [row for row in _sized(finding) if not _is_modelled(row)]
         alone[pool] |= {(metric, _key(row)) for row in rows if _size(row) < least}
         told = [row for row in _sized(finding) if _is_modelled(row)]
+        asked[pool][metric] = None
         for row in told:
             known = tables[pool].get((metric, _key(row)))
             if known is None or known.hits is None:
@@ -101,9 +103,21 @@ def _gone(findings: Sequence[Finding], least: int) -> Pools:
         table, gaps = tables[pool], pool in incomplete
         gone[pool] = own | hidden(table, least, _ranges(table, least), gaps=gaps)
         every = {**totals[pool], **table}
-        near = too_close(every, gone[pool], least, gaps=gaps)
+        # of two questions the later goes
+        in_order = {
+            count: told
+            for metric in asked[pool]
+            for count, told in every.items()
+            if count[0] == metric
+        }
+        near = too_close(in_order, gone[pool], least, gaps=gaps)
         gone[pool] |= {count for count in every if count[0] in near}
+        gone[pool] |= {(metric, _ALONE) for metric in near}
     return gone
+
+
+#: In the place of a group: that the metric alone is hidden, and no group of any other for its sake.
+_ALONE: Key = "alone"
 
 
 def _ranges(table: Mapping[Count, Told], least: int) -> set[Count]:
@@ -233,7 +247,8 @@ def _is_closed(finding: Finding, gone: Pools) -> bool:
     if _rests_on_unlisted(finding):
         return False
     pool, metric = gone.get(_pool(finding), set()), _metric(finding)
-    if not pool:
+    apart = {own for own, key in pool if key == _ALONE}
+    if metric not in apart and all(own in apart for own, _ in pool):
         return True
     rows = _sized(finding)
     attributes = {tuple(sorted(getattr(row, "where", {}))) for row in rows}
