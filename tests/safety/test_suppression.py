@@ -408,7 +408,7 @@ def test_who_adds_one_is_set_against_the_rows_of_other_metrics() -> None:
 
 def test_a_question_that_is_not_told_takes_nothing_from_others() -> None:
     trail = with_a_few_apart(3)
-    others = [
+    others: list[eq.Finding] = [
         eq.certify(trail, eq.gap("brier", across="race"), rng=7),
         eq.joint_test(trail, eq.gap("brier", across="race"), rng=7),
     ]

@@ -23,7 +23,7 @@ from typing import IO, Any, Literal
 import numpy as np
 
 from equipoise._codec import canonical, from_plain, to_plain
-from equipoise._files import locked, open_file, write_atomically
+from equipoise._files import locked, open_file, why, write_atomically
 from equipoise._validate import listing, rows_text, short
 from equipoise.cells.gather import all_cells, scan_for
 from equipoise.cells.query import Scan, sort_levels
@@ -529,7 +529,11 @@ class Ledger:
             with open_file(place, "ledger") as file:
                 first = file.readline()
         except EquipoiseError as error:
-            raise TrailError(f"The ledger cannot be read: {error}") from error
+            reason = error.__cause__
+            said = f"The ledger {str(place)!r} cannot be read: "
+            raise TrailError(
+                f"{said}{why(reason)}." if isinstance(reason, OSError) else str(error)
+            ) from error
         header = _line(first, f"The first line of {place.name}")
         if header.get("format") != FORMAT:
             raise TrailError(f"{str(place)!r} is no ledger of equipoise.")
