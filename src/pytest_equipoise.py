@@ -5,6 +5,7 @@ Nothing of equipoise is loaded before such a file is found.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,8 +22,21 @@ _PLAN = re.compile(r"^equipoise:\s*\d", re.MULTILINE)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """What absence of evidence means."""
-    parser.getgroup("equipoise").addoption(
+    """What absence of evidence means, and what plans may reach."""
+    group = parser.getgroup("equipoise")
+    group.addoption(
+        "--equipoise-allow",
+        action="append",
+        default=[],
+        metavar="SOURCE",
+        help="a source outside its folder that a plan may open, as the plan writes it, or a "
+        "folder; may be given several times (also the setting equipoise_allow, and "
+        "EQUIPOISE_ALLOW)",
+    )
+    parser.addini(
+        "equipoise_allow", "sources outside their folders that plans may open", "linelist"
+    )
+    group.addoption(
         "--equipoise-undetermined",
         choices=("skip", "pass", "fail"),
         default="skip",
@@ -34,7 +48,9 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     """A file whose name and first words are those of a plan."""
     if file_path.suffix not in (".yaml", ".yml") or not file_path.name.startswith("audit"):
         return None
-    if not _PLAN.search(file_path.read_text(encoding="utf-8", errors="replace")):
+    if not file_path.is_file() or not _PLAN.search(
+        file_path.read_text(encoding="utf-8", errors="replace")
+    ):
         return None
     made: pytest.Collector = PlanFile.from_parent(parent, path=file_path)
     return made
@@ -62,7 +78,13 @@ class PlanFile(pytest.File):
         if self._found is None:
             from equipoise.plan import Plan, run
 
-            self._found = run(Plan.load(self.path), folder=self.path.parent)
+            # no more trusted than by `equipoise check`: a pull request may have changed it
+            allow = [
+                *self.config.getoption("--equipoise-allow"),
+                *self.config.getini("equipoise_allow"),
+                *os.environ.get("EQUIPOISE_ALLOW", "").split(),
+            ]
+            self._found = run(Plan.load(self.path), folder=self.path.parent, allow=allow)
         return self._found
 
 

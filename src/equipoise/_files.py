@@ -17,20 +17,54 @@ LONGEST = 2**30
 
 def read_text(path: str | Path, what: str) -> str:
     """The text of a file; ``what`` says in an error what it was expected to be."""
-    note_input(path)
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            # a device or a pipe may have no end
-            raise EquipoiseError(f"The {what} {str(path)!r} is no file.")
-        if os.stat(path).st_size > LONGEST:
-            raise EquipoiseError(
-                f"The {what} {str(path)!r} is larger than any: over {LONGEST // 2**20} MB."
-            )
-        return Path(path).read_text(encoding="utf-8")
+        # as in a text file anywhere: one sign ends a line
+        return read_bytes(path, what).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        raise EquipoiseError(f"The {what} {str(path)!r} cannot be read: {why(error)}.") from error
+
+
+def read_bytes(
+    path: str | Path, what: str, *, most: int = LONGEST, within: Path | None = None
+) -> bytes:
+    """The content of a file of at most so many bytes; never of a device, a pipe or a folder.
+
+    ``within`` is for what came with a file from elsewhere: the folder that it must lie in, links
+    followed to their end.
+    """
+    with open_file(path, what, within=within) as stream:
+        # by its size, so that what is too large is not read
+        large = os.fstat(stream.fileno()).st_size > most
+        data = b"" if large else stream.read(most + 1)
+    if large or len(data) > most:
+        raise EquipoiseError(
+            f"The {what} {str(path)[:300]!r} is larger than any: over {most:,} bytes."
+        )
+    return data
+
+
+@contextlib.contextmanager
+def open_file(path: str | Path, what: str, *, within: Path | None = None) -> Iterator[IO[bytes]]:
+    """A file opened to be read, if it is one: a device or a pipe may have no end."""
+    note_input(path)
+    called = f"The {what} {str(path)[:300]!r}"
+    try:
+        if within is not None and not Path(path).resolve().is_relative_to(within.resolve()):
+            raise EquipoiseError(f"{called} is a link to somewhere else, which is not followed.")
+        # opening a pipe would wait for somebody to write
+        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        stream = os.fdopen(os.open(path, flags), "rb")
     except FileNotFoundError as error:
         raise EquipoiseError(f"There is no file {str(path)!r} to read the {what} from.") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise EquipoiseError(f"The {what} {str(path)!r} cannot be read: {why(error)}.") from error
+    except (OSError, ValueError, RuntimeError) as error:
+        raise EquipoiseError(f"{called} cannot be read: {why(error)}.") from error
+    with stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise EquipoiseError(f"{called} is no file.")
+        try:
+            yield stream
+        except OSError as error:
+            raise EquipoiseError(f"{called} cannot be read: {why(error)}.") from error
 
 
 def why(error: Exception) -> str:
@@ -104,9 +138,7 @@ def write_together(
     takes its name, and put back if anything fails.
     """
     targets = [Path(path) for path in texts]
-    for place, target in enumerate(targets):
-        if any(_same_place(target, other) for other in targets[:place]):
-            raise EquipoiseError(f"Two files were to be written to {str(target)!r}. Name another.")
+    refuse_twice(targets)
     for target, kind in zip(targets, kinds or [""] * len(targets), strict=True):
         refuse_target(target, kind, force)
     beside: list[Path] = []
@@ -126,8 +158,21 @@ def write_together(
     return targets
 
 
+def refuse_twice(targets: Sequence[Path | None]) -> None:
+    """Refuse to write two files to one place, before either is made."""
+    known = [target for target in targets if target is not None]
+    for place, target in enumerate(known):
+        if any(_same_place(target, other) for other in known[:place]):
+            raise EquipoiseError(f"Two files were to be written to {str(target)!r}. Name another.")
+
+
 def _same_place(one: Path, other: Path) -> bool:
-    return os.path.realpath(one.parent) == os.path.realpath(other.parent) and one.name == other.name
+    if os.path.realpath(one.parent) == os.path.realpath(other.parent) and one.name == other.name:
+        return True
+    # two names of one file, or one name where capitals do not count
+    with contextlib.suppress(OSError, ValueError):
+        return os.path.samefile(one, other)
+    return False
 
 
 #: What this process has written, for whoever interrupts it and asks.
@@ -250,6 +295,8 @@ def _mask() -> int:
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[IO[bytes]]:
     """A file opened to be read and added to, while every other process that does so waits."""
+    if os.path.lexists(path) and not path.is_file():
+        raise EquipoiseError(f"{str(path)!r} cannot be written: it is no file.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = open(path, "a+b")  # noqa: SIM115 (closed below)

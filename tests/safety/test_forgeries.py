@@ -1,7 +1,11 @@
 """Evidence that was changed and sealed again: every kind of forgery is noticed."""
 
+import base64
 import copy
+import hashlib
+import itertools
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -342,6 +346,229 @@ def test_a_time_stamp_is_checked(signed: Path) -> None:
             continue
 
 
+@pytest.mark.parametrize("kind", ["pipe", "device", "link out", "folder", "too large"])
+@pytest.mark.parametrize("side", ["evidence.json.sig", "evidence.json.sig.tsr", "report.html"])
+def test_what_comes_beside_evidence_is_a_file_or_is_not_read(
+    signed: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    side: str,
+    kind: str,
+) -> None:
+    """A page that was a link to another file was digested, a pipe was waited for."""
+    monkeypatch.chdir(signed)
+    private = tmp_path_factory.mktemp("private") / "secret"
+    private.write_text("secret")
+    Path(side).unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(side)
+    elif kind == "folder":
+        Path(side).mkdir()
+    elif kind == "too large":
+        with Path(side).open("wb") as stream:
+            stream.truncate(2**30 + 1)
+    else:
+        Path(side).symlink_to("/dev/zero" if kind == "device" else private)
+    assert execute(["verify", "evidence.json", "--signer", "key.pub", "-q"]) in (1, 3)
+    said = capsys.readouterr()
+    assert hashlib.sha256(b"secret").hexdigest() not in said.out + said.err
+    assert "unforeseen" not in said.err
+
+
+def test_no_named_file_is_a_pipe_or_a_device(
+    signed: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(signed)
+    os.mkfifo("pipe")
+    Path("zero").symlink_to("/dev/zero")
+    verify = ["verify", "evidence.json", "--signer"]
+    for bad in ("pipe", "zero"):
+        for command in (
+            [*verify, bad],
+            [*verify, "key.pub", "--signature", bad],
+            [*verify, "key.pub", "--plan-signature", bad],
+            ["report", "evidence.json", "--signature", bad, "--out", "new.html"],
+            ["sign", "evidence.json", "--key", bad, "--force"],
+            ["monitor", "verify", bad],
+            ["monitor", "show", bad],
+            ["monitor", "add", bad, "decisions.csv", "--period", "1"],
+            ["verify", bad],
+            ["explain", bad],
+        ):
+            assert execute(command) == 3, command
+            assert "unforeseen" not in capsys.readouterr().err, command
+
+
+def test_a_key_is_never_replaced(
+    signed: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`sign … --out KEY --force` wrote the signature over the private key."""
+    monkeypatch.chdir(signed)
+    os.link("key", "second name")
+    before = Path("key").read_bytes()
+    for target in ("key", "second name", "audit.yaml"):
+        command = ["sign", "audit.yaml", "--key", "key", "--out", target, "--force"]
+        assert execute(command) == 3, target
+        assert "what this command reads" in capsys.readouterr().err
+    assert Path("key").read_bytes() == before
+    quoted = ["report", "evidence.json", "--signature", "evidence.json.sig", "--force", "--out"]
+    for target in ("evidence.json", "evidence.json.sig"):
+        assert execute([*quoted, target]) == 3, target
+
+
+def signed_anew(folder: Path, **changes: object) -> None:
+    """The signature of the evidence, stating something else, signed by the same key."""
+    key, place = signing.private_key(folder / "key"), folder / "evidence.json.sig"
+    envelope = json.loads(place.read_text())
+    statement = json.loads(base64.b64decode(envelope["payload"]))
+    statement["predicate"].update(changes)
+    payload = json.dumps(statement).encode()
+    kind = envelope["payloadType"].encode()
+    framed = b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(payload), payload)
+    envelope["payload"] = base64.b64encode(payload).decode()
+    envelope["signatures"][0]["sig"] = base64.b64encode(key.sign(framed)).decode()
+    place.write_text(json.dumps(envelope))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"verdict": "exceeded"},
+        {"title": "Another audit"},
+        {"seal": "0" * 64},
+        {"signed": "2099-01-01T00:00:00+00:00"},
+        {"signed": "some time"},
+        {"verdict": None},
+    ],
+    ids=str,
+)
+def test_a_signed_statement_does_not_contradict_the_evidence(
+    signed: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, object]
+) -> None:
+    monkeypatch.chdir(signed)
+    verify = ["verify", "evidence.json", "--signer", "key.pub", "-q"]
+    assert execute(verify) == 0
+    signed_anew(signed, **changes)
+    assert execute(verify) == 1
+
+
+def test_small_numbers_and_small_chances_are_compared_by_their_own_size(tmp_path: Path) -> None:
+    rows = ["race,dose,pred"]
+    for race, mean, rate in (("a", 4, 0.2), ("b", 2, 0.7), ("c", 3, 0.3)):
+        rows += [
+            f"{race},{(mean + i % 7 / 7) * 1e-10:.6e},{int(i % 100 < 100 * rate)}"
+            for i in range(700)
+        ]
+    (tmp_path / "d.csv").write_text("\n".join(rows))
+    plan = Plan.parse(
+        """
+        equipoise: 1
+        seed: 7
+        trail: {source: d.csv, prediction: pred}
+        audits:
+          - {audit: certify, name: dose, claim: {kind: gap, metric: {kind: metric, name: dose,
+             value: dose}, across: [race]}}
+          - {audit: flag, name: flags, claim: {kind: gap, metric: selection_rate, across: [race]},
+             above: 0.05}
+          - {audit: joint_test, name: joint, claim: {kind: gap, metric: selection_rate,
+             across: [race]}}
+        """
+    )
+    true = run(plan, folder=tmp_path)
+    assert verify(true, folder=tmp_path).complete
+    changed = []
+    for entry, field in [(0, name) for name in ("value", "lower", "upper", "disparity")] + [
+        (1, "p"),
+        (1, "p_adjusted"),
+        (2, "p"),
+    ]:
+        for factor in (1 + 1e-5, 1000.0, 0.0):
+            data = json.loads(true.to_json())
+            finding = data["entries"][entry]["finding"]
+            row = finding if entry == 2 else finding["rows"][1]
+            if not isinstance(row.get(field), float):
+                continue
+            assert abs(row[field]) < 1e-9
+            row[field] *= factor
+            if not verify(eq.Evidence.from_dict(data, strict=False), folder=tmp_path).holds:
+                changed.append((entry, field, factor))
+    assert len(changed) >= 18
+    assert {field for _, field, _ in changed} >= {"value", "lower", "upper", "disparity", "p"}
+
+
+# --- Ledgers: a chain without a key, and what shows beside it ---
+
+
+@pytest.fixture
+def watched(signed: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A ledger of three batches, and what can be made of it without the key."""
+    monkeypatch.chdir(signed)
+    claim = eq.gap("selection_rate", across="g")
+    ledger = eq.Ledger.start("l", [claim])
+    for month in range(3):
+        rows = [i % (2 + month) % 2 for i in range(60)]
+        made = eq.from_arrays(None, rows, sensitive_features={"g": ["a", "b"] * 30})
+        ledger.add(made, f"2026-0{month + 1}")
+    lines = [json.loads(line) for line in Path("l").read_text().splitlines()]
+
+    def write(name: str, kept: list[dict[str, Any]]) -> None:
+        kept = [dict(line) for line in kept]
+        for before, line in itertools.pairwise(kept):
+            line["previous"] = before["hash"]
+            plain = {key: value for key, value in line.items() if key != "hash"}
+            line["hash"] = hashlib.sha256(
+                json.dumps(
+                    plain, sort_keys=True, ensure_ascii=False, separators=(",", ":")
+                ).encode()
+            ).hexdigest()
+        texts = (json.dumps(line, ensure_ascii=False, separators=(",", ":")) for line in kept)
+        Path(name).write_text("".join(f"{text}\n" for text in texts))
+
+    write("same", lines)
+    write("cut", lines[:-1])
+    write("without", [*lines[:2], lines[3]])
+    assert Path("same").read_text() == Path("l").read_text()
+    return signed
+
+
+def test_what_a_chain_without_a_key_does_not_show_is_said_and_can_be_shown(
+    watched: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(["monitor", "verify", "l"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    digest = eq.Ledger.open("l").digests()[-1]
+    assert f"digest of the last of 3 batches: {digest}" in said
+    assert "Nothing here shows that later batches were left out" in said
+    early = eq.Ledger.open("l").digests()[2]
+    for name in ("cut", "without"):
+        # on their own they fit together
+        assert execute(["monitor", "verify", name]) == 0
+        assert execute(["monitor", "verify", name, "--expect", digest]) == 1
+        assert execute(["monitor", "verify", name, "--expect", digest[:16]]) == 1
+    assert execute(["monitor", "verify", "l", "--expect", digest]) == 0
+    # batches added since are no fault
+    assert execute(["monitor", "verify", "l", "--expect", early]) == 0
+    assert execute(["monitor", "verify", "l", "--expect", "ab"]) == 3
+
+
+def test_a_ledger_can_be_signed(watched: Path) -> None:
+    assert execute(["sign", "l", "--key", "key"]) == 0
+    by_key = ["--signer", "key.pub", "--signature", "l.sig", "-q"]
+    assert execute(["monitor", "verify", "l", "--signer", "key.pub", "-q"]) == 0
+    for name in ("cut", "without"):
+        assert execute(["monitor", "verify", name, *by_key]) == 1
+        assert execute(["monitor", "verify", name, "--signer", "key.pub"]) == 3
+    rows = eq.from_arrays(None, [0, 1] * 30, sensitive_features={"g": ["a", "b"] * 30})
+    eq.Ledger.open("l").add(rows, "2026-04")
+    assert execute(["monitor", "verify", "l", *by_key]) == 0
+    assert execute(["monitor", "verify", "l", "--signer", "other", "--signature", "l.sig"]) == 3
+    # that of evidence is none of a ledger, and no signature shows anything without a key
+    wrong = ["--signer", "key.pub", "--signature", "evidence.json.sig", "-q"]
+    assert execute(["monitor", "verify", "l", *wrong]) == 1
+    assert execute(["monitor", "verify", "l", "--signature", "l.sig"]) == 3
+
+
 # --- Malformed files ---
 
 JUNK: list[Any] = [
@@ -400,3 +627,66 @@ def test_malformed_evidence_gives_one_error(folder: Path) -> None:
     for text in ("", "[", "[" * 100_000, '{"a": ' * 5000, "9" * 5000, "NaN", '"\\ud800"', "{}"):
         with pytest.raises(eq.EquipoiseError):
             Evidence.from_json(text)
+
+
+def given_a_number(data: dict[str, Any]) -> None:
+    data["claim"]["given"] = [1]
+
+
+SENSELESS: dict[str, tuple[str, Callable[[dict[str, Any]], object]]] = {
+    "a level of 401 digits": ("bounds", lambda found: found.update(level=10**400)),
+    "a bound of 401 digits": ("bounds", lambda found: found["rows"][0].update(upper=10**400)),
+    "an infinite bound": ("bounds", lambda found: found["rows"][0].update(upper=float("1e999"))),
+    "half a sign": ("bounds", lambda found: found["provenance"].update(fingerprint="\ud800")),
+    "half a sign as a name": ("bounds", lambda found: found["claim"].update({"\ud800": 1})),
+    "a level of 1e308": ("table", lambda found: found.update(level=1e308)),
+    "a level below nothing": ("table", lambda found: found.update(level=-0.5)),
+    "an unknown family": ("joint", lambda found: found.update(family="x")),
+    "factors that are no names": ("given", given_a_number),
+    "an unknown side": ("bounds", lambda found: found.update(side="up")),
+    "no claim": ("bounds", lambda found: found.update(claim=[])),
+}
+
+
+@pytest.fixture(scope="module")
+def plenty(folder: Path) -> dict[str, Any]:
+    """Evidence of several kinds, as data."""
+    text = (
+        "{equipoise: 1, seed: 7, trail: {source: decisions.csv, label: y, prediction: d}, audits: ["
+        "{audit: certify, name: bounds, claim: CLAIM, tolerance: 0.4},"
+        "{audit: describe, name: table, claim: CLAIM}, {audit: joint_test, name: joint, claim: "
+        "CLAIM}, {audit: certify, name: given, claim: {kind: gap, metric: accuracy, across: [g], "
+        "given: [h]}, tolerance: 0.4}]}"
+    ).replace("CLAIM", "{kind: gap, metric: accuracy, across: [g]}")
+    made: dict[str, Any] = json.loads(run(Plan.parse(text), folder=folder).to_json())
+    return made
+
+
+@pytest.mark.parametrize("case", SENSELESS)
+def test_what_makes_no_sense_is_one_error_at_the_door(
+    plenty: dict[str, Any],
+    case: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Each of these was an exception of some other kind, in one command or another."""
+    monkeypatch.chdir(tmp_path)
+    name, change = SENSELESS[case]
+    data = copy.deepcopy(plenty)
+    change(next(one["finding"] for one in data["entries"] if one["name"] == name))
+    content = {key: value for key, value in data.items() if key != "seal"}
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False)
+    data["seal"] = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    Path("e.json").write_text(json.dumps(data).replace("Infinity", "1e999"))
+    for command in (
+        ["verify", "e.json"],
+        ["report", "e.json"],
+        ["export", "e.json", "card.md", "--to", "model-card"],
+        ["explain", "e.json"],
+    ):
+        assert execute(command) == 3, command
+        said = capsys.readouterr()
+        assert "unforeseen" not in said.err
+        assert said.out == ""
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["e.json"]

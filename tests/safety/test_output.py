@@ -233,3 +233,53 @@ def test_a_suppressed_run_publishes_no_small_group(
     assert json.loads((place / "out" / "evidence.json").read_text())["suppress"] == 10
     assert execute(["verify", "out/evidence.json"]) == 3
     assert execute(["verify", "full.json"]) == 0
+
+
+@pytest.mark.parametrize(
+    "outputs",
+    [
+        ["--out", "a", "--junit", "a/evidence.json"],
+        ["--out", "a", "--sarif", "b/../a/report.html"],
+        ["--out", "a", "--suppress", "5", "--full-evidence", "f.json", "--junit", "f.json"],
+        ["--out", "a", "--suppress", "5", "--full-evidence", "a/evidence.json"],
+        ["--junit", "j", "--sarif", "j"],
+        ["--junit", "j", "--summary", "second"],
+        ["--out", "a", "--summary", "a/report.html"],
+    ],
+)
+def test_two_outputs_have_two_names(
+    place: Path, capsys: pytest.CaptureFixture[str], outputs: list[str]
+) -> None:
+    """One of them silently took the place of the other."""
+    (place / "b").mkdir()
+    (place / "j").write_text("")
+    os.link("j", "second")
+    (place / "audit.yaml").write_text(
+        "{equipoise: 1, seed: 7, trail: {source: d.csv, label: y, prediction: p}, audits: "
+        "[{audit: certify, claim: {kind: gap, metric: accuracy, across: [g]}}]}"
+    )
+    before = sorted(place.rglob("*"))
+    assert execute(["check", "audit.yaml", "-q", "--force", *outputs]) == 3
+    assert "Two files were to be written" in capsys.readouterr().err
+    assert sorted(place.rglob("*")) == before
+    assert (place / "j").read_text() == ""
+
+
+@pytest.mark.parametrize("module", ["typer", "rich.console", "equipoise.cli.auditing"])
+def test_an_early_interruption_leaves_one_line(place: Path, module: str) -> None:
+    """Ctrl-C while the command was being loaded printed a traceback."""
+    code = f"""
+import os, signal, sys
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+from equipoise.__main__ import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=place
+    )
+    assert done.returncode == 130
+    assert done.stderr == "error: Interrupted: nothing was written.\n"

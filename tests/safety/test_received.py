@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import sqlite3
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -233,3 +234,44 @@ def test_evidence_without_an_end_is_refused(place: Path) -> None:
     os.mkfifo(place / "evidence.json")
     for name in (str(place / "evidence.json"), "/dev/zero"):
         assert execute(["verify", name]) == 3
+
+
+def test_pytest_and_power_trust_no_plan_either(place: Path, watched: list[str]) -> None:
+    """Both expanded variables, opened connections and read other folders."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    for source in (
+        "../private/secret.csv",
+        "${PRIVATE_PLACE}/secret.csv",
+        "postgres://a@127.0.0.1:9/d",
+    ):
+        table = ", table: t" if "://" in source else ""
+        text = PLAN.replace("SOURCE", json.dumps(source) + table).replace("describe", "certify")
+        Path("audit.yaml").write_text(text)
+        assert execute(["plan", "power", "audit.yaml", "-q"]) == 3, source
+        assert watched == [], source
+        done = subprocess.run([*command, "audit.yaml"], capture_output=True, check=False)
+        assert "is not trusted with that" in " ".join(done.stdout.decode().split()), source
+        assert str(place / "private") not in done.stdout.decode()
+    Path("audit.yaml").write_text(PLAN.replace("SOURCE", "../private/secret.csv"))
+    allowed = "../private/secret.csv"
+    done = subprocess.run(
+        [*command, "audit.yaml", "--equipoise-allow", allowed], capture_output=True, check=False
+    )
+    assert done.returncode == 0
+    Path("pytest.ini").write_text(f"[pytest]\nequipoise_allow =\n    {allowed}\n")
+    assert (
+        subprocess.run([*command, "audit.yaml"], capture_output=True, check=False).returncode == 0
+    )
+    Path("audit.yaml").write_text(
+        PLAN.replace("SOURCE", "../private/secret.csv").replace("describe", "certify")
+    )
+    assert execute(["plan", "power", "audit.yaml", "-q", "--allow", allowed]) == 0
+
+
+def test_a_folder_with_a_pipe_in_it_is_read(place: Path) -> None:
+    os.mkfifo("many/zero.csv")
+    (place / "received" / "many" / "two.csv").unlink()
+    assert eq.read("many", label="y", prediction="p").frame.collect().shape[0] == 100
+    os.mkfifo("only.csv")
+    with pytest.raises(eq.TrailError, match="No file or folder"):
+        eq.read("only.csv", label="y", prediction="p")

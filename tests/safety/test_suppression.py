@@ -7,6 +7,7 @@ is taken to know of every group that there is at least one such row, which nothi
 
 import itertools
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 from scipy.optimize import linprog
 
 import equipoise as eq
+from equipoise.cli.main import execute
 from equipoise.report.suppress import published as made_public
 from equipoise.report.suppress import suppressed
 from tests.safety.conftest import number
@@ -240,3 +242,193 @@ def test_rules_are_not_told_beside_hidden_groups() -> None:
     for found in (eq.describe(trail, rule), eq.flag(trail, rule), eq.certify(trail, rule, rng=7)):
         entries = json.loads(eq.report(table, found, suppress=10).published or "")["entries"]
         assert entries[1]["finding"] is None
+
+
+# --- Counts of different metrics, set against each other ---
+
+POSITIVE = eq.metric("mean score of positives", "score", where="label == 1")
+AGE, OLD = eq.metric("mean age", "age"), eq.metric("old", "age > 40")
+
+
+def with_a_few_apart(few: int) -> eq.Trail:
+    """Of 580 people of A a few have label 0, and as many no age."""
+    rows = [
+        (
+            group,
+            int(i >= zeros),
+            i % 2,
+            0.1 + 0.8 * (i * 7 % 11) / 11,
+            None if group == "A" and i < few else 20.0 + i % 50,
+        )
+        for group, n, zeros in (("A", 580, few), ("B", 420, 200), ("C", 300, 150), ("D", 260, 130))
+        for i in range(n)
+    ]
+    names = ["race", "label", "prediction", "score", "age"]
+    frame = pl.DataFrame(rows, schema=names, orient="row")
+    return eq.read(frame, label="label", prediction="prediction", score="score")
+
+
+@pytest.mark.parametrize("few", [3, 7])
+@pytest.mark.parametrize(
+    "metrics",
+    [
+        ("accuracy", "true_positive_rate"),
+        ("brier", "true_positive_rate"),
+        ("accuracy", POSITIVE),
+        ("brier", POSITIVE),
+        ("accuracy", AGE),
+        ("brier", AGE),
+        (AGE, "brier"),
+        ("auc", OLD),
+        ("f1", AGE),
+        (eq.median("score"), eq.median("age")),
+        ("brier", "false_positive_rate", POSITIVE),
+        (POSITIVE, "error_rate", AGE),
+    ],
+    ids=str,
+)
+def test_no_two_metrics_count_a_few_people(metrics: tuple[Any, ...], few: int) -> None:
+    """580 rows under one metric and 577 under another: three people."""
+    trail = with_a_few_apart(few)
+    found = [eq.describe(trail, eq.gap(metric, across="race")) for metric in metrics]
+    report = eq.report(*found, suppress=LEAST)
+    told: dict[str, list[int]] = {}
+    for entry in json.loads(report.published or "")["entries"]:
+        for row in (entry["finding"] or {"rows": []})["rows"]:
+            told.setdefault(row["group"], []).append(row["n"])
+        if entry["finding"]:
+            told.setdefault("all", []).append(entry["finding"]["provenance"]["counted"])
+    apart = {abs(a - b) for ns in told.values() for a, b in itertools.combinations(ns, 2)}
+    assert told
+    assert not apart & set(range(1, LEAST))
+    # nor anywhere else
+    if told.get("A") == [580] or told["all"][0] == 1560:
+        assert not {f"{580 - few:,}", f"{1560 - few:,}"} & set(numbers_on(report.html))
+
+
+def numbers_on(page: str) -> list[str]:
+    import re
+
+    return re.findall(r"(?<![\d.])\d[\d,]*(?![\d.]*\d)", page)
+
+
+def test_a_sum_of_two_metrics_beside_a_third_counts_nobody() -> None:
+    # who decided otherwise or has label 0, and the positives with a score: three have none
+    rows = [(g, y, i % 2, None if g == "A" and y and i < 3 else 0.5 + i % 5 / 10)
+            for g, ns in (("A", (300, 280)), ("B", (200, 220))) for y in (0, 1)
+            for i in range(ns[y])]  # fmt: skip
+    frame = pl.DataFrame(rows, schema=["race", "y", "p", "s"], orient="row")
+    trail = eq.read(frame, label="y", prediction="p", score="s")
+    positives = eq.metric("mean", "column('s')", where="label == 1")
+    asked = ("accuracy", "false_positive_rate", positives)
+    found = [eq.describe(trail, eq.gap(metric, across="race")) for metric in asked]
+    entries = json.loads(eq.report(*found, suppress=LEAST).published or "")["entries"]
+    assert [entry["finding"] is None for entry in entries] == [False, False, True]
+
+
+def test_what_hidden_groups_leave_between_two_metrics_is_not_counted() -> None:
+    # A and B have every age; of the small groups, who are hidden, three have none
+    sizes = {"A": 580, "B": 420, "C": 5, "D": 12, "G": 13}
+    rows = [
+        (group, i % 2, None if group == "D" and i < 3 else 30.0 + i % 20)
+        for group, n in sizes.items()
+        for i in range(n)
+    ]
+    frame = pl.DataFrame(rows, schema=["race", "p", "age"], orient="row")
+    trail = eq.read(frame, prediction="p")
+    found = [eq.describe(trail, eq.gap(m, across="race")) for m in ("selection_rate", AGE)]
+    entries = json.loads(eq.report(*found, suppress=LEAST).published or "")["entries"]
+    assert [entry["finding"] is None for entry in entries] == [False, True]
+
+
+def test_the_same_rows_are_told_under_many_metrics() -> None:
+    # hiding everything would be no art
+    trail = with_a_few_apart(0)
+    metrics = ("accuracy", "brier", "auc", AGE, OLD, eq.median("age"), POSITIVE)
+    found = [eq.describe(trail, eq.gap(metric, across="race")) for metric in metrics]
+    report = eq.report(*found, suppress=LEAST)
+    assert report.suppressed == 0
+    assert all(one.told for one in report.told)
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "brier", "auc", "f1", eq.median("score"), AGE])
+def test_which_groups_are_hidden_rests_on_no_hidden_value(metric: Any) -> None:
+    """The same people, dealt otherwise to the hidden groups of 5, 12 and 13."""
+    people = [(1, 1, 0.8)] * 10 + [(1, 0, 0.4)] * 7 + [(0, 1, 0.7)] * 6 + [(0, 0, 0.2)] * 7
+    shown = [
+        (group, i % 2, i // 2 % 2, (0.2, 0.4, 0.7, 0.8)[i % 4])
+        for group, n in (("A", 580), ("B", 420))
+        for i in range(n)
+    ]
+    rng, hidden = np.random.default_rng(5), set()
+    for _ in range(number(12, 60)):
+        dealt = zip("C" * 5 + "D" * 12 + "G" * 13, rng.permutation(len(people)), strict=True)
+        rows = [*((group, *people[i]) for group, i in dealt), *shown]
+        frame = pl.DataFrame(rows, schema=["race", "y", "p", "s"], orient="row")
+        frame = frame.with_columns(age=pl.col("s"), score=pl.col("s"))
+        trail = eq.read(frame, label="y", prediction="p", score="score")
+        found = eq.describe(trail, eq.gap(metric, across="race"))
+        hidden.add(eq.report(found, suppress=LEAST).suppressed)
+    assert len(hidden) == 1
+
+
+def test_no_table_of_an_earlier_export_stays_beside_a_suppressed_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder exported before kept, with --force, the full table of what may not be told."""
+    trail = eq.read(thin(), label="y", prediction="p", score="s", attributes=["a", "b"])
+    claim = eq.gap("accuracy", across=["a", "b"])
+    found = (eq.certify(trail, claim, rng=7), eq.power(trail, claim, rng=7))
+    eq.Evidence.of(*found).save(tmp_path / "e.json")
+    export = ["export", str(tmp_path / "e.json"), str(tmp_path / "c"), "--to", "csv", "-q"]
+    assert execute(export) == 0
+    full = {path.name: path.read_text() for path in (tmp_path / "c").iterdir()}
+    assert "power.csv" in full
+    assert execute([*export, "--suppress", "10", "--force"]) == 3
+    assert "power.csv" in capsys.readouterr().err
+    assert {path.name: path.read_text() for path in (tmp_path / "c").iterdir()} == full
+    export[2] = str(tmp_path / "empty")
+    assert execute([*export, "--suppress", "10"]) == 0
+    assert execute([*export, "--suppress", "10", "--force"]) == 0
+
+
+def test_who_adds_one_is_set_against_the_rows_of_other_metrics() -> None:
+    """240 are selected, and 237 of the selected have a score: three have none."""
+    rows = [
+        (group, int(i < chosen), None if group == "A" and i < 3 else 0.5 + i % 5 / 10)
+        for group, n, chosen in (("A", 580, 240), ("B", 420, 200))
+        for i in range(n)
+    ]
+    trail = eq.read(pl.DataFrame(rows, schema=["race", "p", "s"], orient="row"), prediction="p")
+    of_selected = eq.metric("mean score", "column('s')", where="prediction == 1")
+    found = [eq.describe(trail, eq.gap(m, across="race")) for m in ("selection_rate", of_selected)]
+    entries = json.loads(eq.report(*found, suppress=LEAST).published or "")["entries"]
+    assert [entry["finding"] is None for entry in entries] == [False, True]
+
+
+def test_a_question_that_is_not_told_takes_nothing_from_others() -> None:
+    trail = with_a_few_apart(3)
+    others: list[eq.Finding] = [
+        eq.certify(trail, eq.gap("brier", across="race"), rng=7),
+        eq.joint_test(trail, eq.gap("brier", across="race"), rng=7),
+    ]
+    alone = json.loads(eq.report(*others, suppress=LEAST).published or "")["entries"]
+    age = eq.describe(trail, eq.gap(AGE, across="race"))
+    beside = json.loads(eq.report(*others, age, suppress=LEAST).published or "")["entries"]
+    assert beside[:2] == alone
+    assert beside[2]["finding"] is None
+
+
+def test_many_metrics_of_ones_own_are_looked_at_in_bounded_time() -> None:
+    sizes = {"A": 580, "B": 420, "C": 5, "D": 12, "G": 13}
+    rows = [(group, i % 2, 30.0 + i % 20) for group, n in sizes.items() for i in range(n)]
+    trail = eq.read(pl.DataFrame(rows, schema=["g", "p", "age"], orient="row"), prediction="p")
+    metrics = [eq.metric(f"above {cut}", f"age > {cut}") for cut in range(31, 46)]
+    metrics += [eq.metric(f"mean {power}", f"age ** {power}") for power in (1, 2, 3)]
+    found = [eq.describe(trail, eq.gap(metric, across="g")) for metric in metrics]
+    report = eq.report(*found, suppress=LEAST)
+    entries = json.loads(report.published or "")["entries"]
+    for entry in entries:
+        named = {row["group"] for row in (entry["finding"] or {"rows": []})["rows"]}
+        assert not named & {"C", "D", "G"}
+    assert sum(entry["finding"] is not None for entry in entries) >= 5

@@ -1,7 +1,9 @@
 """Batches of one question, period after period, and the ledger: one append-only file of them.
 
-Each entry is sealed with the hash of the one before. The first line says what is asked; every
-further line is a batch: its period, its cells, and two hashes. An entry is one write at the end of
+Each entry is sealed with the hash of the one before; nobody's key is in that, so whoever rewrites
+all that follows, or leaves out the last, is found only beside a digest or signature from before.
+The first line says what is asked; every further line is a batch: its period, its cells, and two
+hashes. An entry is one write at the end of
 the file, under a lock, so that several processes may add at once; what a crash leaves behind is at
 most an unfinished last line, which nobody reads and the next entry replaces.
 """
@@ -21,14 +23,14 @@ from typing import IO, Any, Literal
 import numpy as np
 
 from equipoise._codec import canonical, from_plain, to_plain
-from equipoise._files import locked, why, write_atomically
+from equipoise._files import locked, open_file, why, write_atomically
 from equipoise._validate import listing, rows_text, short
 from equipoise.cells.gather import all_cells, scan_for
 from equipoise.cells.query import Scan, sort_levels
 from equipoise.cells.tally import Axis, Cells, ClusterTable, steady_cells
 from equipoise.claims.claim import Claim, only_means
 from equipoise.claims.groups import Binned, Condition, Dimension, Ordered, Period, Unit
-from equipoise.errors import ClaimError, TrailError
+from equipoise.errors import ClaimError, EquipoiseError, TrailError
 from equipoise.methods.numerics import FloatArray, IntArray
 from equipoise.trail import Trail
 
@@ -524,10 +526,14 @@ class Ledger:
         """A ledger that exists."""
         place = Path(path)
         try:
-            with place.open("rb") as file:
+            with open_file(place, "ledger") as file:
                 first = file.readline()
-        except OSError as error:
-            raise TrailError(f"The ledger {str(place)!r} cannot be read: {why(error)}.") from error
+        except EquipoiseError as error:
+            reason = error.__cause__
+            said = f"The ledger {str(place)!r} cannot be read: "
+            raise TrailError(
+                f"{said}{why(reason)}." if isinstance(reason, OSError) else str(error)
+            ) from error
         header = _line(first, f"The first line of {place.name}")
         if header.get("format") != FORMAT:
             raise TrailError(f"{str(place)!r} is no ledger of equipoise.")
@@ -625,7 +631,7 @@ class Ledger:
 
     def entries(self) -> Iterator[dict[str, Any]]:
         """Every entry that was finished, oldest first."""
-        with self.path.open("rb") as file:
+        with open_file(self.path, "ledger") as file:
             file.readline()
             for number, line in enumerate(file, start=2):
                 if not line.endswith(b"\n"):
@@ -634,6 +640,10 @@ class Ledger:
                 if not {"period", "late", "content", "previous", "cells", "hash"} <= set(entry):
                     raise TrailError(f"Line {number} of {self.path.name} is no batch.")
                 yield entry
+
+    def digests(self) -> list[str]:
+        """The digest of the first line and of every entry; the last stands for all before it."""
+        return [self.seal, *(str(entry["hash"]) for entry in self.entries())]
 
     def problems(self) -> list[str]:
         """What does not fit together: entries changed, left out or put in elsewhere."""
@@ -709,7 +719,7 @@ def is_ledger(source: object) -> bool:
     """Whether a source is the path of a ledger file."""
     if not isinstance(source, str | Path):
         return False
-    with contextlib.suppress(OSError, ValueError), Path(source).open("rb") as file:
+    with contextlib.suppress(EquipoiseError), open_file(source, "ledger") as file:
         return file.read(200).startswith(f'{{"format":"{FORMAT}"'.encode())
     return False
 

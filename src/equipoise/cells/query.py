@@ -562,7 +562,19 @@ def _bin_code(value: nw.Expr, cuts: Sequence[float]) -> nw.Expr:
     if not cuts:
         return nw.lit(0).cast(nw.Int32)
     # How many cuts are passed: engines have comparisons in common, but no way of binning.
-    return nw.sum_horizontal(*(truth_number(value >= cut) for cut in cuts))
+    return _added([truth_number(value >= cut) for cut in cuts])
+
+
+def _added(terms: list[nw.Expr]) -> nw.Expr:
+    """A sum, in stages where it is long: engines read a sum term by term, each a level deeper."""
+    if len(terms) <= _AT_ONCE:
+        return nw.sum_horizontal(*terms)
+    parts = [terms[i : i + _AT_ONCE] for i in range(0, len(terms), _AT_ONCE)]
+    return _added([nw.sum_horizontal(*part) for part in parts])
+
+
+#: Terms of a sum at once.
+_AT_ONCE = 50
 
 
 def _role_rank(reference: Mention) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from equipoise._files import add_to, write_together
+from equipoise._files import add_to, refuse_twice, write_together
 from equipoise._validate import short
 from equipoise.cli import common
 from equipoise.cli.common import (
@@ -395,6 +395,7 @@ def run(
 
     Leaves with 0 when done, whatever is found; `equipoise check` makes an exit code of it.
     """
+    refuse_twice([*_outputs(out), full_evidence])
     evidence = _perform_file(plan, hash, data, table, quiet or json)
     gate = f"`equipoise check {shlex.quote(str(plan))}`"
     show_and_write(evidence, out, suppress, json, quiet, force, full_evidence, gate=gate)
@@ -437,6 +438,7 @@ def check(
     """
     from equipoise.plan import gate
 
+    refuse_twice([*_outputs(out), full_evidence, junit, sarif, summary])
     build = _Build(plan=plan, junit=junit, sarif=sarif, summary=summary, force=force)
     with build.told_of_errors():
         evidence = _perform_file(plan, hash, data, table, quiet or json, allow=allow or ())
@@ -512,6 +514,11 @@ class _Build:
             add_to(self.summary, summary(outcome))
 
 
+def _outputs(out: Path | None) -> list[Path]:
+    """What is written to a folder."""
+    return [] if out is None else [out / "evidence.json", out / "report.html"]
+
+
 def _perform_file(
     plan: Path,
     hash: str | None,
@@ -578,10 +585,6 @@ def _write(
     texts = {target: page.published or whole, out / "report.html": page.html}
     kinds = ["evidence", "page"]
     if full is not None:
-        if os.path.realpath(full) in {os.path.realpath(path) for path in texts}:
-            raise OptionError(
-                f"{full} is where what may be published goes; name another for --full-evidence."
-            )
         texts, kinds = {**texts, full: whole}, [*kinds, "evidence"]
     return write_together(texts, force=force, kinds=kinds), replaced
 
@@ -594,10 +597,13 @@ def _refuse_other(out: Path, target: Path, evidence: Evidence, *, again: bool) -
     how = "Pass another --out, or --force."
     if out.is_symlink():
         raise OptionError(f"{out} is a link to {os.readlink(out)}. {how}")
+    if not target.is_file():
+        # nothing there, or what is never replaced
+        return ""
     try:
         stored = json_format.loads(target.read_bytes())
     except (OSError, ValueError, RecursionError):
-        # nothing there, or nothing of ours, which is looked at when it is written
+        # nothing of ours, which is looked at when it is written
         return ""
     if not isinstance(stored, dict) or stored.get("plan_hash") == evidence.plan_hash:
         return ""
@@ -640,6 +646,7 @@ def show_and_write(
     """
     if full is not None and suppress is None:
         raise OptionError("--full-evidence is for --suppress; without it the evidence is full.")
+    refuse_twice([*_outputs(out), full])
     written, replaced = list[Path](), ""
     page = None if suppress is None else make_report(evidence, suppress=suppress)
     told = None if page is None else page.told

@@ -119,7 +119,13 @@ def _signatures(
     from equipoise.plan.run import Difference
 
     key = signing.public_key(signer)
-    own = signing.read_signature(signature or f"{evidence}.sig", key, authority=authority)
+    own = signing.read_signature(
+        signature or f"{evidence}.sig",
+        key,
+        authority=authority,
+        # one that was not named came with the evidence
+        within=evidence.parent if signature is None else None,
+    )
     problems = [*signing.not_covered(evidence, stored, own)]
     covered, words = ["made "], [f"Signed by {own.words()}."]
     if plan_signature is not None:
@@ -165,7 +171,8 @@ def show_verification(
 
 def sign(
     file: Annotated[
-        Path, typer.Argument(help="Evidence, or a plan that is yet to be run.", metavar="FILE")
+        Path,
+        typer.Argument(help="Evidence, a plan that is yet to be run, or a ledger.", metavar="FILE"),
     ],
     key: Annotated[Path, typer.Option(help="Your private key (Ed25519).")],
     page: Annotated[
@@ -176,18 +183,22 @@ def sign(
     ] = None,
     force: common.Force = False,
 ) -> None:
-    """Sign evidence, or a plan before it is run, with an Ed25519 key.
+    """Sign evidence, a plan before it is run, or a ledger as it is, with an Ed25519 key.
 
-    The signature covers the digests of evidence, plan, data file and page. To show when it was
+    The signature covers the digests of evidence, plan, data file and page; or every entry of the
+    ledger. To show when it was
     made, have the signature file time-stamped (RFC 3161) and keep the answer as FILE.sig.tsr.
     """
+    from equipoise.cells.ledger import is_ledger
     from equipoise.plan import signing
 
     private = signing.private_key(key)
-    if file.suffix.lower() == ".json":
+    if is_ledger(file) and page is None:
+        made = signing.sign_ledger(file, private)
+    elif file.suffix.lower() == ".json":
         made = signing.sign_evidence(file, private, page=page)
     elif page is not None:
-        raise EquipoiseError("A page belongs to evidence; a plan is signed alone.")
+        raise EquipoiseError("A page belongs to evidence; a plan or a ledger is signed alone.")
     else:
         made = signing.sign_plan(file, private)
     target = out or file.with_name(f"{file.name}.sig")

@@ -84,7 +84,13 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and leave with its exit code."""
     sys.stdout, sys.stderr = outlet(sys.stdout), outlet(sys.stderr)
     signal.signal(signal.SIGINT, _interrupt)
-    code = execute(sys.argv[1:] if arguments is None else list(arguments))
+    try:
+        code = execute(sys.argv[1:] if arguments is None else list(arguments))
+    except Interrupted:
+        # between the steps of a command, where nothing is being done
+        code = _interrupted()
+    # whoever presses it now is late: there is nothing left to stop
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -105,7 +111,7 @@ def _interrupt(*_: object) -> NoReturn:
 def execute(arguments: list[str]) -> int:
     """Run a command; the exit code says how it went."""
     for word in arguments:
-        if "://" in word and "@" in word:
+        if ":" in word and "@" in word:
             # typed for everybody to see; at least no message and no list of processes shows it
             _hide_argument(word)
     # taken from anywhere, since it is added to the end of a command that failed
@@ -148,6 +154,13 @@ def _show_traceback(debug: bool) -> None:
         sys.stderr.write(scrub(traceback.format_exc()))
 
 
+def _interrupted() -> int:
+    kept = ", ".join(str(path) for path in WRITTEN)
+    said = f"{kept} had been written and is kept" if kept else "nothing was written"
+    complain(f"Interrupted: {said}; what was there before is as it was.")
+    return 130
+
+
 def _execute(arguments: list[str], debug: bool) -> int:
     try:
         app(arguments, prog_name="equipoise")
@@ -161,10 +174,7 @@ def _execute(arguments: list[str], debug: bool) -> int:
         _show_traceback(debug)
         return ERROR
     except (KeyboardInterrupt, Interrupted):
-        kept = ", ".join(str(path) for path in WRITTEN)
-        said = f"{kept} had been written and is kept" if kept else "nothing was written"
-        complain(f"Interrupted: {said}; what was there before is as it was.")
-        return 130
+        return _interrupted()
     except BrokenPipeError:
         return ERROR
     except OSError as error:  # such as a name that is too long for the file system

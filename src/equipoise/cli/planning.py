@@ -5,6 +5,7 @@ Commands that watch over time: monitor start, add, show, check, verify, merge.
 
 import json as json_format
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +19,7 @@ from equipoise.errors import EquipoiseError, OptionError, PlanError
 
 if TYPE_CHECKING:
     from equipoise.audits.guess import Guess
+    from equipoise.cells.ledger import Ledger
     from equipoise.findings.finding import Finding
     from equipoise.plan.plan import AuditPlan
 
@@ -156,13 +158,18 @@ def plan_power(
     ] = None,
     power: Wanted = 0.8,
     budget: Budget = None,
+    allow: common.Allow = None,
     json: AsJson = False,
     quiet: common.Quiet = False,
 ) -> None:
-    """How many rows the audits of a plan take: flags, bounds and power, each as it is written."""
+    """How many rows the audits of a plan take: flags, bounds and power, each as it is written.
+
+    The plan is not trusted: without --allow it reads no file outside its folder, opens no
+    connection and sees no environment variable.
+    """
     from equipoise.audits.guess import guess as guessed
     from equipoise.plan import Plan
-    from equipoise.plan.run import open_trail
+    from equipoise.plan.run import open_trail, refuse_reaching
 
     read = Plan.load(plan)
     chosen = [
@@ -173,6 +180,8 @@ def plan_power(
     if not chosen:
         raise PlanError(f"{plan.name} has no audit that can be planned: flag, certify or power.")
     expected = None if guess is None else guessed(guess, n=n, rate=rate, spread=spread)
+    if expected is None:
+        refuse_reaching(read.trail, plan.parent, data, table, allow or ())
     source = (
         open_trail(read.trail, folder=plan.parent, data=data, table=table)
         if expected is None
@@ -334,16 +343,37 @@ def verify(
         bool,
         typer.Option("--allow-extra", help="Accept what cannot be performed again; it is listed."),
     ] = False,
+    expect: Annotated[
+        str | None,
+        typer.Option(help="The digest of the last entry, as somebody noted it earlier."),
+    ] = None,
+    signer: Annotated[
+        Path | None, typer.Option(help="Public key of whoever must have signed the ledger.")
+    ] = None,
+    signature: Annotated[
+        Path | None, typer.Option(help="The signature; LEDGER.sig if not given.")
+    ] = None,
     quiet: common.Quiet = False,
 ) -> None:
-    """Check that no entry was changed, left out or put in; perform evidence again if given."""
+    """Check that entries fit together; perform evidence again if given.
+
+    Seals have no key: they show damage and careless changes. That the last batches were left out,
+    or all sealed again, shows only beside something from before: the digest of an entry that was
+    noted then (--expect), or a signature (`equipoise sign LEDGER`, then --signer). Batches added
+    since are no fault.
+    """
     from equipoise.cells.ledger import Ledger
     from equipoise.findings.evidence import Evidence
-    from equipoise.plan import Exit
+    from equipoise.plan import Difference, Exit
     from equipoise.plan.run import verify_ledger
 
     stored = None if evidence is None else Evidence.load(evidence, strict=False)
-    found = verify_ledger(Ledger.open(ledger), stored)
+    opened = Ledger.open(ledger)
+    found = verify_ledger(opened, stored)
+    digests = opened.digests()
+    problems = [*_missing(digests, expect), *_unsigned(opened, signer, signature)]
+    more = tuple(Difference(where=said, stated="before", again="now") for said in problems)
+    found = replace(found, differences=(*more, *found.differences))
     if stored is not None:
         show_verification(found, allow_extra, quiet)
     for difference in found.differences[:20] if stored is None else ():
@@ -351,7 +381,39 @@ def verify(
     if found.differences or (found.not_performed and not allow_extra):
         raise Leave(Exit.VIOLATION)
     if stored is None and not quiet:
-        say(f"Verified: {found.compared:,} batches are as they were written.", style="green")
+        number = "1 batch fits" if found.compared == 1 else f"{found.compared:,} batches fit"
+        say(f"Verified: {number} together, from the first line on.", style="green")
+    if not quiet:
+        say(f"digest of the last of {len(digests) - 1:,} batches: {digests[-1]}")
+        if expect is None and signer is None:
+            say(
+                "Nothing here shows that later batches were left out, or all sealed again: note "
+                "the digest and pass it as --expect next time, or sign the ledger.",
+                style="yellow",
+            )
+
+
+def _missing(digests: "list[str]", expect: str | None) -> list[str]:
+    """What is wrong with a digest that somebody noted."""
+    noted = (expect or "").strip().lower()
+    if expect is not None and len(noted) < 16:
+        raise OptionError("--expect takes a digest of 64 signs, or at least the first 16.")
+    if expect is None or any(digest.startswith(noted) for digest in digests):
+        return []
+    return [f"no entry has the digest {noted[:16]}…: entries were left out or changed"]
+
+
+def _unsigned(ledger: "Ledger", signer: Path | None, signature: Path | None) -> list[str]:
+    """What is wrong with the signature of a ledger."""
+    if signer is None:
+        if signature is not None:
+            raise OptionError("A signature shows nothing without a key: pass --signer KEY.pub.")
+        return []
+    from equipoise.plan import signing
+
+    key, beside = signing.public_key(signer), Path(f"{ledger.path}.sig")
+    within = ledger.path.parent if signature is None else None
+    return signing.left_out(ledger, signing.read_signature(signature or beside, key, within=within))
 
 
 @app.command()

@@ -5,6 +5,7 @@ import datetime
 import hashlib
 import json
 import platform
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -208,6 +209,7 @@ class Evidence:
     @classmethod
     def from_dict(cls, data: object, *, called: str = "this", strict: bool = True) -> "Evidence":
         """The evidence that `to_dict` wrote; it must not contradict itself if ``strict``."""
+        _refuse_impossible(data, called)
         whole = _whole(data, called)
         entries = tuple(_entry(item, called) for item in whole["entries"])
         _refuse_doubles([entry.name for entry in entries], called)
@@ -359,9 +361,69 @@ def _entry(item: object, called: str) -> Entry:
         raise EquipoiseError(f"asked must be text; got {short(repr(asked))}.")
     try:
         found = from_dict(item["finding"])
+        _refuse_unspeakable(found)
     except EquipoiseError as error:
         raise EquipoiseError(f"In {called}, finding {short(name)!r}: {error}") from error
     return Entry(name=name, asked=asked, finding=found)
+
+
+def _refuse_impossible(data: object, called: str) -> None:
+    """Refuse numbers that no float holds, and texts that no file does, wherever they stand."""
+    left = [data]
+    while left:
+        one = left.pop()
+        if isinstance(one, Mapping):
+            left += [*one.keys(), *one.values()]
+        elif isinstance(one, list | tuple):
+            left += one
+        elif isinstance(one, str):
+            if not _is_encodable(one):
+                raise EquipoiseError(f"{called} holds {short(ascii(one))}, which is no text.")
+        elif isinstance(one, int | float) and not -_LARGEST <= one <= _LARGEST:
+            raise EquipoiseError(f"{called} holds a number that is larger than any of an audit.")
+
+
+#: Beyond this a number is infinite, which evidence writes in words.
+_LARGEST = sys.float_info.max
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+#: Fields that hold a confidence or a share of errors.
+_SHARES = ("level", "rate")
+
+
+def _refuse_unspeakable(found: Finding) -> None:
+    """Refuse a finding whose fields have the right types and make no sense together."""
+    for name in _SHARES:
+        share = getattr(found, name, 0.5)
+        if isinstance(share, int | float) and not 0 < share < 1:
+            raise EquipoiseError(f"{name} must lie between 0 and 1; it is {short(repr(share))}.")
+    try:
+        # what is said of a finding rests on every part of it
+        _ = (found.conclusion, found.question, found.headline(), found.sentences())
+        _ = (found.cautions(), found.provenance.left_out(), found.sureness)
+        part = getattr(found, "part", None)
+        parts = [] if part is None else [part(name) for name in getattr(found, "names", ())]
+    except EquipoiseError:
+        raise
+    except SENSELESS as error:
+        raise EquipoiseError(
+            f"its fields make no sense together ({type(error).__name__}: {short(str(error))}); "
+            "it was not written by equipoise."
+        ) from error
+    for one in parts:
+        _refuse_unspeakable(one)
+
+
+#: What comes of numbers and words that no audit finds.
+SENSELESS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
 
 
 def _refuse_doubles(names: list[str], called: str) -> None:

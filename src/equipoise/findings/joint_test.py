@@ -4,7 +4,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from equipoise._validate import known_name, names_extra
 from equipoise.errors import EquipoiseError, OptionError
@@ -89,7 +89,7 @@ class JointTest(ComparedFinding[JointlyTested], ByGroup[JointlyTested]):
     """Cut-off of the statistic at the level: the edge of the joint region."""
     calibration: str
     """How the cut-off and the p-value were corrected for small groups."""
-    family: str
+    family: Literal["joint", "sidak", "bonferroni", "pointwise"]
     """What makes the intervals hold: joint (of all scores), sidak, bonferroni or pointwise."""
     at: Mapping[str, float] = dataclasses.field(default_factory=dict)
     """The disparities tested, by group; empty if all are zero."""

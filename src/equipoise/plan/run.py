@@ -3,6 +3,7 @@
 import datetime
 import inspect
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -153,8 +154,8 @@ def run(
     """
     bundled = _is_bundled(plan.trail, data, table)
     source = _place(plan.trail.source, Path(folder)) if data is None else data
-    if allow is not None and data is None and not bundled:
-        refuse_unsafe(plan.trail.source, Path(folder), allow)
+    if allow is not None:
+        refuse_reaching(plan.trail, Path(folder), data, table, allow)
     digest = None if bundled else input_digest(source)
     if trail is None:
         trail = open_trail(
@@ -238,6 +239,14 @@ def perform(
             "`across:`, or another `target:`."
         )
     return found
+
+
+def refuse_reaching(
+    asked: TrailPlan, folder: Path, data: str | None, table: str | None, allow: Sequence[str]
+) -> None:
+    """Refuse a plan that somebody else wrote, if its rows are not where it may look."""
+    if data is None and not _is_bundled(asked, data, table):
+        refuse_unsafe(asked.source, folder, allow)
 
 
 def open_trail(
@@ -376,8 +385,14 @@ def gate(evidence: Evidence, undetermined: Literal["pass", "fail"] | None = None
 #: Difference, as a share of a number, that another processor's rounding may cause. Every number
 #: that is not the same to the last digit is counted and told.
 ROUNDING = 1e-9
-#: What counts as nothing: numbers that cancel have no share to be judged by.
+#: What counts as nothing, as a share of the numbers beside it: those that cancel have no share of
+#: their own to be judged by.
 _NOTHING = 1e-12
+#: Chances below which none is told from none at all.
+_SMALLEST = 1e-300
+#: Names of chances, and of numbers that are in no unit of the metric.
+_CHANCE = re.compile(r"^p$|^p_|_p$")
+_UNITLESS = re.compile(rf"{_CHANCE.pattern}|^(level|rate|alpha|fdr|power|critical|share)$")
 
 #: Fields that say where and by which version, not what was found; they are compared apart.
 _CIRCUMSTANCE = ("version", "source")
@@ -474,8 +489,8 @@ def compared_with(
         if entry.name in again:
             pairs = list(_pairs(entry.finding.to_dict(), again[entry.name], (entry.name,)))
             compared += len(pairs)
-            differences += [_difference(*pair) for pair in pairs if not _same(*pair[1:])]
-            rounded += sum(_same(*pair[1:]) and pair[1] != pair[2] for pair in pairs)
+            differences += [_difference(*pair[:3]) for pair in pairs if not _same(*pair)]
+            rounded += sum(_same(*pair) and pair[1] != pair[2] for pair in pairs)
     stated = [entry.name for entry in evidence.entries]
     missing = [
         Difference(where=name, stated="not in it", again="a finding")
@@ -587,17 +602,35 @@ Place = tuple[str, ...]
 _LISTS = (list, tuple)
 
 
-def _pairs(stated: object, again: object, place: Place) -> Iterator[tuple[Place, object, object]]:
+_Pair = tuple[Place, object, object, float]
+"""A place, what is stated there, what came out, and the size of the numbers beside it."""
+
+
+def _pairs(stated: object, again: object, place: Place, size: float = 0.0) -> Iterator[_Pair]:
     """Every value of two results side by side."""
     if isinstance(stated, Mapping) and isinstance(again, Mapping):
+        size = _size(again.items())
         for key in dict.fromkeys((*stated, *again)):
             if not (place[-1] == "provenance" and key in _CIRCUMSTANCE):
-                yield from _pairs(stated.get(key), again.get(key), (*place, str(key)))
+                yield from _pairs(stated.get(key), again.get(key), (*place, str(key)), size)
     elif isinstance(stated, _LISTS) and isinstance(again, _LISTS) and len(stated) == len(again):
+        size = _size((place[-1], item) for item in again)
         for i, (one, other) in enumerate(zip(stated, again, strict=True)):
-            yield from _pairs(one, other, (*place, _label(one, i)))
+            yield from _pairs(one, other, (*place, _label(one, i)), size)
     else:
-        yield place, stated, again
+        yield place, stated, again, size
+
+
+def _size(items: Iterable[tuple[object, object]]) -> float:
+    """The largest of numbers that stand together; shares that were asked for are in no unit."""
+    return max(
+        (
+            abs(value)
+            for name, value in items
+            if isinstance(value, float) and math.isfinite(value) and not _UNITLESS.search(str(name))
+        ),
+        default=0.0,
+    )
 
 
 def _label(item: object, i: int) -> str:
@@ -605,13 +638,19 @@ def _label(item: object, i: int) -> str:
     return str(item["group"]) if isinstance(item, Mapping) and "group" in item else str(i + 1)
 
 
-def _same(stated: object, again: object) -> bool:
+def _same(place: Place, stated: object, again: object, size: float) -> bool:
     numbers = (int, float)
     # True == 1, but a flag that became a number did not come out the same.
     if isinstance(stated, bool) or isinstance(again, bool):
         return stated is again
     if isinstance(stated, numbers) and isinstance(again, numbers):
-        return math.isclose(stated, again, rel_tol=ROUNDING, abs_tol=_NOTHING)
+        if any(_CHANCE.search(name) for name in place[-2:]):
+            # of small chances the logarithm is what is computed
+            if min(stated, again) <= _SMALLEST:
+                return stated == again or 0 <= max(stated, again) <= _SMALLEST
+            one, other = math.log(stated), math.log(again)
+            return abs(one - other) <= ROUNDING * max(1.0, abs(other))
+        return math.isclose(stated, again, rel_tol=ROUNDING, abs_tol=_NOTHING * size)
     return bool(stated == again)
 
 

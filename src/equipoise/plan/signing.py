@@ -12,13 +12,14 @@ import contextlib
 import datetime
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise._files import why
-from equipoise._validate import short
+from equipoise._files import LONGEST, read_bytes
+from equipoise.cells.ledger import Ledger
 from equipoise.errors import EquipoiseError
 from equipoise.findings.evidence import Evidence
 from equipoise.plan.plan import Plan
@@ -36,6 +37,8 @@ PAYLOAD = "application/vnd.in-toto+json"
 LIMIT = 1_000_000
 #: The subject that is no file: what a plan says, whatever its layout.
 PLAN = "plan"
+#: Seconds by which clocks may differ.
+_APART = 300
 
 # --- Keys ---
 
@@ -164,6 +167,30 @@ def sign_evidence(
     return _envelope(subjects, {"stage": "evidence", **stated}, key)
 
 
+def sign_ledger(path: str | Path, key: "Ed25519PrivateKey") -> str:
+    """A signature file for a ledger as it is: over its last entry, and so over all before it."""
+    ledger = Ledger.open(path)
+    if ledger.problems():
+        raise EquipoiseError(f"{Path(path).name} was changed; `equipoise monitor verify` says how.")
+    digests = ledger.digests()
+    stated = {"stage": "ledger", "batches": len(digests) - 1}
+    return _envelope({Path(path).name: digests[-1]}, stated, key)
+
+
+def left_out(ledger: Ledger, signature: Signature) -> list[str]:
+    """What a signature of a ledger covers and is not there any more; later batches may be."""
+    if signature.predicate.get("stage") != "ledger":
+        return ["what was signed is no ledger"]
+    digests, said = ledger.digests(), signature.predicate.get("batches")
+    place = said if isinstance(said, int) and 0 <= said < len(digests) else -1
+    if place >= 0 and digests[place] in signature.subjects.values():
+        return []
+    return [
+        f"the ledger was signed with {said} batches, and its first {said} are not those: entries "
+        "were changed, left out or put in"
+    ]
+
+
 def sign_plan(path: str | Path, key: "Ed25519PrivateKey") -> str:
     """A signature file for a plan, to be made before it is run."""
     plan = Plan.load(path)
@@ -210,12 +237,14 @@ def read_signature(
     *,
     stamp: str | Path | None = None,
     authority: str | Path | None = None,
+    within: Path | None = None,
 ) -> Signature:
     """A signature file whose signature is the key's; anything else is an error.
 
     ``stamp`` is the time-stamp response; by default the file ``NAME.tsr`` beside it, if it exists.
+    ``within`` is the folder in which the signature must lie, if it came with what is signed.
     """
-    data, called = _bytes(path, "signature"), Path(path).name
+    data, called = _bytes(path, "signature", within), Path(path).name
     payload, signatures = _opened(data, called)
     if not any(_is_signed(payload, sig, key) for sig in signatures):
         raise EquipoiseError(
@@ -223,8 +252,11 @@ def read_signature(
         )
     subjects, predicate = _statement(payload, called)
     beside = Path(f"{path}.tsr")
-    found = Path(stamp) if stamp is not None else beside if beside.is_file() else None
-    stamped = None if found is None else time_of_stamp(_bytes(found, "time-stamp"), data, authority)
+    found = Path(stamp) if stamp is not None else beside if os.path.lexists(beside) else None
+    folder = beside.parent if stamp is None else None
+    stamped = None
+    if found is not None:
+        stamped = time_of_stamp(_bytes(found, "time-stamp", folder), data, authority)
     return Signature(
         signer=key_id(key),
         signed=str(predicate.get("signed")),
@@ -293,19 +325,29 @@ def not_covered(
     if evidence.plan_hash != signature.subjects.get(PLAN):
         yield "plan", evidence.plan_hash, signature.subjects.get(PLAN)
     if evidence.input is not None:
-        stated = evidence.input["sha256"]
+        digest = evidence.input["sha256"]
         signed = signature.subjects.get(f"input:{evidence.input['name']}")
-        if signed != stated:
-            yield "input", stated, signed
+        if signed != digest:
+            yield "input", digest, signed
+    stated = {"title": evidence.title, "verdict": str(evidence.verdict), "seal": evidence.seal}
+    for name, said in stated.items():
+        if signature.predicate.get(name) != said:
+            yield f"signed {name}", said, signature.predicate.get(name)
+    latest = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=_APART)
+    if _later(signature.signed, latest.isoformat()):
+        yield "signed", "not yet", signature.signed
     if _later(evidence.created, signature.moment):
         yield "created", evidence.created, f"signed before, on {signature.moment}"
     for name, digest in signature.subjects.items():
         file = Path(path).parent / Path(name).name
         if name == PLAN or name.startswith("input:") or digest == own:
             continue
-        found = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "not there"
-        if found != digest:
-            yield name, f"SHA-256 {found}", digest
+        try:
+            found = f"SHA-256 {hashlib.sha256(_bytes(file, 'page', file.parent)).hexdigest()}"
+        except EquipoiseError as error:
+            found = f"not read: {error}" if os.path.lexists(file) else "not there"
+        if found != f"SHA-256 {digest}":
+            yield name, found, digest
 
 
 def too_late(evidence: Evidence, signature: Signature) -> Iterator[tuple[str, object, object]]:
@@ -396,9 +438,12 @@ def _check_certificate(path: str | Path, text: bytes, signature: bytes, digest: 
         from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
     with _key_errors(path, "a certificate"):
         certificate = x509.load_pem_x509_certificate(_bytes(path, "certificate"))
-        uses = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
-    if x509.oid.ExtendedKeyUsageOID.TIME_STAMPING not in uses:
-        raise EquipoiseError(f"{str(path)!r} is no certificate for time-stamps.")
+        found = [e.value for e in certificate.extensions if e.oid == x509.ExtendedKeyUsage.oid]
+    if not any(x509.oid.ExtendedKeyUsageOID.TIME_STAMPING in uses for uses in found):
+        raise EquipoiseError(
+            f"{str(path)!r} is no certificate for time-stamps, such as that of the authority that "
+            "issues them. Pass the certificate with which the time-stamp itself was signed."
+        )
     key, chosen = certificate.public_key(), getattr(hashes, digest.upper())()
     try:
         if isinstance(key, rsa.RSAPublicKey):
@@ -457,14 +502,6 @@ def _time(text: str) -> str:
     return moment.isoformat(timespec="seconds")
 
 
-def _bytes(path: str | Path, what: str) -> bytes:
-    try:
-        with open(path, "rb") as stream:
-            data = stream.read()
-    except OSError as error:
-        raise EquipoiseError(
-            f"The {what} {short(str(path))!r} cannot be read: {why(error)}."
-        ) from error
-    if what in ("signature", "time-stamp", "key") and len(data) > LIMIT:
-        raise EquipoiseError(f"The {what} {short(str(path))!r} has {len(data):,} bytes: too many.")
-    return data
+def _bytes(path: str | Path, what: str, within: Path | None = None) -> bytes:
+    most = LONGEST if what in ("evidence", "page", "plan", "ledger") else LIMIT
+    return read_bytes(path, what, most=most, within=within)

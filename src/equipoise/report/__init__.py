@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from equipoise._files import write_atomically
-from equipoise._validate import known_keywords, whole
-from equipoise.errors import OptionError
+from equipoise._validate import known_keywords, short, whole
+from equipoise.errors import EquipoiseError, OptionError
 
 if TYPE_CHECKING:
     from equipoise.findings import Evidence, Finding
@@ -84,16 +84,30 @@ def report(
     ('COMPAS', 2, False)
     """
     # templates and charts come in when a page is made
+    from equipoise.findings.evidence import SENSELESS
     from equipoise.report.page import render
     from equipoise.report.suppress import published, suppressed
 
     evidence = _evidence(findings, title)
     if suppress is not None:
         whole("suppress", suppress, least=2)
-    kept = suppressed([entry.finding for entry in evidence.entries], suppress)
+    try:
+        kept = suppressed([entry.finding for entry in evidence.entries], suppress)
+        page = render(evidence, kept, suppress, signer)
+    except EquipoiseError:
+        raise
+    except SENSELESS as error:
+        if not evidence.stated:
+            raise
+        # read from a file, which may say anything
+        raise EquipoiseError(
+            "This evidence states something of which no page can be made "
+            f"({type(error).__name__}: {short(str(error))}): it was not written by equipoise, or "
+            "by another version."
+        ) from error
     return Report(
         title=evidence.title,
-        html=render(evidence, kept, suppress, signer),
+        html=page,
         suppressed=sum(one.removed for one in kept),
         published=None if suppress is None else published(evidence, kept, suppress),
         told=tuple(kept),

@@ -13,8 +13,13 @@ enough follows from what he then sees, and from nothing else: every hidden group
 whether it is or not, must be possible with one row and with twice the limit. Where it is not
 enough blocks become wider, and at last everything goes that these attributes form together.
 Groups are hidden under every metric.
+
+What two metrics count on is set against each other as well. Of metrics of labels and predictions
+it is known who they count on, which the programmes take in. Of all others only the numbers are
+known; where these give away a few people, the later metric is not told at all (`too_close`).
 """
 
+import ast
 import itertools
 import json
 import math
@@ -40,9 +45,9 @@ MOST_CELLS = 20_000
 MOST_OTHERS = 12
 _ROOM = 1e-6
 
-#: What each metric counts, over (label, prediction) with None for a missing value: the rows on
-#: which it counts, and those among them that add one.
-_TYPES = tuple(itertools.product((0, 1, None), (0, 1, None)))
+#: What each metric counts, over (label, prediction, score) with None for a missing value: the rows
+#: on which it counts, and those among them that add one.
+_TYPES = tuple(itertools.product((0, 1, None), (0, 1, None), (1, None)))
 _RATES: dict[str, tuple[str, str]] = {
     "selection_rate": ("p is not None", "p == 1"),
     "false_positive_rate": ("y == 0 and p is not None", "p == 1"),
@@ -54,6 +59,22 @@ _RATES: dict[str, tuple[str, str]] = {
     "accuracy": ("y is not None and p is not None", "y == p"),
     "error_rate": ("y is not None and p is not None", "y != p"),
 }
+_OF_DECISIONS = (
+    *("f1", "lift", "balanced_accuracy", "matthews"),
+    *("macro_recall", "macro_precision", "macro_f1"),
+)
+_OF_SCORES = (
+    *("brier", "log_loss", "squared_error", "absolute_error", "residual", "auc", "gini"),
+    *("expected_calibration_error", "actual_expected"),
+)
+#: The rows on which a metric counts, if it is known who they are.
+_COUNTED = {
+    **{metric: counted for metric, (counted, _) in _RATES.items()},
+    **dict.fromkeys(_OF_DECISIONS, "y is not None and p is not None"),
+    **dict.fromkeys(_OF_SCORES, "y is not None and s is not None"),
+}
+#: Kinds of people that metrics of which nothing is known may tell apart.
+MOST_KINDS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,19 +104,22 @@ def hidden(
     >>> sorted(key for _, key in hidden(table, 10))
     ['{"a": "y"}', '{"a": "z"}']
     """
-    secrets = _secret_keys(table, least) | {key for _, key in already}
+    secrets = _secret_keys(table, least, gaps) | {key for _, key in already}
     if not secrets:
         return set()
-    gone, space = set[Count](), _Space.of(table, gaps)
+    lean, crowd = _lean(table)
+    gone = {count for count in table if count[0] in crowd}
+    space = _Space.of(lean, gaps)
     if space is None:
         # too many cells to look at: what several attributes form together is not told at all
-        gone = {count for count in table if len(json.loads(count[1])) > 1}
-        table = {count: told for count, told in table.items() if count not in gone}
-        secrets &= {key for _, key in table}
-        space = _Space.of(table, gaps)
-        if space is None:
-            return gone | set(table)
-    reader = _Reader(space, table, least)
+        gone |= {count for count in table if len(json.loads(count[1])) > 1}
+        lean = {count: told for count, told in lean.items() if count not in gone}
+        space = _Space.of(lean, gaps)
+    table = {count: told for count, told in table.items() if count not in gone}
+    secrets &= {key for _, key in table}
+    if space is None:
+        return gone | set(table)
+    reader = _Reader(space, lean, least)
     wheres = [json.loads(key) for _, key in table]
     # a level may stand in groups of several attributes alone
     sizes = [len({in_text(w[name]) for w in wheres if name in w}) for name in _names(table)]
@@ -103,19 +127,58 @@ def hidden(
     while width < 4 * max(sizes, default=1):
         blocks = _in_blocks(table, secrets, least, width)
         found = {count for count in table if count[1] in blocks}
-        if reader.allows(set(table) - found):
+        if reader.allows(set(lean) - found):
             break
         width *= 2
-    return gone | _further(reader, table, found)
+    keys = {key for _, key in _further(reader, lean, found & set(lean))}
+    return gone | found | {count for count in table if count[1] in keys}
+
+
+def _lean(table: Table) -> tuple[Table, set[str]]:
+    """The table without metrics that say nothing new of anybody's number, and those too many.
+
+    Where the numbers of all groups are those of another metric, so are the rows.
+    """
+    sizes: dict[str, dict[Key, int]] = defaultdict(dict)
+    for (metric, key), told in table.items():
+        sizes[metric][key] = told.n
+    kept: dict[str, dict[Key, int]] = {}
+    crowd, kinds = set[str](), 1
+    for metric, own in sizes.items():
+        states = 1 if metric in _COUNTED else len(_states(metric))
+        if states == 2 and own in kept.values():
+            continue
+        if kinds * states > MOST_KINDS:
+            crowd.add(metric)
+            continue
+        kept[metric], kinds = own, kinds * states
+    return {count: told for count, told in table.items() if count[0] in kept}, crowd
+
+
+def is_rate(metric: str) -> bool:
+    """Whether a metric adds one or nothing for each row, by what it is and not by its values.
+
+    >>> is_rate("accuracy"), is_rate("auc"), is_rate('{"kind": "metric", "value": "age > 40"}')
+    (True, False, True)
+    """
+    if metric in _RATES or metric in ("scoring_rate", "coverage"):
+        return True
+    try:
+        made = json.loads(metric)
+        value = ast.parse(str(made["value"]), mode="eval").body
+    except (ValueError, SyntaxError, KeyError, TypeError, RecursionError):
+        return False
+    negated = isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not)
+    return negated or isinstance(value, ast.Compare | ast.BoolOp)
 
 
 # --- What goes together: decided by what the reader sees, not by what is small ---
 
 
-def _secret_keys(table: Table, least: int) -> set[Key]:
+def _secret_keys(table: Table, least: int, gaps: bool) -> set[Key]:
     """Groups that are small, or small but for another metric, or the least of a small remainder."""
     found = {key for (_, key), told in table.items() if key != ALL and told.n < least}
-    for one, other in _nested(table):
+    for one, other in _nested(table, gaps):
         if 0 < table[one].n - table[other].n < least:
             found.add(one[1])
     for parent, kids in _families(table):
@@ -208,14 +271,18 @@ class _Space:
     cells: int
     rows: Mapping[Count, Mask]
     hits: Mapping[Count, Mask]
+    gaps: bool
+    """Whether values may be missing."""
     links: list[npt.NDArray[np.float64]] = field(default_factory=list)
     """Sums that are the same however people are cut: each is zero."""
 
     @classmethod
-    def of(cls, table: Table, gaps: bool) -> "_Space | None":
+    def of(
+        cls, table: Table, gaps: bool, types: Sequence[Sequence[tuple[bool, bool]]] = ()
+    ) -> "_Space | None":
         wheres = {key: json.loads(key) for _, key in table}
         metrics = list(dict.fromkeys(metric for metric, _ in table))
-        types = _types(metrics, gaps)
+        types = types or _types(metrics, gaps)
         loose = _loose(table)
         blocks = _blocks(wheres.values())
         pieces = {n: _pieces(n, wheres.values(), n in loose) for block in blocks for n in block}
@@ -234,7 +301,7 @@ class _Space:
                 chosen = np.array([signature[metrics.index(metric)][place] for signature in types])
                 mask[starts[home] : starts[home + 1]] = np.outer(inside, chosen).ravel()
                 store[metric, key] = mask
-        made = cls(cells=int(starts[-1]), rows=rows, hits=hits)
+        made = cls(cells=int(starts[-1]), rows=rows, hits=hits, gaps=gaps)
         for i in range(1, len(blocks)):
             for number in range(len(types)):
                 link = np.zeros(made.cells)
@@ -246,20 +313,35 @@ class _Space:
 
 def _types(metrics: Sequence[str], gaps: bool) -> list[list[tuple[bool, bool]]]:
     """Kinds of people that the metrics tell apart: for each metric, counted and adding one."""
-    own = [metric for metric in metrics if metric not in _RATES]
+    own = [metric for metric in metrics if metric not in _COUNTED]
     found = []
-    for y, p in _TYPES:
-        if not gaps and None in (y, p):
-            continue
+    for person in _people(gaps):
         known = {}
-        for metric, (counted, adds) in _RATES.items():
-            on = bool(eval(counted, {"y": y, "p": p}))
-            known[metric] = (on, on and bool(eval(adds, {"y": y, "p": p})))
+        for metric in _COUNTED:
+            on = _counts(metric, person)
+            known[metric] = (on, on and metric in _RATES and _holds(_RATES[metric][1], person))
         # of other metrics nothing is known but that they count on rows of their own
-        for chosen in itertools.product((False, True), repeat=min(len(own), 3)):
-            others = dict(zip(own, ((on, False) for on in chosen), strict=False))
-            found.append([known.get(m, others.get(m, (True, False))) for m in metrics])
+        for chosen in itertools.product(*map(_states, own)):
+            others = dict(zip(own, chosen, strict=True))
+            found.append([known[m] if m in known else others[m] for m in metrics])
     return list(map(list, dict.fromkeys(map(tuple, found))))
+
+
+def _people(gaps: bool) -> list[tuple[int | None, ...]]:
+    return [person for person in _TYPES if gaps or None not in person]
+
+
+def _states(metric: str) -> list[tuple[bool, bool]]:
+    """What a metric of which nothing is known may make of somebody."""
+    return [(False, False), (True, False), *([(True, True)] if is_rate(metric) else [])]
+
+
+def _holds(text: str, person: tuple[int | None, ...]) -> bool:
+    return bool(eval(text, dict(zip("yps", person, strict=True))))
+
+
+def _counts(metric: str, person: tuple[int | None, ...]) -> bool:
+    return _holds(_COUNTED[metric], person)
 
 
 def _blocks(wheres: Iterable[Mapping[str, object]]) -> list[list[str]]:
@@ -370,30 +452,27 @@ def _may_be_small(table: Table, hidden: set[Count], space: _Space) -> dict[bytes
             for kid in kids:
                 rest &= ~space.rows[kid]
             masks.append(rest)
-    for one, other in _nested(table):
+    for one, other in _nested(table, space.gaps):
         if one in hidden or other in hidden:
             masks.append(space.rows[one] & ~space.rows[other])
     return {mask.tobytes(): mask for mask in masks if mask.any()}
 
 
-def _nested(table: Table) -> list[tuple[Count, Count]]:
+def _nested(table: Table, gaps: bool) -> list[tuple[Count, Count]]:
     """Pairs of metrics of a group, of which the second counts on some rows of the first."""
     by_group: dict[Key, list[Count]] = defaultdict(list)
     for count in table:
         by_group[count[1]].append(count)
     pairs = (pair for counts in by_group.values() for pair in itertools.permutations(counts, 2))
-    return [(one, other) for one, other in pairs if _within(other[0], one[0])]
+    return [(one, other) for one, other in pairs if _within(other[0], one[0], gaps)]
 
 
-def _within(small: str, large: str) -> bool:
-    """Whether one metric counts only on rows on which another does."""
-    if small not in _RATES or large not in _RATES or small == large:
+def _within(small: str, large: str, gaps: bool) -> bool:
+    """Whether one metric counts only on rows on which another does, and not on all of them."""
+    if small not in _COUNTED or large not in _COUNTED or small == large:
         return False
-    pairs = [
-        [bool(eval(_RATES[metric][0], {"y": y, "p": p})) for metric in (small, large)]
-        for y, p in _TYPES
-    ]
-    return all(b or not a for a, b in pairs) and pairs != [[b, b] for _, b in pairs]
+    pairs = [(_counts(small, one), _counts(large, one)) for one in _people(gaps)]
+    return all(b or not a for a, b in pairs) and any(a != b for a, b in pairs)
 
 
 def _families(table: Table) -> list[tuple[Count, list[Count]]]:
@@ -500,6 +579,14 @@ class _Reader:
             for place, mask in open_.items()
         ) and self._either_way(open_, shown)
 
+    def knows_few(self, mask: Mask, shown: set[Count]) -> bool:
+        """Whether somebody is in a sum of cells, but it is known to be only a few."""
+        low, high = (self.end(self.within(mask, up=up), shown, up=up) for up in (False, True))
+        if math.isnan(low) or math.isnan(high):
+            return True
+        wide = low <= 1 + _ROOM and high >= 2 * self.least - 1 - _ROOM
+        return high > _ROOM and low < self.least - _ROOM and not wide
+
     def _lowest(self, mask: Mask, shown: set[Count]) -> float:
         end = self.end(self.within(mask, up=False), shown, up=False)
         # numbers that fit no table, such as those of weighted rows, tell nothing
@@ -564,3 +651,150 @@ def _further(reader: _Reader, table: Table, gone: set[Count]) -> set[Count]:
             break
         gone |= {count for count, own in formed.items() if own == names}
     return gone
+
+
+# --- Metrics whose rows, set against those of others, give away a few people ---
+
+
+def too_close(table: Table, gone: set[Count], least: int, *, gaps: bool) -> set[str]:
+    """Metrics that must not be told beside those before them, by what would be shown of both.
+
+    >>> table = {(metric, key): Told(n=n) for metric, sizes in {
+    ...     "accuracy": {'{"a": "x"}': 580, '{"a": "y"}': 450, "{}": 1030},
+    ...     "age": {'{"a": "x"}': 577, '{"a": "y"}': 450, "{}": 1027}}.items()
+    ...     for key, n in sizes.items()}
+    >>> too_close(table, set(), 10, gaps=True)
+    {'age'}
+    """
+    hidden_keys = {key for _, key in gone if key != ALL}
+    sizes: dict[str, dict[Key, int]] = defaultdict(dict)
+    shares: dict[str, list[dict[Key, int]]] = defaultdict(lambda: [{}, {}])
+    for (metric, key), told in table.items():
+        if (metric, ALL) not in gone:
+            sizes[metric][key] = told.n
+            if told.hits is not None and key not in hidden_keys:
+                shares[metric][0][key] = told.hits
+                shares[metric][1][key] = told.n - told.hits
+    kept: dict[str, dict[Key, int]] = {}
+    found: set[str] = set()
+    for metric, own in sizes.items():
+        seen = _without(own, hidden_keys)
+        near = any(
+            (_is_open_pair(metric, name, gaps) and _is_close(own, other, hidden_keys, least))
+            or (
+                (gaps or not {metric, name} <= set(_COUNTED))
+                and _is_a_share(
+                    [seen, *shares[metric]], [_without(other, hidden_keys), *shares[name]], least
+                )
+            )
+            for name, other in kept.items()
+        )
+        if near or _closes_a_sum(metric, seen, kept, hidden_keys, least):
+            found.add(metric)
+        else:
+            kept[metric] = own
+    return found
+
+
+def _is_a_share(
+    one: Sequence[Mapping[Key, int]], other: Sequence[Mapping[Key, int]], least: int
+) -> bool:
+    """Whether those who add one to a metric, or nothing, are but for a few the rows of another."""
+    pairs = list(itertools.product(one, other))
+    for mine, theirs in pairs[1:]:
+        apart = [n - theirs[key] for key, n in mine.items() if key in theirs]
+        if apart and _one_way(apart) and any(0 < abs(n) < least for n in apart):
+            return True
+    return False
+
+
+def _one_way(apart: Sequence[int]) -> bool:
+    return min(apart, default=0) >= 0 or max(apart, default=0) <= 0
+
+
+def _without(sizes: Mapping[Key, int], hidden_keys: set[Key]) -> dict[Key, int]:
+    return {key: n for key, n in sizes.items() if key not in hidden_keys}
+
+
+def _is_open_pair(one: str, other: str, gaps: bool) -> bool:
+    """Whether the programmes do not know yet what lies between the rows of two metrics."""
+    if one not in _COUNTED or other not in _COUNTED:
+        return True
+    if not gaps or _within(one, other, gaps) or _within(other, one, gaps):
+        return False
+    # that nothing but missing values keeps apart
+    pairs = [(_counts(one, person), _counts(other, person)) for person in _people(gaps=False)]
+    same = all(_counts(one, person) == _counts(other, person) for person in _TYPES)
+    nested = all(b or not a for a, b in pairs) or all(a or not b for a, b in pairs)
+    return nested and not same
+
+
+def _is_close(
+    one: Mapping[Key, int], other: Mapping[Key, int], hidden_keys: set[Key], least: int
+) -> bool:
+    """Whether the rows of two metrics differ by a few people whom a reader could count."""
+    both = [key for key in one if key in other and key not in hidden_keys]
+    apart = [one[key] - other[key] for key in both]
+    if any(0 < abs(n) < least for n in apart):
+        return True
+    if not any(apart) or min(apart) < 0 < max(apart):
+        # the same rows; or each counts on some that the other does not
+        return False
+    large, small = (one, other) if max(apart) > 0 else (other, one)
+    return _leaves_few(large, small, hidden_keys, least)
+
+
+def _leaves_few(
+    large: Mapping[Key, int], small: Mapping[Key, int], hidden_keys: set[Key], least: int
+) -> bool:
+    """Whether of some group, or of some who are left over, it is known that only a few lie between.
+
+    The second metric is taken to count on rows of the first and on no others.
+    """
+    pair = {"large": large, "small": small}
+    table = {(name, key): Told(n=n) for name, own in pair.items() for key, n in own.items()}
+    # so that both speak of all groups, shown or not
+    unknown = {(name, key) for name in pair for _, key in table} - set(table)
+    gone = unknown | {count for count in table if count[1] in hidden_keys}
+    whole = {name: own[ALL] for name, own in pair.items()}
+    every = dict(sorted({**table, **{count: Told(n=whole[count[0]]) for count in unknown}}.items()))
+    space = _Space.of(
+        every, False, [[(True, False), (True, False)], [(True, False), (False, False)]]
+    )
+    if space is None:
+        return True
+    reader, shown = _Reader(space, every, least), set(every) - gone
+    masks = [
+        space.rows["large", key] & ~space.rows["small", key]
+        for key in {key for _, key in every}
+        if not {("large", key), ("small", key)} <= shown
+    ]
+    for parent, kids in _families({count: every[count] for count in every if count[0] == "large"}):
+        rest = space.rows[parent] & ~space.rows["small", parent[1]]
+        for kid in kids:
+            rest &= ~space.rows[kid]
+        masks.append(rest)
+    return any(reader.knows_few(mask, shown) for mask in masks)
+
+
+def _closes_a_sum(
+    metric: str,
+    own: Mapping[Key, int],
+    kept: Mapping[str, Mapping[Key, int]],
+    hidden_keys: set[Key],
+    least: int,
+) -> bool:
+    """Whether a metric and two others differ by a few people, one being the sum of the others."""
+    for one, other in itertools.combinations(kept, 2):
+        if {metric, one, other} <= set(_COUNTED):
+            continue
+        both = [key for key in own if key in kept[one] and key in kept[other]]
+        lines = [
+            (own[key], kept[one][key], kept[other][key])
+            for key in _without(dict.fromkeys(both, 0), hidden_keys)
+        ]
+        for a, b, c in ((0, 1, 2), (1, 0, 2), (2, 0, 1)):
+            apart = [line[a] - line[b] - line[c] for line in lines]
+            if _one_way(apart) and any(0 < abs(n) < least for n in apart):
+                return True
+    return False

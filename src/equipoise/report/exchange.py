@@ -20,10 +20,11 @@ from xml.sax.saxutils import escape
 import yaml
 
 from equipoise._files import write_atomically, write_together
+from equipoise._validate import listing
 from equipoise._version import __version__
 from equipoise.errors import EquipoiseError, OptionError
 from equipoise.findings import Bounds, Evidence, Finding, Verdict
-from equipoise.findings.evidence import brief, first_headlines, stops, warnings_of
+from equipoise.findings.evidence import SENSELESS, brief, first_headlines, stops, warnings_of
 from equipoise.findings.words import tidy
 from equipoise.report import report
 from equipoise.report.ask import places_of_strongest, tables_of
@@ -378,6 +379,22 @@ def export(
     """Write evidence in one of `FORMS`; CSV is a folder with a file for each finding."""
     if form not in FORMS:
         raise OptionError(f"form must be one of {', '.join(FORMS)}; got {form!r}.")
+    try:
+        return _exported(evidence, out, form, model, suppress, force)
+    except EquipoiseError:
+        raise
+    except SENSELESS as error:
+        if not evidence.stated:
+            raise
+        raise EquipoiseError(
+            f"This evidence states something that cannot be exported ({type(error).__name__}): it "
+            "was not written by equipoise, or by another version."
+        ) from error
+
+
+def _exported(
+    evidence: Evidence, out: Path, form: str, model: str, suppress: int | None, force: bool
+) -> list[Path]:
     kept = _kept(evidence, suppress)
     if form == "csv":
         sheets = sheets_of(evidence, kept)
@@ -385,6 +402,7 @@ def export(
         texts: dict[Path, str | bytes] = {
             out / f"{name}.csv": csv_of(sheet) for name, sheet in zip(names, sheets, strict=True)
         }
+        _refuse_left_over(out, texts, suppress)
         return write_together(texts, force=force, kinds=["table"] * len(texts))
     if form == "xlsx":
         made = xlsx_of(sheets_of(evidence, kept))
@@ -395,6 +413,17 @@ def export(
         "openlineage": lambda: json.dumps(openlineage(evidence, kept), indent=1) + "\n",
     }[form]()
     return [write_atomically(out, text, force=force, kind=form)]
+
+
+def _refuse_left_over(out: Path, texts: Iterable[Path], suppress: int | None) -> None:
+    """Refuse a folder in which tables of an earlier export would show what is left out of this."""
+    names = {path.name for path in texts}
+    others = sorted(path.name for path in out.glob("*.csv") if path.name not in names)
+    if suppress is not None and others:
+        raise EquipoiseError(
+            f"{str(out)!r} holds tables that this export does not write, and which may show small "
+            f"groups: {listing(others)}. Name another folder, or take them away."
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

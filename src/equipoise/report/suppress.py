@@ -27,7 +27,7 @@ from equipoise.findings.repair import Repair
 from equipoise.findings.summary import Comparison, Summary
 from equipoise.findings.words import level_text, plural, together
 from equipoise.report.ask import close_ranges
-from equipoise.report.disclosure import ALL, Count, Key, Told, hidden, in_text
+from equipoise.report.disclosure import ALL, Count, Key, Told, hidden, in_text, is_rate, too_close
 
 
 class Sized(Protocol):
@@ -73,7 +73,9 @@ def suppressed(findings: Sequence[Finding], least: int | None) -> list[Kept]:
 def _gone(findings: Sequence[Finding], least: int) -> Pools:
     """What must go, by table: findings about the same rows are looked at together."""
     tables: dict[str, dict[Count, Told]] = defaultdict(dict)
+    totals: dict[str, dict[Count, Told]] = defaultdict(dict)
     alone: Pools = defaultdict(set)
+    asked: dict[str, dict[str, None]] = defaultdict(dict)
     # rows that are in no group may be anybody's
     incomplete = {
         _pool(one)
@@ -85,18 +87,37 @@ def _gone(findings: Sequence[Finding], least: int) -> Pools:
         rows = [row for row in _sized(finding) if not _is_modelled(row)]
         alone[pool] |= {(metric, _key(row)) for row in rows if _size(row) < least}
         told = [row for row in _sized(finding) if _is_modelled(row)]
+        asked[pool][metric] = None
         for row in told:
             known = tables[pool].get((metric, _key(row)))
             if known is None or known.hits is None:
-                tables[pool][metric, _key(row)] = Told(n=_size(row), hits=_hits(row))
+                hits = _hits(row) if is_rate(metric) else None
+                tables[pool][metric, _key(row)] = Told(n=_size(row), hits=hits)
         if told:
             total = finding.provenance.counted
             tables[pool][metric, ALL] = Told(n=total, hits=_all_hits(finding, total))
-    return {
-        pool: own
-        | hidden(tables[pool], least, _ranges(tables[pool], least), gaps=pool in incomplete)
-        for pool, own in alone.items()
-    }
+        else:
+            totals[pool].setdefault((metric, ALL), Told(n=finding.provenance.counted))
+    gone: Pools = {}
+    for pool, own in alone.items():
+        table, gaps = tables[pool], pool in incomplete
+        gone[pool] = own | hidden(table, least, _ranges(table, least), gaps=gaps)
+        every = {**totals[pool], **table}
+        # of two questions the later goes
+        in_order = {
+            count: told
+            for metric in asked[pool]
+            for count, told in every.items()
+            if count[0] == metric
+        }
+        near = too_close(in_order, gone[pool], least, gaps=gaps)
+        gone[pool] |= {count for count in every if count[0] in near}
+        gone[pool] |= {(metric, _ALONE) for metric in near}
+    return gone
+
+
+#: In the place of a group: that the metric alone is hidden, and no group of any other for its sake.
+_ALONE: Key = "alone"
 
 
 def _ranges(table: Mapping[Count, Told], least: int) -> set[Count]:
@@ -135,6 +156,8 @@ def _hits(row: object) -> int | None:
 
 def _all_hits(finding: Finding, total: int) -> int | None:
     """The same of everybody, where groups are compared with everybody or with all others."""
+    if not is_rate(_metric(finding)):
+        return None
     for row in finding.rows:
         target, own = getattr(row, "target", None), _hits(row)
         if target is None or own is None or not isinstance(target, float | int):
@@ -160,7 +183,8 @@ def _target(finding: Finding) -> str:
 
 _WITHHELD = (
     "Not published: these numbers rest on every group, those left out included, who could be found "
-    "out by performing the audit again on every table that is possible."
+    "out by performing the audit again on every table that is possible; or they count almost the "
+    "same rows as another question on this page, and the difference would be a few people."
 )
 #: Kinds whose numbers follow from the counts of their groups, where nobody is in two of them.
 _SUMMED = (Bounds, CertificateList, Description, Flags, JointTest, Summary)
@@ -223,7 +247,8 @@ def _is_closed(finding: Finding, gone: Pools) -> bool:
     if _rests_on_unlisted(finding):
         return False
     pool, metric = gone.get(_pool(finding), set()), _metric(finding)
-    if not pool:
+    apart = {own for own, key in pool if key == _ALONE}
+    if metric not in apart and all(own in apart for own, _ in pool):
         return True
     rows = _sized(finding)
     attributes = {tuple(sorted(getattr(row, "where", {}))) for row in rows}
@@ -232,6 +257,7 @@ def _is_closed(finding: Finding, gone: Pools) -> bool:
         and not any(own == metric for own, _ in pool)
         and not any(finding.claim.get(name) for name in ("given", "unknown"))
         and len(attributes) == 1
+        and is_rate(metric)
         and all(_is_modelled(row) and _hits(row) is not None for row in rows)
         and sum({_key(row): row.n for row in rows}.values()) == finding.provenance.counted
     )
@@ -324,7 +350,10 @@ def _bounds_alone(finding: Bounds, own: set[Key]) -> Bounds | None:
 
 def _flags_alone(finding: Flags, own: set[Key]) -> Flags | None:
     # p-values of amounts and of weighted rows rest on the shape of everybody's values
-    counts = all(row.n == 0 or _hits(row) is not None for row in finding.rows)
+    shown = [row for row in finding.rows if _key(row) not in own]
+    counts = is_rate(_metric(finding)) and all(
+        row.n == 0 or _hits(row) is not None for row in shown
+    )
     if finding.method.get("kind") != "pivotal" or not counts:
         return None
     # the groups that are not shown count as if nothing spoke against them

@@ -37,10 +37,14 @@ HIDDEN = "***"
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 # user:password@ of a URL; the password may hold any sign but a blank
 _IN_URL = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s:/?#@]*:)([^\s'\"]*)@", re.IGNORECASE)
+# the same where the address was mistyped: with one slash, or none
+_MISTYPED = re.compile(r"((?<![\w.%+-])[\w.%+-]+:)(?!/)([^\s'\"]+)@(?=[\w\[$])")
+# of Spark what stands alone before the @ is a token, and nobody's name
+_TOKEN = re.compile(r"(\b(?:spark|sc)(?:\+\w+)?:/{1,2})([^\s:/?#@'\"]+)@", re.IGNORECASE)
 _NAMES = r"[\w-]*(?:password|passwd|pwd|token|secret|api[-_]?key|authorization|credential)[\w-]*"
 # name=value, name: value and "name": "value", quoted or not
 _PARAMETER = re.compile(
-    rf"(\b{_NAMES}['\"]?\s*(?:=|:(?!//))\s*(?:(?:basic|bearer)\s+)?)"
+    rf"(\b(?:{_NAMES}|sig|x-\w+-signature)['\"]?\s*(?:=|:(?!//))\s*(?:(?:basic|bearer)\s+)?)"
     r"(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[^\s&;,'\"]+)",
     re.IGNORECASE,
 )
@@ -49,6 +53,10 @@ _AFTER_USER = re.compile(
     r"(?:\[[^\]@]*\]|[^\s@:/?#\[\]]*|\$\{\w+\})?(?::[\w${}]+)?(?:/[^@?#]*)?(?:\?[^=@]+=.*)?",
     re.DOTALL,
 )
+
+# scheme:/user:password@host, and what Spark is called with
+_ONE_SLASH = re.compile(r"((?:[a-z][\w+.-]*:/+)?[\w.%+-]+:)(?!/)(.+)(@[^@/]+.*)", re.I | re.DOTALL)
+_ALONE = re.compile(rf"{_TOKEN.pattern[:-1]}(@.*)", re.I | re.DOTALL)
 
 # Engines quote what they were given in errors of their own, so what must not be shown is kept here.
 _KNOWN: set[str] = set()
@@ -91,6 +99,10 @@ def parted(address: str) -> tuple[str, str | None, str]:
     >>> parted("postgres://auditor:p/w#@1@db/decisions")
     ('postgres://auditor:', 'p/w#@1', '@db/decisions')
     """
+    mistyped = None if "://" in address else _ONE_SLASH.fullmatch(address)
+    token = mistyped or _ALONE.fullmatch(address)
+    if token is not None:
+        return token[1], token[2], token[3]
     begin = address.find("://") + 3
     colon, at = address.find(":", begin), address.find("@", begin)
     if begin < 3 or not begin <= colon < at or "/" in address[begin:colon]:
@@ -133,7 +145,8 @@ def scrub(text: str) -> str:
 
 
 def _by_form(text: str) -> str:
-    text = _IN_URL.sub(lambda found: f"{found.group(1)}{_hidden(found.group(2))}@", text)
+    for pattern in (_IN_URL, _MISTYPED, _TOKEN):
+        text = pattern.sub(lambda found: f"{found.group(1)}{_hidden(found.group(2))}@", text)
     return _PARAMETER.sub(lambda found: f"{found.group(1)}{_hidden(found.group(2))}", text)
 
 
@@ -192,6 +205,9 @@ def engine_errors(source: str, advice: str = "") -> Iterator[None]:
         if not _is_engine_error(error):
             raise
         said = f"{source} could not be read: {_brief(error)}"
+        if isinstance(error, RecursionError):
+            said = f"{source} could not be read: more was asked at once than its engine takes in. "
+            said += "Ask for fewer groups, ranges or conditions, or pass the table as a data frame."
         said += f"{'' if said.endswith('.') else '.'} {advice}" if advice else ""
         # a traceback shows the cause as well, so one that tells a password is left out
         cause = error if scrub(str(error)) == str(error) else None

@@ -642,7 +642,9 @@ def files_of(path: str) -> list[str]:
     """The files that a path, a folder or a glob means."""
     place = Path(path)
     if place.is_dir():
-        found = sorted(str(p) for p in place.rglob("*") if suffix_of(str(p)) in TOGETHER)
+        every = (str(p) for p in place.rglob("*") if suffix_of(str(p)) in TOGETHER)
+        # a pipe would wait for somebody to write
+        found = sorted(file for file in every if Path(file).is_file())
         what = f"The folder {path!r} holds no CSV or Parquet file. Pass one that does."
     elif place.is_file():
         found, what = [path], ""

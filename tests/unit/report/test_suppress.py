@@ -298,9 +298,10 @@ def test_rates_of_another_model_are_not_told_beside_hidden_groups() -> None:
     found = eq.certify(table, claim, label="y", prediction="new")
     assert len(found.changed) == 3
     (kept,) = suppressed((found,), 10)
-    # nothing of it is told, rates before and after least of all
-    assert not kept.told
-    assert not getattr(kept.finding, "changed", ())
+    # who is shown is judged alone, and nothing is told of rates before and after
+    assert isinstance(kept.finding, eq.Bounds)
+    assert kept.finding.changed == ()
+    assert [row.group for row in kept.finding.rows] == ["b"]
     assert not any("before and" in said for said in kept.finding.sentences())
     # where nobody is hidden they are told
     (kept,) = suppressed((found,), 2)

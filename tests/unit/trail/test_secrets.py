@@ -29,6 +29,20 @@ def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
         ("sc://h:15002/;user_id=u;token=abc;x=1", "sc://h:15002/;user_id=u;token=***;x=1"),
         ("two: a://b:c@d and e://f:g@h", "two: a://b:***@d and e://f:***@h"),
         ("spark://local[2]", "spark://local[2]"),
+        ("postgres:/u:s3cret@h/d", "postgres:/u:***@h/d"),
+        ("postgres:u:s3cret@h/d", "postgres:***@h/d"),
+        ("u:s3/cr@et@h/d", "u:***@h/d"),
+        ("no file 'postgres:/u:s3cret@h/d' here", "no file 'postgres:/u:***@h/d' here"),
+        ("spark://t0ken@h:7077", "spark://***@h:7077"),
+        ("sc:/t0ken@h", "sc:/***@h"),
+        ("spark://${TOKEN}@h", "spark://${TOKEN}@h"),
+        ("https://x.blob/d.csv?sv=1&sig=aB%2Bc%3D&se=2", "https://x.blob/d.csv?sv=1&sig=***&se=2"),
+        ("s3://b/d?X-Amz-Signature=abc", "s3://b/d?X-Amz-Signature=***"),
+        (
+            "design=2, a: b@c.org, at 10:30 to me@x.org",
+            "design=2, a: b@c.org, at 10:30 to me@x.org",
+        ),
+        ("C:/folder/me@home/file.csv", "C:/folder/me@home/file.csv"),
         ("C:/folder/file.csv at 10:30", "C:/folder/file.csv at 10:30"),
     ],
 )
@@ -113,3 +127,22 @@ def test_a_plan_that_is_wrong_does_not_tell_it_either() -> None:
     with pytest.raises(eq.PlanError) as caught:
         Plan.parse(text)
     assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("address", "secret"),
+    [
+        ("postgres:/u:s3cret@h/d", "s3cret"),
+        ("postgres://u:s3cret@h/d", "s3cret"),
+        ("u:s3c/ret@h", "s3c/ret"),
+        ("spark://t0ken-word@h:7077", "t0ken-word"),
+        ("sc://t0ken-word@h:15002/;x=1", "t0ken-word"),
+        ("postgres://u@h/d", None),
+        ("C:/folder/me@home/file.csv", None),
+        ("data/2020.csv", None),
+    ],
+)
+def test_the_secret_of_an_address_however_it_was_typed(address: str, secret: str | None) -> None:
+    before, found, rest = secrets.parted(address)
+    assert found == secret
+    assert before + (found or "") + rest == address
