@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
@@ -694,3 +694,59 @@ def _check_number(groups: Groups, number: int, about: str = "") -> None:
             "Use fewer attributes, a smaller depth= or a coarser grid=, or pass max_groups=… to "
             "allow as many."
         )
+
+
+# --- Groups that a tree finds: the features it is grown on, and its leaves as rules ---
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A column of the matrix: a number, whether text has a level, whether a number is missing."""
+
+    column: str
+    level: str | bool | None = None
+    missing: bool = False
+    """Whether it says that the column's number is missing."""
+
+    def rule(self, low: float | None, high: float | None) -> tuple[str, str]:
+        """In words and as a formula: the feature lies above ``low`` and not above ``high``."""
+        name = f"column({self.column!r})"
+        if self.missing:
+            # a number that is missing equals nothing, itself included
+            here = low is not None
+            said = f"{self.column} is {'missing' if here else 'given'}"
+            return said, f"not ({name} == {name})" if here else f"{name} == {name}"
+        if self.level is not None:
+            sign = "is" if low is not None else "is not"
+            equal = "==" if low is not None else "!="
+            return f"{self.column} {sign} {self.level}", f"{name} {equal} {self.level!r}"
+        words, formula = [], []
+        if low is not None:
+            words.append(f"over {low:g}")
+            formula.append(f"{name} > {low!r}")
+        if high is not None:
+            words.append(f"at most {high:g}")
+            formula.append(f"{name} <= {high!r}")
+        return f"{self.column} {' and '.join(words)}", " and ".join(formula)
+
+
+def leaf_rules(
+    tree: Any, features: Sequence[Feature], cut: Callable[[float], float] = float
+) -> dict[int, tuple[str, str]]:
+    """Each leaf of a fitted tree by its number, in order: its rule in words and as a formula."""
+    found: dict[int, tuple[str, str]] = {}
+
+    def walk(node: int, ranges: Mapping[int, tuple[float | None, float | None]]) -> None:
+        left, right = int(tree.children_left[node]), int(tree.children_right[node])
+        if left == right:
+            rules = [features[f].rule(low, high) for f, (low, high) in ranges.items()]
+            words, formula = (" and ".join(rule[i] for rule in rules) for i in range(2))
+            found[node] = words or "everyone", formula or "1 == 1"
+            return
+        feature, edge = int(tree.feature[node]), cut(float(tree.threshold[node]))
+        low, high = ranges.get(feature, (None, None))
+        walk(left, {**ranges, feature: (low, edge)})
+        walk(right, {**ranges, feature: (edge, high)})
+
+    walk(0, {})
+    return dict(sorted(found.items()))
