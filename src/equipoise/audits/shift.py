@@ -282,7 +282,7 @@ def shift_finding(
         reach=(found.reach[0] + rows.mean, found.reach[1] + rows.mean),
         sampled=rows.sampled,
         reason=reason,
-        draws=tuple((float(low), float(high)) for low, high in found.draws),
+        quantiles=() if reason else tilts.critical_table(found.draws, options.side),
         basis=_basis(rows, span, found.moments),
         space=_space(rows, span, sample),
     )

@@ -292,6 +292,8 @@ class Finding:
     """Those that a terminal shows, where they are others."""
     row_type: ClassVar[type]
     """The class of the rows, which a subclass names in brackets."""
+    retired: ClassVar[Mapping[str, str]] = {}
+    """What versions before wrote by a name that is gone, and what to do about it."""
 
     claim: Mapping[str, Any]
     """The claim in plan form."""
@@ -524,6 +526,9 @@ def from_dict(data: Mapping[str, object]) -> Finding:
             f"{data.get('kind')!r} is not a kind of finding. There is: {', '.join(_KINDS)}."
         )
     fields = {name: value for name, value in data.items() if name != "kind"}
+    for name, held in cls.retired.items():
+        if name in fields:
+            raise EquipoiseError(f"This {cls.kind} is of a version before: it holds {held}.")
     if "rows" in fields:
         fields["rows"] = _rows(cls, fields["rows"])
     return read_back(cls, fields, cls.kind)

@@ -138,11 +138,17 @@ class Shift(ShiftRecord):
         )
 
     def at(self, level: float) -> Shift:
-        """The same bounds at another confidence level, from the stored distribution."""
-        confidence(level)
+        """The same bounds at another confidence level, from the stored table of critical values.
+
+        They may be wider by a step of the table, a thousandth of the level, but never narrower.
+        """
+        if confidence(level) == self.level:
+            return self
         if self.critical is None:
             return dataclasses.replace(self, level=level)
-        critical = tilts.critical_value(np.array(self.draws), level, self.side)
+        if not self.quantiles:
+            raise OptionError("These bounds keep too little from which to read another level.")
+        critical = tilts.critical_at(self.quantiles, level)
         said = self.guarantee.replace(level_text(self.level), level_text(level))
         moved = dataclasses.replace(self, level=level, critical=critical, guarantee=said)
         return dataclasses.replace(moved, rows=tuple(moved._rebound(row) for row in self.rows))
