@@ -150,7 +150,7 @@ def _finding(
         critical=share_critical(level, len(cuts)),
         # Rows without a value of the column count in the target, and everyone differs from it.
         own=whole and not rows.lost,
-        halves=halves.to_dict(),
+        halves=halves,
         space=np.stack([rows.points[:, 0], share]),
     )
 
