@@ -23,7 +23,7 @@ import math
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
+from typing import Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -351,11 +351,15 @@ class Format:
 
     def _either(self, hint: object, parts: Sequence[object]) -> Reader:
         """What one of several annotations allows; where one allows anything, all is as it came."""
-        readers = [self.reader(part) for part in parts if part is not types.NoneType]
+        given = [part for part in parts if part is not types.NoneType]
+        readers = [self.reader(part) for part in given]
         if self.anything in readers:
             return self.anything
-        several = len(readers) > 1
-        read = functools.partial(self._first_to_fit, hint, readers) if several else readers[0]
+        read: Reader = functools.partial(self._first_to_fit, hint, readers)
+        if len(given) == 1:
+            read = readers[0]
+        elif all(isinstance(part, type) and dataclasses.is_dataclass(part) for part in given):
+            read = functools.partial(self._by_marks, [p for p in given if isinstance(p, type)])
         if len(readers) == len(parts):
             return read
         return lambda data, path: None if data is None else read(data, path)
@@ -369,6 +373,20 @@ class Format:
             except Misfit:
                 continue
         raise self.misfit(path, in_words(hint), data)
+
+    def _by_marks(self, classes: Sequence[type], data: object, path: Keys) -> object:
+        """The class that the marks in the data name: fields that each class allows one word."""
+        if isinstance(data, tuple(classes)):
+            return data
+        if not isinstance(data, Mapping):
+            raise self.misfit(path, "a mapping", data)
+        left = list(classes)
+        for name in dict.fromkeys(name for cls in classes for name in _marks(cls)):
+            known = dict.fromkeys(_marks(cls)[name] for cls in left if name in _marks(cls))
+            if known:
+                mark = self._one_of(tuple(known), data.get(name), (*path, name))
+                left = [cls for cls in left if _marks(cls).get(name, mark) == mark]
+        return self.part(left[0], data, path)
 
     def _one_of(self, known: tuple[object, ...], data: object, path: Keys) -> object:
         if data in known:
@@ -431,6 +449,13 @@ class Format:
         return {}
 
 
+@functools.cache
+def _marks(cls: type) -> Mapping[str, object]:
+    """The fields of a class that can hold one word only, and the word."""
+    literals = {n: get_args(h) for n, h in get_type_hints(cls).items() if get_origin(h) is Literal}
+    return {name: words[0] for name, words in literals.items() if len(words) == 1}
+
+
 def in_words(hint: object) -> str:
     """What an annotation allows, in plain words.
 
@@ -441,7 +466,8 @@ def in_words(hint: object) -> str:
     if hint in _SCALARS:
         return _SCALARS[hint][0]
     if origin in (Union, types.UnionType):
-        return " or ".join(in_words(part) for part in inner if part is not types.NoneType)
+        said = (in_words(part) for part in inner if part is not types.NoneType)
+        return " or ".join(dict.fromkeys(said))
     if origin is Literal:
         return _choice_in_words(inner)
     if origin in (tuple, list):

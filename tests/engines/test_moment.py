@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 import equipoise as eq
+from equipoise.cells import gather
 from equipoise.errors import TrailError
 from equipoise.plan import Plan, run
+from equipoise.trail.engine import one_moment
 from tests.engines.servers import Postgres, Spark
 
 PLAN = Plan.parse(
@@ -78,3 +80,18 @@ def test_rows_that_come_while_postgres_is_audited_are_not_seen(postgres: Postgre
     trail = eq.read(postgres.url(), table="moments", prediction="p")
     assert _counted(trail, tell=write) == [ROWS, ROWS]
     assert _counted(trail) == [ROWS + len(written)] * 2
+
+
+def test_a_moment_within_another_does_not_end_it(postgres: Postgres) -> None:
+    postgres.execute(
+        "DROP TABLE IF EXISTS moments",
+        f"CREATE TABLE moments AS SELECT id % 2 AS p FROM generate_series(1, {ROWS}) AS id",
+    )
+    trail = eq.read(postgres.url(), table="moments", prediction="p")
+    claim = eq.gap(eq.selection_rate)
+    with one_moment(trail.frame, trail.source):
+        with one_moment(trail.frame, trail.source):
+            assert gather(trail, [claim])[0].counted == ROWS
+        postgres.execute("INSERT INTO moments VALUES (1)")
+        assert gather(trail, [claim])[0].counted == ROWS
+    assert gather(trail, [claim])[0].counted == ROWS + 1

@@ -31,6 +31,7 @@ from equipoise.methods.hypotheses import Null, Outside, StepDown, holm
 from equipoise.methods.inference.core import Core
 from equipoise.methods.inference.student import affordable_draws, independent_score
 from equipoise.methods.numerics import FloatArray, normal_score, per_mille, quantile
+from equipoise.methods.stored import Recipe
 from equipoise.methods.targets import TiltSums
 from equipoise.trail import Trail, read
 from equipoise.trail.trail import expect_trail
@@ -482,7 +483,7 @@ class Found:
     reach: FloatArray
     critical: float
     engine: str
-    recipe: Mapping[str, Any] | None
+    recipe: Recipe | None
     guarantee: str
     assumption: str
     quantiles: tuple[float, ...] = ()

@@ -13,19 +13,21 @@ import numpy as np
 from equipoise._codec import canonical
 from equipoise._validate import is_word, known_name, listing, short
 from equipoise.cells import Cells, gather
+from equipoise.cells.gather import MAX_CELLS, all_cells, scan_for
 from equipoise.cells.groups import attribute_text, level_where, shared_levels
-from equipoise.cells.rows import cell_numbers, pull_rows
-from equipoise.cells.tally import Axis, steady_cells
+from equipoise.cells.query import Scan, numbers
+from equipoise.cells.rows import MAX_ROWS, cell_numbers, level_codes, pull_rows
+from equipoise.cells.tally import Axis, steady_cells, totals_of
 from equipoise.claims import Metric, overall
-from equipoise.claims.claim import Gap
-from equipoise.claims.groups import Dimension, Intersections, Levels, as_dimension
+from equipoise.claims.claim import Gap, only_means
+from equipoise.claims.groups import Answers, Dimension, Intersections, Levels, Values, as_dimension
 from equipoise.claims.metric import METRICS, as_metric, error_rate
 from equipoise.errors import ClaimError, EquipoiseError, OptionError
 from equipoise.methods import transport
 from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray, merge
 from equipoise.methods.transport import Solution, TransportPlan
 from equipoise.trail import Trail
-from equipoise.trail.engine import fetch
+from equipoise.trail.engine import fetch, one_moment
 from equipoise.trail.trail import expect_trail
 
 # --- Who is comparable with whom: cells of people by features and label ---
@@ -132,48 +134,143 @@ def find_people(
     trail: Trail, features: object, vary: object, loss: Metric | None, max_levels: int = MAX_LEVELS
 ) -> People:
     """Gather the cells in one scan; ``loss`` is None when a model will be asked for losses."""
-    finite = _finite_label(expect_trail(trail))
+    number = _read_as_number(expect_trail(trail))
     chosen = _features(trail, features)
     varied = _varied(vary, chosen)
     label = trail.roles.column("label")
     # Here alone the label is one more attribute: comparable people share it.
-    trail = dataclasses.replace(trail, attributes=(*trail.attributes, label))
-    across = Intersections(attributes=(*chosen, Levels(label)))
-    first = _LABELLED if finite else _LABEL
-    # Labels that are not 0 and 1 are compared with predictions as they are.
-    if finite and loss is error_rate:
-        _check_predictions(trail)
-        loss = _DIFFERS
-    metrics = [first] if loss is None else [first, loss]
-    found = gather(trail, [Gap(metric=m, across=across, target=overall()) for m in metrics])
-    people = _from_cells(trail, found, varied, loss, finite)
+    added = (label,) if trail.roles.weight is None else (label, trail.roles.weight)
+    trail = dataclasses.replace(trail, attributes=(*trail.attributes, *added))
+    ask = _Ask(trail=trail, features=chosen, label=Levels(label), loss=loss, number=number)
+    try:
+        people = _from_scan(ask, varied)
+    except _TooManyError:
+        with one_moment(trail.frame, trail.source):
+            people = _from_trail(ask, varied)
     _check_levels(people, max_levels)
     return people
 
 
-def _finite_label(trail: Trail) -> bool:
-    """Whether the label is a finite set of its own, and not read as 0 and 1."""
+class _TooManyError(Exception):
+    """One query cannot tell all, since rows of one cell have too many weights."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ask:
+    """What is asked of a table, whether its label is a finite set or 0 and 1."""
+
+    trail: Trail
+    features: tuple[Dimension, ...]
+    label: Levels
+    loss: Metric | None
+    number: bool | None
+    """Whether the label is read as 0 and 1; None where that depends on its values."""
+
+    def claims(self, finite: bool) -> list[Gap]:
+        """The label and the loss, by cells."""
+        # Labels that are not 0 and 1 are compared with predictions as they are.
+        loss = _DIFFERS if self.compares(finite) else self.loss
+        metrics = [_LABELLED if finite else _LABEL, *([] if loss is None else [loss])]
+        across = Intersections(attributes=(*self.features, self.label))
+        return [Gap(metric=m, across=across, target=overall()) for m in metrics]
+
+    def compares(self, finite: bool) -> bool:
+        """Whether labels and predictions are compared by their values."""
+        return finite and self.loss is error_rate
+
+    @property
+    def weight(self) -> Values | None:
+        """The weights, where each row is a unit and so each weight is one more kind of row."""
+        roles = self.trail.roles
+        return Values(roles.weight) if roles.weight and roles.cluster is None else None
+
+
+def _from_scan(ask: _Ask, varied: tuple[int, ...]) -> People:
+    """The people by one query, cut by everything that is asked of their rows."""
+    possible = [not ask.number] if ask.number is not None else [False, True]
+    compared = any(ask.compares(finite) for finite in possible)
+    if compared and not _comparable(ask.trail):
+        raise _TooManyError
+    claims = [claim for finite in possible for claim in ask.claims(finite)]
+    only_means(claims)
+    predicted = (Answers("prediction"),) if compared else ()
+    weights = () if ask.weight is None else (ask.weight,)
+    try:
+        scan = scan_for(ask.trail, claims, MAX_CELLS - 1, (*predicted, *weights))
+    except ClaimError as error:
+        # said again, and of which column, by the query without them
+        raise _TooManyError from error
+    labels = _sorted(scan.table[f"key{len(ask.features)}"])
+    finite = _is_finite(labels) if ask.number is None else not ask.number
+    if ask.compares(finite):
+        _check_predictions(ask.trail, labels, _sorted(scan.table[f"key{len(ask.features) + 1}"]))
+    wanted = ask.claims(finite)
+    found = all_cells(scan.narrowed(wanted), wanted)
+    if found[-1].counted > MAX_ROWS and weights:
+        raise _TooManyError
+    kinds = _weighed(scan, found[-1]) if weights else None
+    return _from_cells(found, varied, ask.loss, finite, kinds)
+
+
+def _from_trail(ask: _Ask, varied: tuple[int, ...]) -> People:
+    """The people where one query cannot tell all."""
+    trail, label = ask.trail, ask.label.column
+    labels = [] if ask.number is not None else _values(trail, label)
+    finite = _is_finite(labels) if ask.number is None else not ask.number
+    if ask.compares(finite):
+        prediction = _values(trail, trail.roles.column("prediction"))
+        _check_predictions(trail, _values(trail, label), prediction)
+    found = gather(trail, ask.claims(finite))
+    kinds = None
+    if ask.weight is not None:
+        rows = pull_rows(trail, found[-1].metric, found[-1])
+        kinds = rows.cell, rows.weights, rows.counts
+    return _from_cells(found, varied, ask.loss, finite, kinds)
+
+
+def _weighed(scan: Scan, cells: Cells) -> tuple[IntArray, FloatArray, IntArray]:
+    """The cell, the weight and the number of rows of one cell and weight, which comes last."""
+    rows = np.rint(totals_of(scan, scan.position(cells.metric)).rows).astype(np.int64)
+    codes = [level_codes(axis, scan.table[f"key{i}"]) for i, axis in enumerate(cells.axes)]
+    cell = cell_numbers(np.stack(codes, axis=1), cells.index)
+    weight = numbers(scan.table[f"key{len(scan.dimensions) - 1}"])
+    return cell[rows > 0], weight[rows > 0], rows[rows > 0]
+
+
+def _read_as_number(trail: Trail) -> bool | None:
+    """Whether the label is read as 0 and 1, and not as a finite set of its own."""
     column = trail.roles.column("label")
     if "label" in trail.positive or isinstance(trail.schema[column], nw.Boolean):
-        return False
-    if not trail.schema[column].is_numeric():
         return True
-    return any(value not in (0, 1) for value in _values(trail, column))
+    return None if trail.schema[column].is_numeric() else False
+
+
+def _is_finite(labels: Sequence[object]) -> bool:
+    return any(value not in (0, 1) for value in labels)
+
+
+def _comparable(trail: Trail) -> bool:
+    """Whether labels and predictions are of one kind, so that an engine can compare them."""
+    kinds = [trail.schema[trail.roles.column(role)] for role in ("label", "prediction")]
+    return kinds[0].is_numeric() == kinds[1].is_numeric()
 
 
 def _values(trail: Trail, column: str) -> list[object]:
     """The values a column holds, in order, without the missing one."""
     found = fetch(trail.frame.select(value=trail.key(column)).unique(), trail.source)["value"]
+    return _sorted(found)
+
+
+def _sorted(column: AnyArray) -> list[object]:
     # engines have several words for missing, one of which cannot even be compared
-    values = {canonical(value) for value in found.tolist()} - {None}
+    values = {canonical(value) for value in column.tolist()} - {None}
     return sorted(values, key=lambda value: (str(type(value)), value))
 
 
-def _check_predictions(trail: Trail) -> None:
+def _check_predictions(trail: Trail, labels: list[object], predictions: list[object]) -> None:
     """Predictions are values of the label; written in another way they could never be right."""
     label, prediction = trail.roles.column("label"), trail.roles.column("prediction")
-    labels = _values(trail, label)
-    foreign = [value for value in _values(trail, prediction) if value not in labels]
+    foreign = [value for value in predictions if value not in labels]
     if foreign:
         raise EquipoiseError(
             f"The prediction column {prediction!r} holds {listing(foreign, 6)}, which the label "
@@ -234,11 +331,11 @@ def _varied_everywhere(people: People) -> IntArray:
 
 
 def _from_cells(
-    trail: Trail,
     found: Sequence[Cells],
     varied: tuple[int, ...],
     loss: Metric | None,
     finite: bool,
+    kinds: tuple[IntArray, FloatArray, IntArray] | None,
 ) -> People:
     labels, cells = found[0], steady_cells(found[-1])
     # A row counts if both the label and what the loss reads are known, and it weighs anything.
@@ -261,7 +358,7 @@ def _from_cells(
         labels=_known(cells.axes[-1].levels) if finite else (0, 1),
         index=index,
         counts=counts,
-        sample=_sample(trail, cells, place, counts),
+        sample=_sample(cells, place, counts, kinds),
         losses=None if loss is None else mean,
         mixed=0 if loss is None else int(np.count_nonzero(mixed)),
         cells=cells,
@@ -273,10 +370,15 @@ def _known(levels: tuple[object, ...]) -> tuple[object, ...]:
     return tuple(level for level in levels if level is not None)
 
 
-def _sample(trail: Trail, cells: Cells, place: IntArray, counts: IntArray) -> transport.Sample:
+def _sample(
+    cells: Cells,
+    place: IntArray,
+    counts: IntArray,
+    kinds: tuple[IntArray, FloatArray, IntArray] | None,
+) -> transport.Sample:
     """The independent units: clusters, weighted rows or plain rows."""
     table = cells.clusters
-    if table is None and not cells.weighted:
+    if table is None and kinds is None:
         return transport.plain_sample(counts, counts.size)
     rows = float(cells.weight.sum() ** 2 / cells.weight2.sum())
     if table is not None:
@@ -284,15 +386,15 @@ def _sample(trail: Trail, cells: Cells, place: IntArray, counts: IntArray) -> tr
         unit = np.unique(table.cluster[there], return_inverse=True)[1]
         at, weight = place[table.cell[there]], table.weight[there]
         return transport.unit_sample(unit, at, weight, cells=counts.size, rows=rows)
+    assert kinds is not None
+    at, weights, rows_of = place[kinds[0]], kinds[1], kinds[2]
     # Rows of one cell and weight are alike, so they are listed once.
-    pulled = pull_rows(trail, cells.metric, cells)
-    at = place[pulled.cell]
-    pairs = np.stack([at, pulled.weights], axis=1)[at >= 0]
-    kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
-    times = np.bincount(kind.reshape(-1), pulled.counts[at >= 0]).astype(np.int64)
-    cell, weight = kinds[:, 0].astype(np.int64), kinds[:, 1]
+    pairs = np.stack([at, weights], axis=1)[at >= 0]
+    units, kind = np.unique(pairs, axis=0, return_inverse=True)
+    times = np.bincount(kind.reshape(-1), rows_of[at >= 0]).astype(np.int64)
+    cell, weight = units[:, 0].astype(np.int64), units[:, 1]
     return transport.unit_sample(
-        np.arange(len(kinds)), cell, weight, cells=counts.size, times=times, rows=rows
+        np.arange(len(units)), cell, weight, cells=counts.size, times=times, rows=rows
     )
 
 

@@ -7,7 +7,8 @@ covariates, metric and influence of the target, merged where equal.
 import dataclasses
 import hashlib
 import numbers
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,10 +17,10 @@ import numpy as np
 
 from equipoise._codec import Written, from_plain, kind, to_plain
 from equipoise._validate import LARGEST, columns_named, known_keywords, known_name, listing, whole
-from equipoise.cells import Cells, gather
+from equipoise.cells import Cells
 from equipoise.cells.gather import reference_cells
 from equipoise.cells.query import Coded, code
-from equipoise.cells.rows import RowTable, feature_keys, formula_of, pull_table, renumbered
+from equipoise.cells.rows import Look, RowTable, feature_keys, formula_of, one_look, renumbered
 from equipoise.claims import Claim
 from equipoise.claims import claim as targets
 from equipoise.claims.claim import Gap
@@ -299,26 +300,53 @@ class ShiftRows:
         return hashlib.sha256(self.cells.fingerprint().encode() + content).hexdigest()
 
 
-def pull_shift_rows(
+@contextmanager
+def look_at_shift(
     trail: Trail,
+    claim: Claim,
+    columns: Sequence[str],
+    sample: int | None,
+    beside: Sequence[Claim] = (),
+) -> Iterator[Look]:
+    """A look at what a tilt audit needs of each row, and at what other claims count."""
+    if isinstance(claim.target, targets.Complement):
+        raise ClaimError(
+            "A tilt has no complement. Compare with overall(), a number, reference(…) or custom(…)."
+        )
+    further = feature_keys(expect_trail(trail), columns)
+    if isinstance(claim.target, targets.Custom):
+        # the influence that was given
+        further["extra"] = formula_of(trail, claim.target.influence, "the influence")
+    claims = [_overall(claim), *beside]
+    with one_look(trail, claims, claim.metric, further, most=MAX_SHIFT_ROWS, sample=sample) as look:
+        yield look
+
+
+def _overall(claim: Claim) -> Gap:
+    return Gap(metric=claim.metric, across=everyone(), target=claim.target)
+
+
+def pull_shift_rows(
+    look: Look,
     claim: Claim,
     columns: Sequence[str],
     sample: int | None,
     seed: np.random.SeedSequence,
 ) -> ShiftRows:
     """Fetch the columns that are needed, leave out what is missing, merge what is equal."""
-    if isinstance(claim.target, targets.Complement):
-        raise ClaimError(
-            "A tilt has no complement. Compare with overall(), a number, reference(…) or custom(…)."
-        )
-    plain = Gap(metric=claim.metric, across=everyone(), target=claim.target)
-    (cells,) = gather(expect_trail(trail), [plain])
+    trail = look.query.trail
+    (cells,) = look.cells([_overall(claim)])
     if cells.counted > MAX_SHIFT_ROWS and sample is None and trail.roles.count is None:
         raise TrailError(
             f"There are {cells.counted:,} rows, more than {MAX_SHIFT_ROWS:,}. Pass sample=… to "
             "audit that many, drawn at random."
         )
-    table = _fetch(trail, claim, cells, columns, sample, seed)
+    table = look.rows(cells=cells, order=repr, sample=sample, seed=seed)
+    extra = np.zeros(len(table)) if table.extra is None else table.extra
+    if isinstance(claim.target, targets.Reference):
+        # who is in the reference group
+        extra = reference_cells(claim.target.where, cells)[table.cell].astype(np.float64)
+    table = dataclasses.replace(table, columns={**table.columns, "extra": extra})
     coded = [code(table.columns[f"feature{i}"]) for i in range(len(columns))]
     covariates = tuple(map(partial(_covariate, trail), columns, coded))
     points = [cov.encode(c.levels)[c.codes] for cov, c in zip(covariates, coded, strict=True)]
@@ -333,27 +361,6 @@ def pull_shift_rows(
     merged = _merged(table)
     drawn = merged.sampled(sample, seed, np.arange(len(merged)))
     return _finished(claim, cells, covariates, drawn, sample)
-
-
-def _fetch(
-    trail: Trail,
-    claim: Claim,
-    cells: Cells,
-    columns: Sequence[str],
-    sample: int | None,
-    seed: np.random.SeedSequence,
-) -> RowTable:
-    """The rows; ``extra`` is the influence that was given, or who is in the reference group."""
-    further = feature_keys(trail, columns)
-    if isinstance(claim.target, targets.Custom):
-        further["extra"] = formula_of(trail, claim.target.influence, "the influence")
-    table = pull_table(
-        trail, claim.metric, further, cells=cells, order=repr, sample=sample, seed=seed
-    )
-    extra = np.zeros(len(table)) if table.extra is None else table.extra
-    if isinstance(claim.target, targets.Reference):
-        extra = reference_cells(claim.target.where, cells)[table.cell].astype(np.float64)
-    return dataclasses.replace(table, columns={**table.columns, "extra": extra})
 
 
 def _covariate(trail: Trail, name: str, column: Coded) -> Covariate:

@@ -19,8 +19,16 @@ from equipoise._validate import (
 from equipoise.audits._common import Progress, RoleKeywords, TrailLike, as_trail
 from equipoise.audits._groups.problem import Control, FlagOptions, problem_of
 from equipoise.audits.flag import FlagMethod, flag_groups
-from equipoise.cells import Axis, Cells, gather
-from equipoise.cells.rows import Feature, RowTable, leaf_rules, pull_features
+from equipoise.cells import Axis, Cells
+from equipoise.cells.groups import Feature, leaf_rules
+from equipoise.cells.rows import (
+    Look,
+    RowTable,
+    chosen_features,
+    feature_keys,
+    one_look,
+    pull_features,
+)
 from equipoise.cells.tally import steady_cells
 from equipoise.claims.claim import Claim, Gap, Highest, Reference, TargetLike, as_target, overall
 from equipoise.claims.groups import Binned, Condition, Factors, Masks
@@ -110,10 +118,17 @@ def discover(
     )
     asked = _asked(metric, target)
     source, seed = as_trail(trail, roles), seed_of(rng)
-    looked_at = _looked_at(source, asked.metric)
-    chosen = _chosen(source, asked, features)
-    wanted = [*chosen, *asked.given_columns]
-    rows = pull_features(source, asked.metric, wanted, sample=sample, seed=seed.sequence)
+    chosen = _chosen(expect_trail(source), asked, features)
+    wanted = chosen_features(source, [*chosen, *asked.given_columns])
+    with one_look(
+        source,
+        [Gap(metric=asked.metric)],
+        asked.metric,
+        feature_keys(source, wanted),
+        sample=sample,
+    ) as look:
+        looked_at = _looked_at(look)
+        rows = pull_features(look, wanted, sample=sample, seed=seed.sequence)
     rows = rows.sampled(sample, seed.sequence)
     strata = _strata(rows, asked)
     first = _split(rows, share, seed.sequence)
@@ -172,10 +187,10 @@ def _chosen(trail: Trail, asked: Gap, features: Sequence[str] | None) -> list[st
     return chosen
 
 
-def _looked_at(trail: Trail, metric: Metric) -> Cells:
+def _looked_at(look: Look) -> Cells:
     """All rows counted; unusable ones are refused before a tree is grown on them."""
-    (cells,) = gather(expect_trail(trail), [Gap(metric=metric)])
-    if trail.roles.cluster is not None:
+    (cells,) = look.cells([Gap(metric=look.metric)])
+    if look.query.trail.roles.cluster is not None:
         raise OptionError(
             "discover splits the rows at random and takes them for independent, which rows of one "
             "cluster are not. Read the trail without cluster=, or name the groups and use flag."

@@ -60,6 +60,7 @@ from equipoise.methods.hypotheses import Outside
 from equipoise.methods.inference.core import Core
 from equipoise.methods.numerics import FloatArray, IntArray
 from equipoise.methods.published import likelihood
+from equipoise.methods.stored import EuclideanRegion, LikelihoodRegion, Region, numbers_of, table_of
 from equipoise.methods.targets import Constant, Status
 
 # --- The mathematics behind `joint_test`: scores, statistic, calibration, region and intervals
@@ -175,30 +176,25 @@ def _null_rows(scores: likelihood.Scores, values: FloatArray) -> tuple[FloatArra
 
 def region_of(
     scores: likelihood.Scores, method: Likelihood | Euclidean, counted: bool
-) -> Mapping[str, object] | None:
+) -> Region | None:
     """What a finding keeps to tell later which values lie in the region; None if too much.
 
     Empirical likelihood needs the scores themselves, which are few where the metric is 0/1. Rows of
     real-valued metrics are never kept: their region is the Euclidean one, from second moments.
     """
     if isinstance(method, Likelihood) and counted and 2 * scores.zero.size <= _KEPT:
-        return {
-            "kind": "likelihood",
-            "zero": scores.zero.tolist(),
-            "slope": scores.slope.tolist(),
-            "count": scores.count.tolist(),
-        }
+        zero, slope = table_of(scores.zero), table_of(scores.slope)
+        return LikelihoodRegion(zero=zero, slope=slope, count=numbers_of(scores.count))
     if 3 * scores.zero.shape[1] ** 2 > _KEPT:
         return None
     found = likelihood.moments_of(scores)
-    return {
-        "kind": "euclidean",
-        "rows": found.rows,
-        "estimate": found.estimate.tolist(),
-        "zero": found.zero.tolist(),
-        "cross": found.cross.tolist(),
-        "slope": found.slope.tolist(),
-    }
+    return EuclideanRegion(
+        rows=found.rows,
+        estimate=numbers_of(found.estimate),
+        zero=table_of(found.zero),
+        cross=table_of(found.cross),
+        slope=table_of(found.slope),
+    )
 
 
 Ends = tuple[FloatArray, FloatArray]

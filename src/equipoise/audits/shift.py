@@ -35,10 +35,12 @@ from equipoise.audits._shift import (
     TiltKernel,
     as_tilts,
     describe_point,
+    look_at_shift,
     make_span,
     pull_shift_rows,
 )
 from equipoise.audits.certify import certify
+from equipoise.cells.gather import influence_claims, side_claims
 from equipoise.claims import Claim, as_claim, thresholds
 from equipoise.claims import claim as targets
 from equipoise.claims.claim import Gap
@@ -68,27 +70,42 @@ def shift_monotone(
     progress: Progress,
 ) -> MonotoneShift:
     """Bound every half-line of the column at once, and keep what any mixture of them needs."""
-    rows = pull_shift_rows(trail, claim, (over.column,), None, seed.sequence)
+    line = Gap(metric=claim.metric, across=thresholds(over.column), target=claim.target)
+    told = _counted_apart(trail, over.column)
+    beside = [] if told else [line, *influence_claims(line), *side_claims(line)]
+    with look_at_shift(trail, claim, (over.column,), None, beside) as look:
+        rows = pull_shift_rows(look, claim, (over.column,), None, seed.sequence)
+        _check_number(rows, over.column)
+        across = thresholds(over.column, grid=_grid(rows, over))
+        halves: Bounds = certify(
+            trail if told else look.along(across.attribute),
+            dataclasses.replace(line, across=across),
+            level=half_level(level),
+            side=side,
+            resamples=resamples,
+            rng=seed.number,
+            progress=progress,
+        )
+    return _finding(claim, rows, halves, over.column, level, seed)
+
+
+def _counted_apart(trail: Trail, column: str) -> bool:
+    """Whether half-lines are no plain counts of rows: labels are cheap, or there is no line."""
+    odd = trail.roles.proxy_label or trail.roles.observed or trail.proxies
+    return bool(odd) or not trail.schema[trail.attribute(column)].is_numeric()
+
+
+def _check_number(rows: ShiftRows, column: str) -> None:
+    """Weights rise in a number, and in one that has more than one value."""
     if rows.covariates[0].levels is not None:
         raise ClaimError(
-            f"Weights rise or fall with a number; {over.column!r} is a category. For categories "
-            f'use gaussian("{over.column}"), which tells them apart.'
+            f"Weights rise or fall with a number; {column!r} is a category. For categories "
+            f'use gaussian("{column}"), which tells them apart.'
         )
     if np.ptp(rows.points) == 0:
         raise ClaimError(
-            f"{over.column!r} is {rows.points[0, 0]:g} on every row, so no weight can rise in it."
+            f"{column!r} is {rows.points[0, 0]:g} on every row, so no weight can rise in it."
         )
-    across = thresholds(over.column, grid=_grid(rows, over))
-    halves: Bounds = certify(
-        trail,
-        Gap(metric=claim.metric, across=across, target=claim.target),
-        level=half_level(level),
-        side=side,
-        resamples=resamples,
-        rng=seed.number,
-        progress=progress,
-    )
-    return _finding(claim, rows, halves, over.column, level, seed)
 
 
 def _grid(rows: ShiftRows, over: MonotoneTilts) -> int | None:
@@ -133,7 +150,7 @@ def _finding(
         critical=share_critical(level, len(cuts)),
         # Rows without a value of the column count in the target, and everyone differs from it.
         own=whole and not rows.lost,
-        halves=halves.to_dict(),
+        halves=halves,
         space=np.stack([rows.points[:, 0], share]),
     )
 
@@ -265,7 +282,7 @@ def shift_finding(
         reach=(found.reach[0] + rows.mean, found.reach[1] + rows.mean),
         sampled=rows.sampled,
         reason=reason,
-        draws=tuple((float(low), float(high)) for low, high in found.draws),
+        quantiles=() if reason else tilts.critical_table(found.draws, options.side),
         basis=_basis(rows, span, found.moments),
         space=_space(rows, span, sample),
     )
@@ -539,7 +556,8 @@ def shift(
             seed=seed,
             progress=progress,
         )
-    rows = pull_shift_rows(source, asked, chosen.columns, sample, seed.sequence)
+    with look_at_shift(source, asked, chosen.columns, sample) as look:
+        rows = pull_shift_rows(look, asked, chosen.columns, sample, seed.sequence)
     span = make_span(rows, chosen, residual, max_rank)
     sampled, found = _audit(rows, span, options, seed, progress)
     return shift_finding(asked, rows, span, options, seed, sampled, found)

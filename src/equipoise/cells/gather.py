@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from equipoise._validate import did_you_mean, known_keywords, listing, rows_text
-from equipoise.cells.groups import Collection, level_where, steady_weights
+from equipoise.cells.groups import Collection, encode, level_where, steady_weights
 from equipoise.cells.query import (
     Columns,
     Query,
     Scan,
     cluster_codes,
     distinct_metrics,
-    encode,
     floats,
     key_of,
     metric_columns,
@@ -55,7 +54,15 @@ from equipoise.claims.groups import (
 )
 from equipoise.claims.metric import Metric
 from equipoise.errors import ClaimError, TrailError
-from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray, each_once, merge
+from equipoise.methods.numerics import (
+    AnyArray,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    each_once,
+    merge,
+    shortest_cuts,
+)
 from equipoise.trail import Roles, Trail
 from equipoise.trail.engine import engine_errors, fetch, number_of_levels
 from equipoise.trail.trail import expect_trail
@@ -274,6 +281,14 @@ def scan_for(
     further: Sequence[Dimension] = (),
 ) -> Scan:
     """One look at the table, for everything that the claims ask, cut by ``further`` as well."""
+    query, wanted = query_for(trail, claims, further)
+    return _scan(query, wanted, limit or MAX_CELLS)
+
+
+def query_for(
+    trail: Trail, claims: Sequence[Claim], further: Sequence[Dimension] = ()
+) -> tuple[Query, tuple[Dimension, ...]]:
+    """What the claims ask of a table, and the dimensions as they were asked for."""
     if trail.roles.observed is not None and any("label" in c.metric.names() for c in claims):
         raise ClaimError(
             "Labels were observed with logged chances (observed=…), by which certify, flag and "
@@ -283,8 +298,7 @@ def scan_for(
     wanted = tuple(dict.fromkeys([*named, *further]))
     dimensions = tuple(_with_edges(trail, dimension) for dimension in wanted)
     # claims with the same metric share its sums
-    metrics = distinct_metrics(claims)
-    return _scan(Query(trail, dimensions, metrics), wanted, limit or MAX_CELLS)
+    return Query(trail, dimensions, distinct_metrics(claims)), wanted
 
 
 @known_keywords
@@ -460,12 +474,19 @@ def _differences(
 
 
 def _scan(query: Query, asked: tuple[Dimension, ...], limit: int) -> Scan:
-    reads = tuple(_reads(query.trail, metric) for metric in query.metrics)
+    reads = what_is_read(query)
     table = fetch(query.frame(limit), query.trail.source)
     if len(table["present"]) > limit:
         # to name the worst attribute costs a scan for each, which a mere attempt does not need
         wanted = limit >= MAX_CELLS
         raise ClaimError(_too_fine(query, limit) if wanted else f"More than {limit:,} cells.")
+    return scan_of(query, asked, reads, table)
+
+
+def scan_of(
+    query: Query, asked: tuple[Dimension, ...], reads: tuple[tuple[str, ...], ...], table: Columns
+) -> Scan:
+    """Grouped rows as a scan, keys in one form; an error where counts or weights are none."""
     _check_rows(query, table)
     present, uncounted = floats(table["present"]), total(table, "missing_count")
     if not present.sum():
@@ -495,6 +516,11 @@ def _plain_key(query: Query, name: str, column: AnyArray) -> AnyArray:
     place = int(name.removeprefix("key")) if name.startswith("key") else -1
     tilted = place >= 0 and isinstance(query.dimensions[place], Tilt)
     return plain_keys(steady_weights(column) if tilted else column)
+
+
+def what_is_read(query: Query) -> tuple[tuple[str, ...], ...]:
+    """For each metric what it reads, as messages call it; an error if it cannot."""
+    return tuple(_reads(query.trail, metric) for metric in query.metrics)
 
 
 def _reads(trail: Trail, metric: Metric) -> tuple[str, ...]:
@@ -670,10 +696,17 @@ def _with_edges(trail: Trail, dimension: Dimension) -> Dimension:
         return _with_ranges(trail, dimension)
     if not isinstance(dimension, Ordered | Binned) or dimension.quantiles is None:
         return dimension
-    role = isinstance(dimension, Ordered) and dimension.role
-    every = Ordered(dimension.column, role=role)
+    every = Ordered(dimension.column, role=isinstance(dimension, Ordered) and dimension.role)
     column = ordered_column(trail, every)
-    values, counts = _observed(trail, every)
+    return ranged(dimension, column, *_observed(trail, every))
+
+
+def ranged(
+    dimension: Ordered | Binned, column: str, values: FloatArray, counts: FloatArray
+) -> Ordered | Binned:
+    """Ranges of about equally many rows, from the distinct values and how many rows have each."""
+    if dimension.quantiles is None:
+        return dimension
     if len(values) == 0:
         raise TrailError(f"Column {column!r} has no finite value to form ranges from.")
     # The inverse of the distribution function: exact, and the same on every engine.
@@ -682,7 +715,7 @@ def _with_edges(trail: Trail, dimension: Dimension) -> Dimension:
     # A sum that should equal the wanted share may fall short of it by rounding.
     place = np.searchsorted(share, wanted - 1e-12)
     if isinstance(dimension, Binned):
-        return Binned(column, _cuts(values, place))
+        return Binned(column, shortest_cuts(values, place))
     inner = values[place]
     edges = np.unique(np.concatenate(([values[0]], inner, [values[-1]])))
     if len(edges) < 2:
@@ -712,29 +745,6 @@ def _with_ranges(trail: Trail, graded: Graded) -> Graded:
     scale = 2.0 ** round(math.log2(mean - low))
     times = RANGES / math.log1p((high - low) / scale)
     return Graded(graded.formula, low=low, scale=scale, times=times)
-
-
-def _cuts(values: FloatArray, place: IntArray) -> tuple[float, ...]:
-    """Cuts that leave each wanted share below them: right above the values at these places."""
-    above = np.unique(place + 1)
-    above = above[above < len(values)]
-    if above.size == 0:
-        # one value alone needs a cut all the same
-        return (float(values[-1]),)
-    return tuple(_short_cut(float(values[i - 1]), float(values[i])) for i in above)
-
-
-def _short_cut(below: float, at: float) -> float:
-    """The number of fewest digits that parts two neighbouring values as the upper one does.
-
-    >>> _short_cut(3.2, 3.9000000954), _short_cut(17.0, 18.0), _short_cut(0.2799, 0.28)
-    (3.9, 18.0, 0.28)
-    """
-    for digits in range(-6, 12):
-        short = math.floor(round(at * 10.0**digits, 6)) / 10.0**digits
-        if below < short <= at:
-            return short
-    return float(at)
 
 
 def _observed(

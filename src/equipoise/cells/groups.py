@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from equipoise._validate import listing, number_text, rows_text
-from equipoise.cells.query import numbers
+from equipoise.cells.query import code, numbers
 from equipoise.cells.tally import Axis, Cells
 from equipoise.claims.groups import (
     Binned,
@@ -44,6 +44,45 @@ from equipoise.methods.numerics import (
     staged_sums,
 )
 from equipoise.methods.targets import TiltSums
+
+# --- Levels: the values of an attribute in a fixed order, whatever engine they came from ---
+
+#: An attribute with more levels than this is refused: it is more likely an identifier.
+MAX_LEVELS = 10_000
+
+
+def encode(
+    column: AnyArray, called: str, advice: str, most: int = MAX_LEVELS
+) -> tuple[tuple[object, ...], IntArray]:
+    """The levels of a key in a fixed order (missing last) and each row's position among them.
+
+    ``advice`` tells what to do when there are too many, which is more than ``most``.
+    """
+    coded = code(column)
+    if len(coded.levels) > most:
+        raise ClaimError(
+            f"Attribute {called!r} has {len(coded.levels):,} levels, more than {most:,}. {advice}"
+        )
+    levels = sort_levels(set(coded.levels), called)
+    return levels, coded.place({level: i for i, level in enumerate(levels)}, -1)
+
+
+def sort_levels(found: set[Any], called: str) -> tuple[Any, ...]:
+    """Levels in order: numbers by size, text by letters, missing last."""
+    kinds = {"text" if isinstance(v, str) else "number" for v in found if v is not None}
+    if len(kinds) > 1:
+        some = [next(v for v in found if isinstance(v, str)), *(v for v in found if _is_number(v))]
+        raise ClaimError(
+            f"Attribute {called!r} mixes text and numbers ({listing(some[:3])}). "
+            "Convert the column to one type."
+        )
+    present = sorted(value for value in found if value is not None)
+    return (*present, None) if None in found else tuple(present)
+
+
+def _is_number(value: object) -> bool:
+    return value is not None and not isinstance(value, str)
+
 
 # --- Views of one axis: what groups an attribute gives rise to, and how to sum cells into them
 #
@@ -694,3 +733,59 @@ def _check_number(groups: Groups, number: int, about: str = "") -> None:
             "Use fewer attributes, a smaller depth= or a coarser grid=, or pass max_groups=… to "
             "allow as many."
         )
+
+
+# --- Groups that a tree finds: the features it is grown on, and its leaves as rules ---
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A column of the matrix: a number, whether text has a level, whether a number is missing."""
+
+    column: str
+    level: str | bool | None = None
+    missing: bool = False
+    """Whether it says that the column's number is missing."""
+
+    def rule(self, low: float | None, high: float | None) -> tuple[str, str]:
+        """In words and as a formula: the feature lies above ``low`` and not above ``high``."""
+        name = f"column({self.column!r})"
+        if self.missing:
+            # a number that is missing equals nothing, itself included
+            here = low is not None
+            said = f"{self.column} is {'missing' if here else 'given'}"
+            return said, f"not ({name} == {name})" if here else f"{name} == {name}"
+        if self.level is not None:
+            sign = "is" if low is not None else "is not"
+            equal = "==" if low is not None else "!="
+            return f"{self.column} {sign} {self.level}", f"{name} {equal} {self.level!r}"
+        words, formula = [], []
+        if low is not None:
+            words.append(f"over {low:g}")
+            formula.append(f"{name} > {low!r}")
+        if high is not None:
+            words.append(f"at most {high:g}")
+            formula.append(f"{name} <= {high!r}")
+        return f"{self.column} {' and '.join(words)}", " and ".join(formula)
+
+
+def leaf_rules(
+    tree: Any, features: Sequence[Feature], cut: Callable[[float], float] = float
+) -> dict[int, tuple[str, str]]:
+    """Each leaf of a fitted tree by its number, in order: its rule in words and as a formula."""
+    found: dict[int, tuple[str, str]] = {}
+
+    def walk(node: int, ranges: Mapping[int, tuple[float | None, float | None]]) -> None:
+        left, right = int(tree.children_left[node]), int(tree.children_right[node])
+        if left == right:
+            rules = [features[f].rule(low, high) for f, (low, high) in ranges.items()]
+            words, formula = (" and ".join(rule[i] for rule in rules) for i in range(2))
+            found[node] = words or "everyone", formula or "1 == 1"
+            return
+        feature, edge = int(tree.feature[node]), cut(float(tree.threshold[node]))
+        low, high = ranges.get(feature, (None, None))
+        walk(left, {**ranges, feature: (low, edge)})
+        walk(right, {**ranges, feature: (edge, high)})
+
+    walk(0, {})
+    return dict(sorted(found.items()))

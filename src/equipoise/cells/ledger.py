@@ -3,9 +3,8 @@
 Each entry is sealed with the hash of the one before; nobody's key is in that, so whoever rewrites
 all that follows, or leaves out the last, is found only beside a digest or signature from before.
 The first line says what is asked; every further line is a batch: its period, its cells, and two
-hashes. An entry is one write at the end of
-the file, under a lock, so that several processes may add at once; what a crash leaves behind is at
-most an unfinished last line, which nobody reads and the next entry replaces.
+hashes. An entry is one write at the end of the file, under a lock, so that several processes may
+add at once; a crash leaves at most an unfinished last line, which the next entry replaces.
 """
 
 import contextlib
@@ -26,7 +25,8 @@ from equipoise._codec import canonical, from_plain, to_plain
 from equipoise._files import locked, open_file, why, write_atomically
 from equipoise._validate import listing, rows_text, short
 from equipoise.cells.gather import all_cells, scan_for
-from equipoise.cells.query import Scan, sort_levels
+from equipoise.cells.groups import sort_levels
+from equipoise.cells.query import Scan
 from equipoise.cells.tally import Axis, Cells, ClusterTable, steady_cells
 from equipoise.claims.claim import Claim, only_means
 from equipoise.claims.groups import Binned, Condition, Dimension, Ordered, Period, Unit

@@ -311,45 +311,6 @@ def _plain(metric: Metric) -> object:
     return to_plain(metric, other=id)
 
 
-# --- Levels: the values of an attribute in a fixed order, whatever engine they came from ---
-
-#: An attribute with more levels than this is refused: it is more likely an identifier.
-MAX_LEVELS = 10_000
-
-
-def encode(
-    column: AnyArray, called: str, advice: str, most: int = MAX_LEVELS
-) -> tuple[tuple[object, ...], IntArray]:
-    """The levels of a key in a fixed order (missing last) and each row's position among them.
-
-    ``advice`` tells what to do when there are too many, which is more than ``most``.
-    """
-    coded = code(column)
-    if len(coded.levels) > most:
-        raise ClaimError(
-            f"Attribute {called!r} has {len(coded.levels):,} levels, more than {most:,}. {advice}"
-        )
-    levels = sort_levels(set(coded.levels), called)
-    return levels, coded.place({level: i for i, level in enumerate(levels)}, -1)
-
-
-def sort_levels(found: set[Any], called: str) -> tuple[Any, ...]:
-    """Levels in order: numbers by size, text by letters, missing last."""
-    kinds = {"text" if isinstance(v, str) else "number" for v in found if v is not None}
-    if len(kinds) > 1:
-        some = [next(v for v in found if isinstance(v, str)), *(v for v in found if _is_number(v))]
-        raise ClaimError(
-            f"Attribute {called!r} mixes text and numbers ({listing(some[:3])}). "
-            "Convert the column to one type."
-        )
-    present = sorted(value for value in found if value is not None)
-    return (*present, None) if None in found else tuple(present)
-
-
-def _is_number(value: object) -> bool:
-    return value is not None and not isinstance(value, str)
-
-
 # --- Claims as narwhals expressions: keys to group by, values to add up, rows to count ---
 
 
@@ -585,7 +546,7 @@ def _role_rank(reference: Mention) -> int:
 # --- The one query of an audit: keys to group by and sums to take, as narwhals expressions ---
 
 #: Cubes of smaller values than this are taken for zero.
-_NOTHING = 1e-80
+NOTHING = 1e-80
 
 MOST_WEIGHT = 1e60
 """Weights may be as large as this, and as small as one over it."""
@@ -621,20 +582,41 @@ class Query:
         metric, trail = self.metrics[0], self.trail
         columns = {f"key{i}": key_of(trail, d) for i, d in enumerate(self.dimensions)}
         columns |= further
-        usable = all_of(
-            trail.present(c) for c in (trail.roles.count, trail.roles.weight) if c is not None
-        )
-        if trail.roles.count is not None:
-            # a row that stands for nobody is in no cell
-            usable = usable & (trail.number(trail.roles.count) > 0)
-        # Null wherever the row does not count, so that one filter leaves the right rows.
-        columns["value"] = nw.when(usable & self._counts(metric)).then(value_of(trail, metric))
+        columns["value"] = self.value(metric)
         for role in ("weight", "count"):
             if role in trail.roles:
                 columns[role] = trail.number(trail.roles.column(role))
         with engine_errors(trail.source):
             frame = trail.frame.select(**columns)
             return frame.filter(~nw.col("value").is_null())
+
+    def value(self, metric: Metric) -> nw.Expr:
+        """A metric's value on the rows on which it counts, null on all others."""
+        trail, usable = self.trail, self._counts(metric)
+        if (count := trail.roles.count) is not None:
+            # a row that stands for nobody is in no cell
+            usable = trail.present(count) & usable & (trail.number(count) > 0)
+        return nw.when(usable).then(value_of(trail, metric))
+
+    def every_row(self, further: Mapping[str, nw.Expr]) -> Frame:
+        """All rows as they are: what `frame` groups by, what its sums are made of, and what else.
+
+        For each metric that is summed: its value, whether there is one (``known``), and which of
+        what it reads is there.
+        """
+        trail = self.trail
+        columns = self.keys() | {
+            role: trail.number(trail.roles.column(role))
+            for role in ("weight", "count")
+            if role in trail.roles
+        }
+        for name, value in self._values().items():
+            metric = self.metrics[int(name[1 : name.index("_")])]
+            prefix = name.removesuffix("value")
+            columns |= {name: value, f"{prefix}known": ~value.is_null()}
+            columns |= {f"{prefix}{n}": held for n, held in self._held(metric).items()}
+        with engine_errors(trail.source):
+            return trail.frame.select(**columns, **further)
 
     def keys(self) -> dict[str, nw.Expr]:
         """What to group by: dimensions, two-valued roles, clusters."""
@@ -700,35 +682,31 @@ class Query:
         value = nw.col(f"{RESERVED}{prefix}value")
         known = ~value.is_null()
         sums = self._moments(metric, value, known, prefix)
-        present = self._present_so_far(metric)
-        for i, so_far in enumerate(present):
-            sums[f"{prefix}present{i}"] = when(so_far, self._frequency())
-        if metric.where is not None or not present:
-            sums[f"{prefix}expected"] = when(self._counts(metric), self._frequency())
+        for name, held in self._held(metric).items():
+            lost = nw.lit(1.0) if name.startswith("outside") else self._frequency()
+            sums[f"{prefix}{name}"] = when(held, lost)
         if not metric.zero_one and not metric.in_unit:
             sums[f"{prefix}other"] = when(known & (value != 0) & (value != 1), nw.lit(1.0))
-        return sums | self._range_checks(metric, value, known, prefix)
-
-    def _range_checks(
-        self, metric: Metric, value: nw.Expr, known: nw.Expr, prefix: str
-    ) -> dict[str, nw.Expr]:
-        sums: dict[str, nw.Expr] = {}
-        for role, column in unit_columns(self.trail.roles, metric).items():
-            score = self.trail.number(column)
-            outside = self.trail.present(column) & ((score < 0) | (score > 1))
-            sums[f"{prefix}outside_{role}"] = when(outside, nw.lit(1.0))
-        # The range of a built-in metric follows from its formula; that of another is a promise.
-        promised = not isinstance(metric.shorthand(), str) and not metric.clipped
-        # that of a measure is not one of rows
-        if promised and metric.measure is None:
-            if metric.low is not None:
-                sums[f"{prefix}below"] = when(known & (value < metric.low), nw.lit(1.0))
-            if metric.high is not None:
-                sums[f"{prefix}above"] = when(known & (value > metric.high), nw.lit(1.0))
+        low, high = promised_range(metric)
+        if low is not None:
+            sums[f"{prefix}below"] = when(known & (value < low), nw.lit(1.0))
+        if high is not None:
+            sums[f"{prefix}above"] = when(known & (value > high), nw.lit(1.0))
         if metric.values:
             other = all_of(value != v for v in metric.values)
             sums[f"{prefix}strange"] = when(known & other, nw.lit(1.0))
         return sums
+
+    def _held(self, metric: Metric) -> dict[str, nw.Expr]:
+        """What is there of all that a metric reads, by the names of the sums."""
+        present = self._present_so_far(metric)
+        held = {f"present{i}": so_far for i, so_far in enumerate(present)}
+        if metric.where is not None or not present:
+            held["expected"] = self._counts(metric)
+        for role, column in unit_columns(self.trail.roles, metric).items():
+            score = self.trail.number(column)
+            held[f"outside_{role}"] = self.trail.present(column) & ((score < 0) | (score > 1))
+        return held
 
     def _counts(self, metric: Metric) -> nw.Expr:
         present = all_of([*self._weighable(), *self._presence(metric)])
@@ -774,13 +752,20 @@ class Query:
         return [("", weight), ("2", weight * weight), ("3", weight * weight * weight)]
 
 
+def promised_range(metric: Metric) -> tuple[float | None, float | None]:
+    """The ends that the values of a metric are only said to keep."""
+    # that of a built-in metric follows from its formula, and that of a measure is none of rows
+    promised = not isinstance(metric.shorthand(), str) and not metric.clipped
+    return (metric.low, metric.high) if promised and metric.measure is None else (None, None)
+
+
 def _cube(value: nw.Expr) -> nw.Expr:
     """The cube, null where it is next to nothing.
 
     PostgreSQL fails on a product that is too small for a double, such as the cube of a squared
     error of 1e-120, which a very confident score may well have.
     """
-    return nw.when(value.abs() > _NOTHING).then(value * value * value)
+    return nw.when(value.abs() > NOTHING).then(value * value * value)
 
 
 def _reserved(columns: dict[str, nw.Expr]) -> dict[str, nw.Expr]:

@@ -1,9 +1,9 @@
 """Rows, for methods that cannot work from totals: their columns, features and samples."""
 
 import importlib.util
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -11,26 +11,42 @@ from scipy.special import betainc
 
 from equipoise._codec import canonical
 from equipoise._validate import columns_named
-from equipoise.cells.groups import steady_weights
+from equipoise.cells.gather import (
+    MAX_CELLS,
+    all_cells,
+    gather,
+    query_for,
+    ranged,
+    scan_of,
+    what_is_read,
+)
+from equipoise.cells.groups import Feature, steady_weights
 from equipoise.cells.query import (
+    MOST_WEIGHT,
+    NOTHING,
     Columns,
     Order,
     Query,
+    Scan,
     by_kind,
     cluster_codes,
     code,
+    distinct_metrics,
     floats,
+    is_local,
     numbers,
+    promised_range,
     value_of,
 )
 from equipoise.cells.tally import Axis, Cells, Tallied, rows_behind
-from equipoise.claims.groups import Levels, Ordered, Tilt, Values
+from equipoise.claims.claim import Claim, only_means
+from equipoise.claims.groups import Dimension, Levels, Ordered, Tilt, Values
 from equipoise.claims.metric import Metric
 from equipoise.errors import ClaimError, TrailError
-from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray
+from equipoise.methods.numerics import AnyArray, BoolArray, FloatArray, IntArray, distinct_rows
 from equipoise.trail import Trail
-from equipoise.trail.engine import Frame, engine_errors, fetch
-from equipoise.trail.trail import RESERVED, is_text, not_nan, truth_number
+from equipoise.trail.engine import Frame, engine_errors, fetch, objects, one_moment
+from equipoise.trail.trail import RESERVED, expect_trail, is_text, not_nan, truth_number
 
 # --- Single rows from an engine: all of them up to a limit, or a sample that every engine agrees
 # on ---
@@ -458,41 +474,233 @@ def cell_numbers(index: IntArray, cells: IntArray) -> IntArray:
     return number[inverse.reshape(-1)[len(cells) :]]
 
 
-# --- Features of single rows as a numeric matrix, each column of which can be put into words ---
+# --- One look: all rows by one query, grouped here for what is counted, and one by one ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Look:
+    """What one query saw of a table: all rows. Where they are too many, there is only the table."""
+
+    query: Query
+    """What is counted, of the claims in their order."""
+    asked: tuple[Dimension, ...]
+    """What rows are cut by, as it was asked for."""
+    metric: Metric
+    """The metric whose rows are wanted one by one."""
+    further: Mapping[str, nw.Expr]
+    """What else is wanted of each of these rows."""
+    table: Columns | None
+    """All rows; None where the table is asked again for each thing."""
+
+    def cells(self, claims: Sequence[Claim]) -> tuple[Cells, ...]:
+        """The cells of claims, which are the first of those looked for."""
+        if self.table is None:
+            return gather(self.query.trail, claims)
+        number = len(dict.fromkeys(d for claim in claims for d in claim.dimensions()))
+        some = replace(
+            self.query,
+            dimensions=self.query.dimensions[:number],
+            metrics=distinct_metrics(claims),
+        )
+        return all_cells(_scanned(some, self.asked[:number], self.table), claims)
+
+    def along(self, line: Ordered) -> Trail | Tallied:
+        """The counts of everything looked for, with the values of a number put into ranges."""
+        trail = self.query.trail
+        if self.table is None:
+            return trail
+        place = self.asked.index(Ordered(line.column))
+        # zero has no sign here
+        value = numbers(self.table[f"key{place}"]) + 0.0
+        key = self.table[f"key{place}"]
+        found = ranged(line, line.column, *_occurring(value, self.table))
+        if isinstance(found, Ordered) and found.edges is not None:
+            first, *inner, last = found.edges
+            inside = (value >= first) & (value <= last)
+            codes = np.searchsorted(inner, value, side="right")
+            key = np.where(inside, codes, np.nan)
+        dimensions, asked = list(self.query.dimensions), list(self.asked)
+        dimensions[place], asked[place] = found, line
+        query = replace(self.query, dimensions=tuple(dimensions))
+        scan = _scanned(query, tuple(asked), {**self.table, f"key{place}": key})
+        return Tallied(scan=scan, trail=trail)
+
+    def rows(
+        self,
+        *,
+        cells: Cells | None = None,
+        order: Order = by_kind,
+        sample: int | None = None,
+        seed: np.random.SeedSequence | None = None,
+    ) -> RowTable:
+        """The rows of the metric, as `pull_table` gives them."""
+        query, metric, table = self.query, self.metric, self.table
+        if table is None:
+            return pull_table(
+                query.trail,
+                metric,
+                self.further,
+                cells=cells,
+                order=order,
+                sample=sample,
+                seed=seed,
+            )
+        here, place = _counts_here(table, metric, query), _place(metric, query)
+        keys = (f"key{i}" for i in range(0 if cells is None else len(cells.axes)))
+        wanted = {n: n for n in (*keys, "weight", "count", "cluster", *self.further) if n in table}
+        wanted["value"] = "value" if place is None else f"m{place}_value"
+        further = [n for n in wanted if n in self.further or n == "cluster"]
+        found = {name: table[held][here] for name, held in wanted.items()}
+        return row_table(found, further, cells, order)
+
+
+@contextmanager
+def one_look(
+    trail: Trail,
+    claims: Sequence[Claim],
+    metric: Metric,
+    further: Mapping[str, nw.Expr],
+    *,
+    most: int | None = None,
+    sample: int | None = None,
+) -> Iterator[Look]:
+    """All rows of a table by one query, for the cells of the claims and the rows of a metric.
+
+    Where there are more than ``most``, five million unless told, or so many that the engine thins
+    out a sample, they stay where they are: cells and rows are asked for apart, while the table is
+    held still.
+    """
+    only_means(claims)
+    query, asked = query_for(expect_trail(trail), claims)
+    look = Look(query=query, asked=asked, metric=metric, further=further, table=None)
+    limit = most or MAX_ROWS if sample is None else max(THIN_ABOVE, OVERSAMPLE * sample)
+    what_is_read(query)
+    table = _every_row(look, limit)
+    if table is not None and sample is not None:
+        here = _counts_here(table, metric, query)
+        number = numbers(table["count"])[here].sum() if "count" in table else here.sum()
+        table = table if number <= limit else None
+    if table is not None:
+        yield replace(look, table=table)
+        return
+    with one_moment(trail.frame, trail.source):
+        yield look
+
+
+def _every_row(look: Look, limit: int) -> Columns | None:
+    """All rows, unless they are more than ``limit``."""
+    query, further = look.query, dict(look.further)
+    trail = query.trail
+    if _place(look.metric, query) is None:
+        # not among what is summed: what it is where it counts
+        value = query.value(look.metric)
+        further |= {"value": value, "counted": ~value.is_null()}
+    table = fetch(_countable(query.every_row(further)).head(limit + 1), trail.source)
+    return table if len(next(iter(table.values()))) <= min(limit, MAX_CELLS) else None
+
+
+def _place(metric: Metric, query: Query) -> int | None:
+    """The position of a metric among those that the engine would have summed."""
+    places = (i for i, m in enumerate(query.metrics) if m is metric and not is_local(m))
+    return next(places, None)
+
+
+def _counts_here(table: Columns, metric: Metric, query: Query) -> BoolArray:
+    """The rows on which a metric counts; one that stands for nobody is none."""
+    place = _place(metric, query)
+    here = table["counted" if place is None else f"m{place}_known"].astype(bool)
+    return here & (numbers(table["count"]) > 0) if "count" in table else here
+
+
+def _occurring(value: FloatArray, table: Columns) -> tuple[FloatArray, FloatArray]:
+    """The finite values that occur, in order, and how many rows have each."""
+    counts = np.nan_to_num(numbers(table["count"])) if "count" in table else np.ones(len(value))
+    kept = np.isfinite(value) & (counts > 0)
+    values, place = np.unique(value[kept], return_inverse=True)
+    return values, np.bincount(place.reshape(-1), counts[kept]).astype(np.float64)
+
+
+def _scanned(query: Query, asked: tuple[Dimension, ...], table: Columns) -> Scan:
+    """All rows as a scan, grouped as an engine would have grouped them."""
+    return scan_of(query, asked, what_is_read(query), _grouped(query, table))
+
+
+def _grouped(query: Query, table: Columns) -> Columns:
+    """All rows grouped by their keys, and what they add up to: what `Query.frame` asks for."""
+    with np.errstate(all="ignore"):
+        sums, real = _row_sums(query, table)
+    names = [name for name in query.keys() if name in table]  # noqa: SIM118
+    coded = {name: code(table[name]) for name in names if name != "key"}
+    index = np.stack(
+        [c.codes for c in coded.values()] or [np.zeros(len(sums["present"]), dtype=np.int64)],
+        axis=1,
+    )
+    rows, place = distinct_rows(index)
+    # Adding in a fixed order makes the sums independent of the order of the rows.
+    order = np.lexsort((*real, place))
+    place = place[order]
+    added = {n: np.bincount(place, x[order], len(rows)) for n, x in sums.items()}
+    keys = zip(coded.items(), rows.T, strict=False)
+    return {n: objects(c.levels)[at] for (n, c), at in keys} | added
+
+
+def _row_sums(query: Query, table: Columns) -> tuple[Columns, list[FloatArray]]:
+    """What each row adds to each sum, and the real numbers of which that is made."""
+    given = {role: numbers(table[role]) for role in ("count", "weight") if role in table}
+    known = {role: np.where(np.isnan(x), 0.0, x) for role, x in given.items()}
+    frequency = known.get("count", np.ones(len(next(iter(table.values())))))
+    sums: Columns = {"present": frequency}
+    for role, x in given.items():
+        sums[f"missing_{role}"] = np.where(np.isnan(x), frequency if role == "weight" else 1, 0)
+        bad = (x > MOST_WEIGHT) | ((x > 0) & (x < 1 / MOST_WEIGHT))
+        bad = np.isinf(x) | (x != np.floor(x)) if role == "count" else bad
+        sums[f"bad_{role}"] = ~np.isnan(x) & (bad | (x < 0))
+    masses = {"": frequency}
+    if "weight" in known:
+        w = known["weight"]
+        masses = {"": frequency * w, "2": frequency * (w * w), "3": frequency * (w * w * w)}
+        sums |= {f"weight{order}": mass for order, mass in masses.items()}
+    real = [known[role] for role in known]
+    for i, metric in enumerate(query.metrics):
+        if not is_local(metric):
+            here = table[f"m{i}_known"].astype(bool)
+            value = np.where(here, numbers(table[f"m{i}_value"]), 0.0)
+            found = {"rows": here * frequency, **_metric_sums(metric, value, here, masses)}
+            sums |= {f"m{i}_{name}": x for name, x in found.items()}
+            held = (n for n in table if n.startswith(f"m{i}_") and n not in sums)
+            for name in held:
+                sums[name] = table[name].astype(bool) * (1.0 if "outside" in name else frequency)
+            real.append(value)
+    return sums, real
+
+
+def _metric_sums(
+    metric: Metric, value: FloatArray, known: BoolArray, masses: Mapping[str, FloatArray]
+) -> Columns:
+    """What each row adds to the sums of a metric; its value is zero where there is none."""
+    sums: Columns = {}
+    for order, mass in masses.items():
+        sums |= {f"weight{order}": known * mass, f"total{order}": mass * value}
+        sums[f"square{order}"] = mass * value * value
+    if not metric.zero_one:
+        last = [*masses.values()][-1]
+        sums["cube3"] = last * np.where(np.abs(value) > NOTHING, value * value * value, 0.0)
+        if not metric.in_unit:
+            sums["other"] = known & (value != 0) & (value != 1)
+    low, high = promised_range(metric)
+    if low is not None:
+        sums["below"] = known & (value < low)
+    if high is not None:
+        sums["above"] = known & (value > high)
+    if metric.values:
+        sums["strange"] = known & ~np.isin(value, metric.values)
+    return sums
+
+
+# --- Features of single rows as a numeric matrix ---
 
 #: A text column with more levels than this is refused as a feature.
 MAX_FEATURE_LEVELS = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Feature:
-    """A column of the matrix: a number, whether text has a level, whether a number is missing."""
-
-    column: str
-    level: str | bool | None = None
-    missing: bool = False
-    """Whether it says that the column's number is missing."""
-
-    def rule(self, low: float | None, high: float | None) -> tuple[str, str]:
-        """In words and as a formula: the feature lies above ``low`` and not above ``high``."""
-        name = f"column({self.column!r})"
-        if self.missing:
-            # a number that is missing equals nothing, itself included
-            here = low is not None
-            said = f"{self.column} is {'missing' if here else 'given'}"
-            return said, f"not ({name} == {name})" if here else f"{name} == {name}"
-        if self.level is not None:
-            sign = "is" if low is not None else "is not"
-            equal = "==" if low is not None else "!="
-            return f"{self.column} {sign} {self.level}", f"{name} {equal} {self.level!r}"
-        words, formula = [], []
-        if low is not None:
-            words.append(f"over {low:g}")
-            formula.append(f"{name} > {low!r}")
-        if high is not None:
-            words.append(f"at most {high:g}")
-            formula.append(f"{name} <= {high!r}")
-        return f"{self.column} {' and '.join(words)}", " and ".join(formula)
 
 
 def feature_keys(trail: Trail, names: Sequence[str]) -> dict[str, nw.Expr]:
@@ -500,28 +708,32 @@ def feature_keys(trail: Trail, names: Sequence[str]) -> dict[str, nw.Expr]:
     return {f"feature{i}": trail.key(trail.attribute(name)) for i, name in enumerate(names)}
 
 
+def chosen_features(trail: Trail, names: Sequence[str]) -> list[str]:
+    """The columns that are named as features, at least one."""
+    chosen = [trail.attribute(name) for name in columns_named("features", names)]
+    if not chosen:
+        raise ClaimError("At least one feature is needed.")
+    return chosen
+
+
 def pull_features(
-    trail: Trail,
-    metric: Metric,
+    look: Look,
     names: Sequence[str],
     *,
     sample: int | None = None,
     seed: np.random.SeedSequence | None = None,
     needed: Sequence[str] | None = None,
 ) -> RowTable:
-    """The rows of a metric with the named columns as features.
+    """The rows of a look at some columns, by their `feature_keys`, with these as features.
 
     With ``sample``, at least about as many rows come, of which the caller draws the sample. Rows
     without a number of the columns ``needed``, all of them unless told, are left out; where another
     number is missing, the median stands in and a feature says so.
     """
-    chosen = [trail.attribute(name) for name in columns_named("features", names)]
-    if not chosen:
-        raise ClaimError("At least one feature is needed.")
-    table = pull_table(trail, metric, feature_keys(trail, chosen), sample=sample, seed=seed)
+    table = look.rows(sample=sample, seed=seed)
     if len(table) == 0:
-        raise ClaimError(f"Metric {metric.name!r} counts on no row.")
-    parts = {name: _encode(name, table.columns[f"feature{i}"]) for i, name in enumerate(chosen)}
+        raise ClaimError(f"Metric {look.metric.name!r} counts on no row.")
+    parts = {name: _encode(name, table.columns[f"feature{i}"]) for i, name in enumerate(names)}
     if needed is not None:
         parts = {n: part if n in needed else _filled(*part) for n, part in parts.items()}
     # A missing text is no loss: it is a row of zeros, none of the levels.
@@ -569,28 +781,3 @@ def _filled(matrix: FloatArray, features: list[Feature]) -> tuple[FloatArray, li
     middle = float(np.median(matrix[~gone])) if not gone.all() else 0.0
     filled = np.column_stack([np.where(gone, middle, matrix[:, 0]), gone.astype(np.float64)])
     return filled, [*features, Feature(features[0].column, missing=True)]
-
-
-# --- The leaves of a tree grown on features, as rules ---
-
-
-def leaf_rules(
-    tree: Any, features: Sequence[Feature], cut: Callable[[float], float] = float
-) -> dict[int, tuple[str, str]]:
-    """Each leaf of a fitted tree by its number, in order: its rule in words and as a formula."""
-    found: dict[int, tuple[str, str]] = {}
-
-    def walk(node: int, ranges: Mapping[int, tuple[float | None, float | None]]) -> None:
-        left, right = int(tree.children_left[node]), int(tree.children_right[node])
-        if left == right:
-            rules = [features[f].rule(low, high) for f, (low, high) in ranges.items()]
-            words, formula = (" and ".join(rule[i] for rule in rules) for i in range(2))
-            found[node] = words or "everyone", formula or "1 == 1"
-            return
-        feature, edge = int(tree.feature[node]), cut(float(tree.threshold[node]))
-        low, high = ranges.get(feature, (None, None))
-        walk(left, {**ranges, feature: (low, edge)})
-        walk(right, {**ranges, feature: (edge, high)})
-
-    walk(0, {})
-    return dict(sorted(found.items()))

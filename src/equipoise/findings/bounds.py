@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,6 +66,15 @@ from equipoise.findings.words import (
     together,
     tolerance_words,
     tolerated,
+)
+from equipoise.methods.stored import (
+    Recipe,
+    StoredBand,
+    StoredStudent,
+    family_critical,
+    quantile_at,
+    restored_bounds,
+    some_groups,
 )
 
 # --- What `certify` says: bounds on every group's disparity that hold at once ---
@@ -134,7 +143,7 @@ class Bounds(DisparityFinding[BoundedGroup], ByGroup[BoundedGroup]):
     """The critical value behind the bounds; None if no group could be audited."""
     quantiles: tuple[float, ...] = dataclasses.field(default=(), repr=False)
     """Critical values of the levels 0.1 %, 0.2 % … 99.9 %; empty if there is no distribution."""
-    recipe: Mapping[str, Any] | None = dataclasses.field(default=None, repr=False)
+    recipe: Recipe | None = dataclasses.field(default=None, repr=False)
     """What bounds that are not estimate ± reach are made from, so that any level can be had."""
     adjusted: tuple[AdjustedGroup, ...] = dataclasses.field(default=(), metadata=IF_ANY)
     """Where factors are given: every group without them, and what the adjustment rests on."""
@@ -157,15 +166,11 @@ class Bounds(DisparityFinding[BoundedGroup], ByGroup[BoundedGroup]):
         if pivotal and not self.quantiles:
             # no group had an answer, and none has one at another level
             return dataclasses.replace(self, level=level, guarantee=said)
-        # the mathematics is imported where it is used, so that reading findings stays light
-        from equipoise.methods.stored import family_critical, quantile_at
-
         try:
-            critical = (
-                quantile_at(self.quantiles, level)
-                if self.quantiles
-                else family_critical(self.recipe or {}, level, self.side)
-            )
+            critical = quantile_at(self.quantiles, level) if self.quantiles else None
+            if isinstance(self.recipe, StoredBand | StoredStudent) and not self.quantiles:
+                family, groups = self.recipe.family, self.recipe.groups
+                critical = family_critical(family, groups, level, self.side)
         except ValueError as error:
             raise EquipoiseError(f"{error}.") from error
         if critical is None:
@@ -183,12 +188,13 @@ class Bounds(DisparityFinding[BoundedGroup], ByGroup[BoundedGroup]):
             self, level=level, critical=critical, rows=rows, guarantee=said, unknown=unknown
         )
 
+    def recipe_alone(self, places: Sequence[int]) -> Recipe | None:
+        """What is stored of some groups; None where it would tell of others."""
+        return some_groups(self.recipe, places)
+
     def by_itself(self, among: int) -> "Bounds":
         """Every group judged by what is stored of it alone, as one of so many (Bonferroni)."""
-        from equipoise.methods.stored import family_critical
-
-        family = {"family": "bonferroni", "groups": among}
-        critical = family_critical(family, self.level, self.side)
+        critical = family_critical("bonferroni", among, self.level, self.side)
         ends = self._again(critical)
         rows = tuple(map(self._rebound, self.rows, ends, ends))
         return dataclasses.replace(self, critical=critical, rows=rows)
@@ -227,25 +233,23 @@ class Bounds(DisparityFinding[BoundedGroup], ByGroup[BoundedGroup]):
 
     def _other_ends(self, level: float, critical: float, ends: list[Ends]) -> list[Ends]:
         """Ends that judge a one-sided limit from the other side, each at its share of the error."""
-        pivotal = self.recipe is not None and self.recipe["kind"] == "pivot"
-        if self.recipe is None or not pivotal or self.side == "both" or self.tolerance is None:
+        kept = self.recipe
+        if kept is None or isinstance(kept, StoredBand | StoredStudent):
             return [(None, None)] * len(ends)
-        from equipoise.methods.stored import family_critical
-
-        family = {"family": "bonferroni", "groups": len(self.recipe["answered"])}
-        strict = family_critical(family, level, self.side)
+        if self.side == "both" or self.tolerance is None:
+            return [(None, None)] * len(ends)
+        strict = family_critical("bonferroni", len(kept.answered), level, self.side)
         return self._again(max(strict, critical))
 
     def _again(self, critical: float) -> list[Ends]:
         """Both ends at a critical value, from what is stored."""
-        from equipoise.methods.stored import restored_bounds
-
+        assert self.recipe is not None
         low, high = (
             side * math.inf if end is None else end
             for side, end in zip((-1, 1), self.limits, strict=True)
         )
         try:
-            ends = restored_bounds(self.recipe or {}, critical, (low, high))
+            ends = restored_bounds(self.recipe, critical, (low, high))
         except ValueError as error:
             raise EquipoiseError(f"{error}.") from error
         # NaN compares as false, and so becomes None as well.

@@ -164,7 +164,14 @@ class Stored(Format):
 
     def part(self, cls: type, data: object, path: Keys) -> object:
         """A part of a finding, which may have been read already."""
-        return data if isinstance(data, cls) else self.fields(cls, data, path)
+        if isinstance(data, cls):
+            return data
+        if issubclass(cls, Finding) and isinstance(data, Mapping):
+            found = from_dict(data)
+            if isinstance(found, cls):
+                return found
+            raise self.misfit((*path, "kind"), repr(cls.kind), data.get("kind"))
+        return self.fields(cls, data, path)
 
     def fields(self, cls: type[T], data: object, path: Keys) -> T:
         """The value of a class whose fields ``data`` holds."""
@@ -184,6 +191,9 @@ class Stored(Format):
 
     def part_schema(self, cls: type, parts: dict[str, Schema]) -> Schema:
         """A reference to the definition of a part."""
+        if issubclass(cls, Finding):
+            # evidence has a definition for each kind of finding
+            return {"$ref": f"#/$defs/{cls.kind.replace(' ', '_')}"}
         name = f"part_{cls.__name__}"
         if name not in parts:
             parts[name] = {}  # a class may hold others of its kind
@@ -292,6 +302,8 @@ class Finding:
     """Those that a terminal shows, where they are others."""
     row_type: ClassVar[type]
     """The class of the rows, which a subclass names in brackets."""
+    retired: ClassVar[Mapping[str, str]] = {}
+    """What versions before wrote by a name that is gone, and what to do about it."""
 
     claim: Mapping[str, Any]
     """The claim in plan form."""
@@ -524,6 +536,9 @@ def from_dict(data: Mapping[str, object]) -> Finding:
             f"{data.get('kind')!r} is not a kind of finding. There is: {', '.join(_KINDS)}."
         )
     fields = {name: value for name, value in data.items() if name != "kind"}
+    for name, held in cls.retired.items():
+        if name in fields:
+            raise EquipoiseError(f"This {cls.kind} is of a version before: it holds {held}.")
     if "rows" in fields:
         fields["rows"] = _rows(cls, fields["rows"])
     return read_back(cls, fields, cls.kind)
@@ -572,9 +587,14 @@ def _installed_backend() -> str:
 
 def _plain(value: object) -> object:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        if isinstance(value, Finding):
+            return value.to_dict()
+        held = ((field, getattr(value, field.name)) for field in dataclasses.fields(value))
+        return {f.name: _plain(item) for f, item in held if f.metadata != IF_ANY or item}
     if isinstance(value, tuple):
-        return [_plain(item) for item in value]
+        # long tables of numbers are written as they are
+        numbers = {*map(type, value)} <= {int, float} and all(map(math.isfinite, value))
+        return list(value) if numbers else [_plain(item) for item in value]
     return value.tolist() if isinstance(value, np.ndarray) else to_plain(value)
 
 

@@ -32,6 +32,7 @@ from equipoise.findings.finding import (
     from_dict,
 )
 from equipoise.findings.words import CHEAP_ONLY, Verdict, level_text, telling_order, together
+from equipoise.methods.stored import Region, region_statistic
 
 # --- What `joint_test` says: whether all disparities could be zero at once ---
 
@@ -93,7 +94,7 @@ class JointTest(ComparedFinding[JointlyTested], ByGroup[JointlyTested]):
     """What makes the intervals hold: joint (of all scores), sidak, bonferroni or pointwise."""
     at: Mapping[str, float] = dataclasses.field(default_factory=dict)
     """The disparities tested, by group; empty if all are zero."""
-    region: Mapping[str, Any] | None = dataclasses.field(default=None, repr=False)
+    region: Region | None = dataclasses.field(default=None, repr=False)
     """What the joint region is made from, for `contains`; None if that would be too much."""
     adjusted: tuple[AdjustedGroup, ...] = dataclasses.field(default=(), metadata=IF_ANY)
     """Every group without the legitimate factors, where such are given."""
@@ -137,7 +138,7 @@ class JointTest(ComparedFinding[JointlyTested], ByGroup[JointlyTested]):
         Rows of real-valued metrics are not kept, so their region is the Euclidean one; to ask
         empirical likelihood itself, test the values with ``joint_test(…, at=…)``.
         """
-        return None if self.region is None else str(self.region["kind"])
+        return None if self.region is None else self.region.kind
 
     def contains(self, disparities: Mapping[str, float]) -> bool:
         """Whether values of some disparities lie in the joint confidence region.
@@ -145,8 +146,6 @@ class JointTest(ComparedFinding[JointlyTested], ByGroup[JointlyTested]):
         Values are given by the group's label. Groups left out are free: the answer is whether some
         point of the region has these values.
         """
-        from equipoise.methods.stored import region_statistic
-
         tested = [row for row in self.rows if not row.note]
         place = {row.group: i for i, row in enumerate(tested)}
         unknown = [name for name in disparities if name not in place]

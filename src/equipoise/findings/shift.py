@@ -14,7 +14,7 @@ from equipoise.errors import OptionError
 from equipoise.findings.bounds import BoundedGroup, Bounds
 from equipoise.findings.charts import ForestLine, disparity_axis, forest, reading
 from equipoise.findings.charts.others import tilt_chart
-from equipoise.findings.finding import COMPARED, NOT_STORED, Chart, ComparedFinding, from_dict
+from equipoise.findings.finding import COMPARED, NOT_STORED, Chart, ComparedFinding
 from equipoise.findings.shift_questions import (
     AskedTilt,
     OfCovariates,
@@ -138,11 +138,17 @@ class Shift(ShiftRecord):
         )
 
     def at(self, level: float) -> Shift:
-        """The same bounds at another confidence level, from the stored distribution."""
-        confidence(level)
+        """The same bounds at another confidence level, from the stored table of critical values.
+
+        They may be wider by a step of the table, a thousandth of the level, but never narrower.
+        """
+        if confidence(level) == self.level:
+            return self
         if self.critical is None:
             return dataclasses.replace(self, level=level)
-        critical = tilts.critical_value(np.array(self.draws), level, self.side)
+        if not self.quantiles:
+            raise OptionError("These bounds keep too little from which to read another level.")
+        critical = tilts.critical_at(self.quantiles, level)
         said = self.guarantee.replace(level_text(self.level), level_text(level))
         moved = dataclasses.replace(self, level=level, critical=critical, guarantee=said)
         return dataclasses.replace(moved, rows=tuple(moved._rebound(row) for row in self.rows))
@@ -346,8 +352,8 @@ class MonotoneShift(ComparedFinding[BoundedGroup]):
     """Standard errors by which no share of the population is wrong."""
     own: bool
     """Whether everyone together is the target, so that their disparity is zero."""
-    halves: Mapping[str, Any] = dataclasses.field(repr=False)
-    """The bounds on half-lines in plain form, from which other levels are read."""
+    halves: Bounds = dataclasses.field(repr=False)
+    """The bounds on half-lines, from which other levels are read."""
     space: FloatArray | None = dataclasses.field(
         default=None, repr=False, compare=False, metadata=NOT_STORED
     )
@@ -401,7 +407,7 @@ class MonotoneShift(ComparedFinding[BoundedGroup]):
     def at(self, level: float) -> MonotoneShift:
         """The same bounds at another confidence level."""
         confidence(level)
-        halves = self._bounds().at(half_level(level))
+        halves = self.halves.at(half_level(level))
         said = self.guarantee.replace(level_text(self.level), level_text(level))
         return dataclasses.replace(
             self,
@@ -409,7 +415,7 @@ class MonotoneShift(ComparedFinding[BoundedGroup]):
             guarantee=said,
             rows=halves.rows,
             critical=share_critical(level, len(self.stretches) - 1),
-            halves=halves.to_dict(),
+            halves=halves,
         )
 
     def every(self, direction: str) -> Ends:
@@ -448,7 +454,7 @@ class MonotoneShift(ComparedFinding[BoundedGroup]):
     def plot(self, answer: AskedTilt | None = None, most: int = 40) -> Chart:
         """The half-lines with their bounds, or one answer: its tilt and its bound."""
         if answer is None:
-            return self._bounds().plot(most)
+            return self.halves.plot(most)
         return tilt_chart(
             answer.profile,
             title=f"{self.metric.capitalize()}, tilted by {answer.group}",
@@ -459,12 +465,6 @@ class MonotoneShift(ComparedFinding[BoundedGroup]):
     def _everyone(self) -> float | None:
         """The disparity of everyone together, where it needs no estimate."""
         return 0.0 if self.own else None
-
-    def _bounds(self) -> Bounds:
-        found = from_dict(self.halves)
-        if not isinstance(found, Bounds):
-            raise OptionError("The half-lines of this finding are not bounds.")
-        return found
 
     def _weights(
         self, tilt: OfCovariates | Sequence[float] | AnyArray

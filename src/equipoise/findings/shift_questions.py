@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -271,6 +271,10 @@ class AskedTilt(Tilted):
 class ShiftRecord(ComparedFinding[Tilted]):
     """What a tilt audit found, before anything is asked of it."""
 
+    retired: ClassVar[Mapping[str, str]] = {
+        "draws": "every resample; run the audit again, which keeps a table in their place"
+    }
+
     n: int
     """Rows audited."""
     share: bool
@@ -311,8 +315,8 @@ class ShiftRecord(ComparedFinding[Tilted]):
     """Rows drawn at random, if a sample was asked for."""
     reason: str
     """Why there is no answer; empty if there is one."""
-    draws: tuple[tuple[float, float], ...] = dataclasses.field(repr=False)
-    """Lowest and highest value over tilts in the span in each resample."""
+    quantiles: tuple[float, ...] = dataclasses.field(repr=False)
+    """Critical values at equally spaced levels up to 100 %, rounded up; 1,000 at most."""
     basis: tilts.TiltBasis = dataclasses.field(repr=False, compare=False)
     """Averages from which tilts of the span are estimated."""
     space: tilts.TiltRows | None = dataclasses.field(

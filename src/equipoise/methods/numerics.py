@@ -381,3 +381,26 @@ def each_once(
     """
     changed = {key: change(values) for key, values in {id(v): v for v in sums.values()}.items()}
     return {name: changed[id(values)] for name, values in sums.items()}
+
+
+def shortest_cuts(values: FloatArray, place: IntArray) -> tuple[float, ...]:
+    """Cuts that leave each wanted share below them: right above the values at these places."""
+    above = np.unique(place + 1)
+    above = above[above < len(values)]
+    if above.size == 0:
+        # one value alone needs a cut all the same
+        return (float(values[-1]),)
+    return tuple(_short_cut(float(values[i - 1]), float(values[i])) for i in above)
+
+
+def _short_cut(below: float, at: float) -> float:
+    """The number of fewest digits that parts two neighbouring values as the upper one does.
+
+    >>> _short_cut(3.2, 3.9000000954), _short_cut(17.0, 18.0), _short_cut(0.2799, 0.28)
+    (3.9, 18.0, 0.28)
+    """
+    for digits in range(-6, 12):
+        short = math.floor(round(at * 10.0**digits, 6)) / 10.0**digits
+        if below < short <= at:
+            return short
+    return float(at)

@@ -1,196 +1,444 @@
-"""What findings keep as plain data, and how it answers again: at another level, at other values."""
+"""What findings keep, and how it answers again: at another level, at other values."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
 import numpy as np
 
-from equipoise.methods.inference.core import ClusterPivot, Core, OverlapPivot, Pivot, bounds
-from equipoise.methods.inference.counts import CountPivot
-from equipoise.methods.inference.multinomial import FewValuedPivot
-from equipoise.methods.inference.orthogonal import Residual
-from equipoise.methods.inference.student import LeftOut, StudentPivot
-from equipoise.methods.inference.unknown import ContrastPivot, EitherPivot, PairCore, PairPivot
-from equipoise.methods.numerics import FloatArray
-from equipoise.methods.published import likelihood
-from equipoise.methods.targets import (
-    Comparison,
-    Complement,
-    Constant,
-    Custom,
-    Moments,
-    Overall,
-    Reference,
-    Target,
+from equipoise.methods.numerics import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from equipoise.methods.inference.core import Core, Pivot
+    from equipoise.methods.inference.counts import CountPivot
+    from equipoise.methods.inference.student import LeftOut
+    from equipoise.methods.inference.unknown import EitherPivot, PairCore
+    from equipoise.methods.published.likelihood import Parts
+    from equipoise.methods.targets import Comparison, Moments, Target
+
+# --- The parts that findings keep, each told by its kind; light, since every reader needs them ---
+
+Numbers: TypeAlias = tuple[float, ...]
+Table: TypeAlias = tuple[Numbers, ...]
+"""Parts × groups: a group and what it is compared with."""
+Whole: TypeAlias = tuple[tuple[int, ...], ...]
+
+_IF_ANY = {"stored": "if any"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredBand:
+    """Disjoint counts behind empirical likelihood of shares."""
+
+    kind: Literal["band"] = "band"
+    rows: Whole
+    ones: Whole
+    against: Literal["known", "overall", "complement", "reference"]
+    scale: float
+    value: float
+    relative: bool
+    calibrated: bool
+    family: str
+    groups: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredStudent:
+    """Estimates with their standard errors and degrees of freedom."""
+
+    kind: Literal["student"] = "student"
+    estimate: Numbers
+    error: Numbers
+    degrees: Numbers
+    family: str
+    groups: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pivot:
+    """What all pivots of one comparison have."""
+
+    kind: Literal["pivot"] = "pivot"
+    target: str
+    scale: float
+    value: float
+    relative: bool
+    answered: tuple[int, ...]
+    few: tuple[bool, ...] | None = field(default=None, metadata=_IF_ANY)
+    """Groups that share too many rows with their target to be told apart by a spread."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contrast:
+    """Means of groups and targets, and their variances, where a contrast is normal."""
+
+    mean: Numbers
+    theta: Numbers
+    variances: Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredCounts(_Pivot):
+    """Plain counts of shares."""
+
+    form: Literal["counts"] = "counts"
+    rows: Whole
+    ones: Whole
+    normal: Contrast | None = field(default=None, metadata=_IF_ANY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredWorth(_Pivot):
+    """Shares of weighted or clustered rows, and how many plain rows they are worth."""
+
+    form: Literal["worth"] = "worth"
+    rows: Table
+    weight: Table
+    total: Table
+    weight2: Table
+    worth: Table
+    degrees: Numbers
+    normal: Contrast | None = field(default=None, metadata=_IF_ANY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredValues(_Pivot):
+    """A metric of few known values."""
+
+    form: Literal["values"] = "values"
+    values: Numbers
+    rows: Table
+    total: Table
+    square2: Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSpread(_Pivot):
+    """Means with their spread: sums of first, second and third order."""
+
+    form: Literal["spread"] = "spread"
+    shape: float
+    rows: Table
+    weight: Table
+    total: Table
+    weight2: Table
+    total2: Table
+    square2: Table
+    weight3: Table
+    total3: Table
+    square3: Table
+    cube3: Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredClusters(_Pivot):
+    """Means of clustered rows, and what leaving out a cluster does."""
+
+    form: Literal["clusters"] = "clusters"
+    rows: Table
+    weight: Table
+    total: Table
+    weight2: Table
+    powers: tuple[Table, ...]
+    sizes: Table
+    clusters: int
+    blank: Numbers
+    shape: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredMeasure(_Pivot):
+    """A measure that is no mean, with its spread: of rows, or of clusters left out."""
+
+    form: Literal["measure"] = "measure"
+    rows: Table
+    weight: Table
+    total: Table
+    weight2: Table
+    mean: Numbers
+    theta: Numbers
+    slack: Table
+    powers: tuple[Table, ...] | None = field(default=None, metadata=_IF_ANY)
+    sizes: Table | None = field(default=None, metadata=_IF_ANY)
+    clusters: int | None = field(default=None, metadata=_IF_ANY)
+    blank: Numbers | None = field(default=None, metadata=_IF_ANY)
+    square: tuple[tuple[Table, ...], ...] | None = field(default=None, metadata=_IF_ANY)
+    cube: Table | None = field(default=None, metadata=_IF_ANY)
+    size: tuple[Table, ...] | None = field(default=None, metadata=_IF_ANY)
+    shape: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredPair:
+    """Two pivots, one for each end, and where searches between them start."""
+
+    kind: Literal["pivot"] = "pivot"
+    form: Literal["pair"] = "pair"
+    answered: tuple[int, ...]
+    estimate: Numbers
+    error: Numbers
+    low: "StoredPivot"
+    high: "StoredPivot"
+
+
+StoredPivot: TypeAlias = (
+    StoredCounts
+    | StoredWorth
+    | StoredValues
+    | StoredSpread
+    | StoredClusters
+    | StoredMeasure
+    | StoredPair
 )
-
-_TARGETS: Mapping[str, Callable[[float, float], Target]] = {
-    "constant": lambda scale, value: Constant(scale=scale, value=value),
-    "overall": lambda scale, value: Overall(scale=scale),
-    "complement": lambda scale, value: Complement(scale=scale),
-    # the parts are stored, so that nobody asks which cells they came from
-    "before": lambda scale, value: Reference(scale=scale, cells=np.zeros(0, dtype=bool)),
-    "opposite": lambda scale, value: Reference(scale=scale, cells=np.zeros(0, dtype=bool)),
-    "reference": lambda scale, value: Reference(scale=scale, cells=np.zeros(0, dtype=bool)),
-}
+Recipe: TypeAlias = StoredBand | StoredStudent | StoredPivot
+"""What bounds are made from again."""
 
 
-def stored(core: Core) -> dict[str, object] | None:
-    """The pivot of a core as plain data; None where it would be too much or is not known.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LikelihoodRegion:
+    """The scores of all groups, which are few where the metric is 0/1."""
+
+    kind: Literal["likelihood"] = "likelihood"
+    zero: Table
+    slope: Table
+    count: Numbers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EuclideanRegion:
+    """The second moments of the scores."""
+
+    kind: Literal["euclidean"] = "euclidean"
+    rows: float
+    estimate: Numbers
+    zero: Table
+    cross: Table
+    slope: Table
+
+
+Region: TypeAlias = LikelihoodRegion | EuclideanRegion
+"""What a joint region is made from again."""
+
+
+def numbers_of(x: FloatArray | IntArray) -> Numbers:
+    """A line of numbers as findings keep it."""
+    return tuple(x.tolist())
+
+
+def table_of(x: FloatArray) -> Table:
+    """A table as findings keep it."""
+    return tuple(map(numbers_of, x))
+
+
+def whole_of(x: FloatArray) -> Whole:
+    """A table of counts as findings keep it."""
+    return tuple(tuple(line) for line in np.rint(x).astype(np.int64).tolist())
+
+
+# --- From pivots to what is kept of them ---
+
+
+def stored(core: "Core") -> StoredPivot | None:
+    """What is kept of the pivot of a core; None where it would be too much or is not known.
 
     >>> from equipoise.methods.inference.core import core_of
-    >>> from equipoise.methods.targets import plain_moments
+    >>> from equipoise.methods.targets import Constant, plain_moments
     >>> counts = plain_moments(*[np.array([40.0]), *[np.array([10.0])] * 3])
     >>> options = {"relative": False, "zero_one": True, "weighted": False}
     >>> core = core_of(counts, Constant(value=0.2), lambda x: x, **options)
     >>> kept = stored(core)
-    >>> kept["form"], bool(restored_bounds(kept, 1.96, (-1.0, 1.0))[0][0] < 0)
+    >>> kept.form, bool(restored_bounds(kept, 1.96, (-1.0, 1.0))[0][0] < 0)
     ('counts', True)
     """
+    # whoever only reads findings needs none of the inference core
+    from equipoise.methods.inference.core import ClusterPivot, OverlapPivot
+    from equipoise.methods.inference.counts import CountPivot
+    from equipoise.methods.inference.multinomial import FewValuedPivot
+    from equipoise.methods.inference.orthogonal import Residual
+    from equipoise.methods.inference.student import StudentPivot
+    from equipoise.methods.inference.unknown import EitherPivot, PairCore
+    from equipoise.methods.targets import Custom
+
     found, pivot = core.comparison, core.pivot
     if found.tilts is not None or isinstance(found.target, Custom) or isinstance(found, Residual):
         return None
     if isinstance(core, PairCore):
         return _pair(core)
-    target = found.target
-    data: dict[str, object] = {
-        "kind": "pivot",
+    if isinstance(pivot, EitherPivot):
+        return _either(core, pivot)
+    asked = _asked(core)
+    if isinstance(pivot, OverlapPivot):
+        asked["few"], pivot = tuple(pivot.few.tolist()), pivot.many
+    m = found.parts
+    if isinstance(pivot, CountPivot):
+        return _counts(asked, m, pivot)
+    if isinstance(pivot, FewValuedPivot):
+        rows, total, square2 = map(table_of, (m.rows, m.total, m.square2))
+        return StoredValues(
+            **asked, values=tuple(pivot.values), rows=rows, total=total, square2=square2
+        )
+    if isinstance(pivot, StudentPivot):
+        return StoredSpread(
+            **asked,
+            **_means(m),
+            shape=pivot.shape,
+            total2=table_of(m.total2),
+            square2=table_of(m.square2),
+            weight3=table_of(m.weight3),
+            total3=table_of(m.total3),
+            square3=table_of(m.square3),
+            cube3=table_of(m.cube3),
+        )
+    if isinstance(pivot, ClusterPivot):
+        return StoredClusters(**asked, **_means(m), **_left_out(pivot.left_out))
+    return _measure(core, asked)
+
+
+class _Asked(TypedDict):
+    """What every pivot of one comparison keeps."""
+
+    target: str
+    scale: float
+    value: float
+    relative: bool
+    answered: tuple[int, ...]
+    few: tuple[bool, ...] | None
+
+
+class _Means(TypedDict):
+    rows: Table
+    weight: Table
+    total: Table
+    weight2: Table
+
+
+class _Left(TypedDict):
+    powers: tuple[Table, ...]
+    sizes: Table
+    clusters: int
+    blank: Numbers
+    shape: float
+
+
+def _asked(core: "Core") -> _Asked:
+    target = core.comparison.target
+    return {
         "target": type(target).__name__.lower(),
         "scale": target.scale,
         "value": target.number,
-        "relative": found.relative,
-        "answered": core.answered.tolist(),
+        "relative": core.comparison.relative,
+        "answered": tuple(core.answered.tolist()),
+        "few": None,
     }
-    m = found.parts
-    if isinstance(pivot, EitherPivot):
-        normal = {
-            name: np.nan_to_num(getattr(pivot.normal, name)).tolist()
-            for name in ("mean", "theta", "variances")
-        }
-        counts = stored(replace(core, pivot=pivot.counts))
-        return None if counts is None else {**counts, "normal": normal}
-    if isinstance(pivot, OverlapPivot):
-        data["few"], pivot = pivot.few.tolist(), pivot.many
-    plain = isinstance(pivot, CountPivot) and m.weight is m.rows and pivot.rows is m.rows
-    if isinstance(pivot, CountPivot) and plain and bool(np.isinf(pivot.degrees).all()):
-        return data | {"form": "counts", "rows": _whole(m.rows), "ones": _whole(m.total)}
-    if isinstance(pivot, CountPivot):
-        names = ("rows", "weight", "total", "weight2")
-        degrees = np.where(np.isinf(pivot.degrees), 1e9, pivot.degrees)
-        extra = {"worth": pivot.rows.tolist(), "degrees": degrees.tolist()}
-        return data | {"form": "worth", **_plain(m, names), **extra}
-    if isinstance(pivot, FewValuedPivot):
-        sums = _plain(m, ("rows", "total", "square2"))
-        return data | {"form": "values", "values": list(pivot.values), **sums}
-    if isinstance(pivot, StudentPivot):
-        sums = _plain(m, tuple(f.name for f in fields(m)))
-        return data | {"form": "spread", "shape": pivot.shape, **sums}
-    if isinstance(pivot, ClusterPivot):
-        sums = _plain(m, ("rows", "weight", "total", "weight2"))
-        return data | {"form": "clusters", **sums, **_left_out(pivot.left_out)}
-    return _measure(core, data)
 
 
-def _left_out(left: LeftOut) -> dict[str, object]:
+def _means(m: "Moments") -> _Means:
     return {
-        "powers": [x.tolist() for x in left.powers],
-        "sizes": left.sizes.tolist(),
+        "rows": table_of(m.rows),
+        "weight": table_of(m.weight),
+        "total": table_of(m.total),
+        "weight2": table_of(m.weight2),
+    }
+
+
+def _counts(asked: _Asked, m: "Moments", pivot: "CountPivot") -> StoredCounts | StoredWorth:
+    plain = m.weight is m.rows and pivot.rows is m.rows
+    if plain and bool(np.isinf(pivot.degrees).all()):
+        return StoredCounts(**asked, rows=whole_of(m.rows), ones=whole_of(m.total))
+    degrees = np.where(np.isinf(pivot.degrees), 1e9, pivot.degrees)
+    return StoredWorth(
+        **asked, **_means(m), worth=table_of(pivot.rows), degrees=numbers_of(degrees)
+    )
+
+
+def _either(core: "Core", pivot: "EitherPivot") -> StoredPivot | None:
+    counts = stored(replace(core, pivot=pivot.counts))
+    if not isinstance(counts, StoredCounts | StoredWorth):
+        return counts
+    mean, theta = (numbers_of(np.nan_to_num(x)) for x in (pivot.normal.mean, pivot.normal.theta))
+    variances = table_of(np.nan_to_num(pivot.normal.variances))
+    return replace(counts, normal=Contrast(mean=mean, theta=theta, variances=variances))
+
+
+def _left_out(left: "LeftOut") -> _Left:
+    return {
+        "powers": tuple(map(table_of, left.powers)),
+        "sizes": table_of(left.sizes),
         "clusters": left.clusters,
-        "blank": left.blank.tolist(),
+        "blank": numbers_of(left.blank),
         "shape": left.shape,
     }
 
 
-def _measure(core: Core, data: dict[str, object]) -> dict[str, object] | None:
+def _measure(core: "Core", asked: _Asked) -> StoredMeasure | None:
     """The pivot of a measure that is no mean; quantiles would take all their rows."""
     # few audits ask for one
     from equipoise.methods.inference.measures import MeasurePivot
+    from equipoise.methods.inference.student import LeftOut
 
     found, pivot = core.comparison, core.pivot
     if not isinstance(pivot, MeasurePivot):
         return None
     spreads = pivot.spreads
-    made = {
-        "form": "measure",
-        **_plain(found.parts, ("rows", "weight", "total", "weight2")),
-        "mean": np.nan_to_num(found.mean).tolist(),
-        "theta": np.nan_to_num(found.theta).tolist(),
-        "slack": np.nan_to_num(pivot.slack).tolist(),
-    }
+    made = StoredMeasure(
+        **asked,
+        **_means(found.parts),
+        mean=numbers_of(np.nan_to_num(found.mean)),
+        theta=numbers_of(np.nan_to_num(found.theta)),
+        slack=table_of(np.nan_to_num(pivot.slack)),
+        shape=spreads.shape,
+    )
     if isinstance(spreads, LeftOut):
-        return data | made | _left_out(spreads)
-    arrays = {name: getattr(spreads, name) for name in ("square", "cube", "size")}
-    sums = {name: np.nan_to_num(x).tolist() for name, x in arrays.items()}
-    return data | made | sums | {"shape": spreads.shape}
-
-
-def _restored_measure(data: Mapping[str, Any], found: Comparison) -> Pivot:
-    from equipoise.methods.inference.measures import Forms, Measured, MeasurePivot, Spreads
-
-    def array(name: str) -> FloatArray:
-        return np.array(data[name], dtype=np.float64)
-
-    none = np.zeros((0, found.rows.size))
-    same = Measured(
-        target=found.target,
-        relative=found.relative,
-        parts=found.parts,
-        value=array("mean"),
-        beside=array("theta"),
-        slopes_own=none,
-        slopes_other=none,
-    )
-    spreads: Spreads
-    if "powers" in data:
-        spreads = _restored_left_out(data)
-    else:
-        sums = (array(name) for name in ("square", "cube", "size"))
-        square, cube, size = sums
-        spreads = Forms(square=square, cube=cube, size=size, shape=float(data["shape"]), found=same)
-    return MeasurePivot(comparison=same, spreads=spreads, slack=array("slack"))
-
-
-def _with_normal(counts: CountPivot, data: Mapping[str, Any]) -> EitherPivot:
-    arrays = {name: np.array(x, dtype=np.float64) for name, x in data.items()}
-    return EitherPivot(
-        normal=ContrastPivot(**arrays, relative=counts.comparison.relative), counts=counts
+        return replace(made, **_left_out(spreads))
+    square, cube, size = map(np.nan_to_num, (spreads.square, spreads.cube, spreads.size))
+    return replace(
+        made,
+        square=tuple(tuple(map(table_of, each)) for each in square),
+        cube=table_of(cube),
+        size=tuple(map(table_of, size)),
     )
 
 
-def _restored_left_out(data: Mapping[str, Any]) -> LeftOut:
-    return LeftOut(
-        powers=tuple(np.array(x, dtype=np.float64) for x in data["powers"]),
-        sizes=np.array(data["sizes"], dtype=np.float64),
-        clusters=int(data["clusters"]),
-        blank=np.array(data["blank"], dtype=np.float64),
-        shape=float(data["shape"]),
-    )
-
-
-def _pair(core: PairCore) -> dict[str, object] | None:
+def _pair(core: "PairCore") -> StoredPair | None:
     """Both ends, and where searches between them start."""
     low, high = stored(core.low), stored(core.high)
     if low is None or high is None:
         return None
     where = (core.pivot.estimate, core.pivot.error)
-    estimate, error = (np.nan_to_num(x, posinf=0.0, neginf=0.0).tolist() for x in where)
-    return {
-        "kind": "pivot",
-        "form": "pair",
-        "answered": core.answered.tolist(),
-        "estimate": estimate,
-        "error": error,
-        "low": low,
-        "high": high,
-    }
+    estimate, error = (numbers_of(np.nan_to_num(x, posinf=0.0, neginf=0.0)) for x in where)
+    return StoredPair(
+        answered=tuple(core.answered.tolist()), estimate=estimate, error=error, low=low, high=high
+    )
+
+
+def some_groups(kept: Recipe | None, places: Sequence[int]) -> StoredCounts | StoredValues | None:
+    """What is kept of some groups; None where it tells more than their own sums and the rest's."""
+    if not isinstance(kept, StoredCounts | StoredValues) or kept.few is not None:
+        return None
+    there = set(kept.answered)
+    answered = tuple(new for new, old in enumerate(places) if old in there)
+    if isinstance(kept, StoredCounts):
+        rows, ones = (
+            tuple(tuple(line[i] for i in places) for line in table)
+            for table in (kept.rows, kept.ones)
+        )
+        alone = replace(kept, answered=answered, rows=rows, ones=ones)
+        return alone if kept.normal is None else None
+    rows_of, total, square2 = (
+        tuple(tuple(line[i] for i in places) for line in table)
+        for table in (kept.rows, kept.total, kept.square2)
+    )
+    return replace(kept, answered=answered, rows=rows_of, total=total, square2=square2)
+
+
+# --- And back: bounds, critical values and regions from what was kept ---
 
 
 @contextmanager
 def _undamaged() -> Iterator[None]:
-    """Data in a file that somebody edited may lack something, or hold what does not fit."""
+    """Data in a file that somebody edited may hold what does not fit."""
     try:
         yield
     except (LookupError, TypeError) as error:
@@ -200,84 +448,176 @@ def _undamaged() -> Iterator[None]:
 
 @_undamaged()
 def restored_bounds(
-    data: Mapping[str, Any], critical: float, possible: tuple[float, float]
+    kept: Recipe, critical: float, possible: tuple[float, float]
 ) -> tuple[FloatArray, FloatArray]:
-    """Bounds of every group at a critical value, from stored data; NaN without an answer."""
-    if data["kind"] == "band":
-        return likelihood.band(stored_parts(data), critical, calibrated=data["calibrated"])
-    if data["kind"] == "student":
-        columns = (data[name] for name in ("estimate", "error", "degrees"))
-        estimate, error, degrees = (np.array(x, dtype=np.float64) for x in columns)
+    """Bounds of every group at a critical value, from what was kept; NaN without an answer."""
+    from equipoise.methods.inference.core import bounds
+    from equipoise.methods.published import likelihood
+
+    if isinstance(kept, StoredBand):
+        return likelihood.band(stored_parts(kept), critical, calibrated=kept.calibrated)
+    if isinstance(kept, StoredStudent):
+        estimate, error, degrees = map(_array, (kept.estimate, kept.error, kept.degrees))
         return likelihood.student_interval(estimate, error, degrees, critical)
-    if data["kind"] != "pivot":
-        raise ValueError(f"{data['kind']!r} is not a way to make bounds")
-    pivot, size = _restored(data)
+    pivot, size = _restored(kept)
     low, high = np.full(size, np.nan), np.full(size, np.nan)
-    chosen = np.array(data["answered"], dtype=np.int64)
+    chosen = np.array(kept.answered, dtype=np.int64)
     if chosen.size:
         low[chosen], high[chosen] = bounds(pivot, chosen, critical, possible)
     return low, high
 
 
-def _restored(data: Mapping[str, Any]) -> tuple[Pivot, int]:
-    if data["form"] == "pair":
-        (low, size), (high, _) = (_restored(data[end]) for end in ("low", "high"))
-        estimate, error = (np.array(data[n], dtype=np.float64) for n in ("estimate", "error"))
+def _array(values: object) -> FloatArray:
+    return np.array(values, dtype=np.float64)
+
+
+def _restored(kept: StoredPivot) -> "tuple[Pivot, int]":
+    from equipoise.methods.inference.core import ClusterPivot, OverlapPivot
+    from equipoise.methods.inference.counts import CountPivot
+    from equipoise.methods.inference.multinomial import FewValuedPivot
+    from equipoise.methods.inference.student import StudentPivot
+    from equipoise.methods.inference.unknown import PairPivot
+
+    if isinstance(kept, StoredPair):
+        (low, size), (high, _) = _restored(kept.low), _restored(kept.high)
+        estimate, error = _array(kept.estimate), _array(kept.error)
         return PairPivot(estimate=estimate, error=error, low=low, high=high), size
-    target = _TARGETS[data["target"]](data["scale"], data["value"])
-    arrays = {
-        name: np.array(data[name], dtype=np.float64)
-        for name in (f.name for f in fields(Moments))
-        if name in data
-    }
-    rows = arrays["rows"]
-    if data["form"] == "counts":
-        arrays |= {"total": np.array(data["ones"], dtype=np.float64)}
-    none = np.zeros_like(rows)
-    arrays.setdefault("weight", rows)
-    arrays.setdefault("weight2", rows)
-    moments = Moments(**{f.name: arrays.get(f.name, none) for f in fields(Moments)})
-    found = Comparison(target=target, relative=data["relative"], parts=moments)
-    size = rows.shape[1]
-    if data["form"] == "counts":
-        return CountPivot(comparison=found, rows=rows, degrees=np.full(size, np.inf)), size
-    if data["form"] == "worth":
-        degrees = np.array(data["degrees"], dtype=np.float64)
-        worth = np.array(data["worth"], dtype=np.float64)
+    found = _comparison(kept)
+    size = found.parts.rows.shape[1]
+    if isinstance(kept, StoredCounts):
+        degrees = np.full(size, np.inf)
+        counts = CountPivot(comparison=found, rows=found.parts.rows, degrees=degrees)
+        return _with_normal(counts, kept.normal), size
+    if isinstance(kept, StoredWorth):
+        degrees = _array(kept.degrees)
         degrees = np.where(degrees >= 1e9, np.inf, degrees)
-        counts = CountPivot(comparison=found, rows=worth, degrees=degrees)
-        return (_with_normal(counts, data["normal"]) if "normal" in data else counts), size
-    if data["form"] == "values":
-        return FewValuedPivot(comparison=found, values=tuple(data["values"])), size
-    if data["form"] == "spread":
-        spread = StudentPivot(comparison=found, shape=float(data["shape"]))
-        if "few" not in data:
+        counts = CountPivot(comparison=found, rows=_array(kept.worth), degrees=degrees)
+        return _with_normal(counts, kept.normal), size
+    if isinstance(kept, StoredValues):
+        return FewValuedPivot(comparison=found, values=kept.values), size
+    if isinstance(kept, StoredSpread):
+        spread = StudentPivot(comparison=found, shape=float(kept.shape))
+        if kept.few is None:
             return spread, size
-        few = np.array(data["few"], dtype=bool)
+        few = np.array(kept.few, dtype=bool)
         return OverlapPivot(comparison=found, many=spread, few=few), size
-    if data["form"] == "measure":
-        return _restored_measure(data, found), size
-    return ClusterPivot(comparison=found, left_out=_restored_left_out(data)), size
+    if isinstance(kept, StoredMeasure):
+        return _restored_measure(kept, found), size
+    left = _restored_left_out(kept.powers, kept.sizes, kept.clusters, kept.blank, kept.shape)
+    return ClusterPivot(comparison=found, left_out=left), size
 
 
-def stored_parts(data: Mapping[str, Any]) -> likelihood.Parts:
-    """The counts behind a band, from stored data."""
-    return likelihood.Parts(
-        rows=np.array(data["rows"], dtype=np.float64),
-        ones=np.array(data["ones"], dtype=np.float64),
-        against=data["against"],
-        scale=data["scale"],
-        value=data["value"],
-        relative=data["relative"],
+def _comparison(
+    kept: StoredCounts | StoredWorth | StoredValues | StoredSpread | StoredClusters | StoredMeasure,
+) -> "Comparison":
+    from equipoise.methods.targets import Comparison, Moments
+
+    if isinstance(kept, StoredCounts):
+        given = {"rows": _array(kept.rows), "total": _array(kept.ones)}
+    else:
+        names = [f.name for f in fields(Moments) if hasattr(kept, f.name)]
+        given = {name: _array(getattr(kept, name)) for name in names}
+    rows = given["rows"]
+    given = {"weight": rows, "weight2": rows, **given}
+    none = np.zeros_like(rows)
+    return Comparison(
+        target=_target(kept.target, kept.scale, kept.value),
+        relative=kept.relative,
+        parts=Moments(**{f.name: given.get(f.name, none) for f in fields(Moments)}),
+    )
+
+
+def _target(name: str, scale: float, value: float) -> "Target":
+    from equipoise.methods.targets import Complement, Constant, Overall, Reference
+
+    # the parts are stored, so that nobody asks which cells they came from
+    cells = np.zeros(0, dtype=bool)
+    targets: Mapping[str, Target] = {
+        "constant": Constant(scale=scale, value=value),
+        "overall": Overall(scale=scale),
+        "complement": Complement(scale=scale),
+        **dict.fromkeys(("before", "opposite", "reference"), Reference(scale=scale, cells=cells)),
+    }
+    return targets[name]
+
+
+def _with_normal(counts: "CountPivot", kept: Contrast | None) -> "Pivot":
+    from equipoise.methods.inference.unknown import ContrastPivot, EitherPivot
+
+    if kept is None:
+        return counts
+    normal = ContrastPivot(
+        mean=_array(kept.mean),
+        theta=_array(kept.theta),
+        variances=_array(kept.variances),
+        relative=counts.comparison.relative,
+    )
+    return EitherPivot(normal=normal, counts=counts)
+
+
+def _restored_measure(kept: StoredMeasure, found: "Comparison") -> "Pivot":
+    from equipoise.methods.inference.measures import Forms, Measured, MeasurePivot, Spreads
+
+    none = np.zeros((0, found.rows.size))
+    same = Measured(
+        target=found.target,
+        relative=found.relative,
+        parts=found.parts,
+        value=_array(kept.mean),
+        beside=_array(kept.theta),
+        slopes_own=none,
+        slopes_other=none,
+    )
+    spreads: Spreads
+    if kept.powers is not None:
+        spreads = _restored_left_out(kept.powers, kept.sizes, kept.clusters, kept.blank, kept.shape)
+    else:
+        square, cube, size = map(_array, (kept.square, kept.cube, kept.size))
+        shape = float(kept.shape)
+        spreads = Forms(square=square, cube=cube, size=size, shape=shape, found=same)
+    return MeasurePivot(comparison=same, spreads=spreads, slack=_array(kept.slack))
+
+
+def _restored_left_out(
+    powers: tuple[Table, ...],
+    sizes: Table | None,
+    clusters: int | None,
+    blank: Numbers | None,
+    shape: float,
+) -> "LeftOut":
+    from equipoise.methods.inference.student import LeftOut
+
+    if sizes is None or clusters is None or blank is None:
+        raise TypeError("some of what clusters do is missing")
+    return LeftOut(
+        powers=tuple(map(_array, powers)),
+        sizes=_array(sizes),
+        clusters=clusters,
+        blank=_array(blank),
+        shape=float(shape),
+    )
+
+
+def stored_parts(kept: StoredBand) -> "Parts":
+    """The counts behind a band, from what was kept."""
+    from equipoise.methods.published.likelihood import Parts
+
+    return Parts(
+        rows=_array(kept.rows),
+        ones=_array(kept.ones),
+        against=kept.against,
+        scale=kept.scale,
+        value=kept.value,
+        relative=kept.relative,
     )
 
 
 @_undamaged()
-def family_critical(data: Mapping[str, Any], level: float, side: str) -> float:
+def family_critical(family: str, groups: int, level: float, side: str) -> float:
     """The critical value of normal scores that makes a family of intervals hold."""
-    return likelihood.normal_critical(
-        level, data["family"], data["groups"], two_sided=side == "both"
-    )
+    from equipoise.methods.published.likelihood import normal_critical
+
+    return normal_critical(level, family, groups, two_sided=side == "both")
 
 
 def quantile_at(quantiles: tuple[float, ...], level: float) -> float | None:
@@ -294,29 +634,22 @@ def quantile_at(quantiles: tuple[float, ...], level: float) -> float | None:
 
 
 @_undamaged()
-def region_statistic(region: Mapping[str, Any], values: Mapping[int, float]) -> float:
+def region_statistic(region: Region, values: Mapping[int, float]) -> float:
     """The joint statistic at values of some disparities, the others being free."""
+    from equipoise.methods.published import likelihood
+
     chosen = np.array(list(values), dtype=np.int64)
     at = np.array(list(values.values()), dtype=np.float64)
-
-    def arrays(*names: str) -> dict[str, Any]:
-        return {name: np.array(region[name], dtype=np.float64) for name in names}
-
-    if region["kind"] == "euclidean":
-        kept = arrays("estimate", "zero", "cross", "slope")
-        moments = likelihood.Moments(rows=region["rows"], **kept)
+    zero, slope = _array(region.zero), _array(region.slope)
+    if isinstance(region, EuclideanRegion):
+        moments = likelihood.Moments(
+            rows=region.rows,
+            estimate=_array(region.estimate),
+            zero=zero,
+            cross=_array(region.cross),
+            slope=slope,
+        )
         return likelihood.euclidean_at(moments, at, chosen).statistic
-    if region["kind"] != "likelihood":
-        raise ValueError(f"{region['kind']!r} is not a kind of region")
-    scores = likelihood.Scores(**arrays("zero", "slope", "count"), support=True)
+    scores = likelihood.Scores(zero=zero, slope=slope, count=_array(region.count), support=True)
     # A constraint left out is profiled: its disparity takes the most likely value.
     return likelihood.likelihood_at(scores.some(chosen), at).statistic
-
-
-def _plain(m: Moments, names: tuple[str, ...]) -> dict[str, object]:
-    return {name: getattr(m, name).tolist() for name in names}
-
-
-def _whole(x: FloatArray) -> list[list[int]]:
-    out: list[list[int]] = np.rint(x).astype(np.int64).tolist()
-    return out

@@ -316,29 +316,21 @@ def _alone(finding: Finding, gone: Pools) -> Finding | None:
 
 _BESIDE: dict[str, Any] = {"adjusted": (), "changed": (), "unknown": (), "labels": ()}
 _BY_ITSELF = "each group by itself, its share of the error that of one among {} (Bonferroni)"
-#: Stored bounds that know of a group no more than its own sums and those of everybody else.
-_OWN_FORMS = ("counts", "values")
 
 
 def _bounds_alone(finding: Bounds, own: set[Key]) -> Bounds | None:
-    recipe, number = finding.recipe or {}, len(finding.rows)
+    number = len(finding.rows)
     places = [i for i, row in enumerate(finding.rows) if _key(row) not in own]
-    if recipe.get("form") not in _OWN_FORMS or "few" in recipe or "normal" in recipe:
+    recipe = finding.recipe_alone(places)
+    if recipe is None:
         return None
-    answered = set(recipe["answered"])
-    columns = {
-        name: [[line[i] for i in places] for line in value]
-        for name, value in recipe.items()
-        if name not in ("answered", "values") and isinstance(value, list)
-    }
-    new = {"answered": [j for j, i in enumerate(places) if i in answered]}
     one = dataclasses.replace(
         finding,
         **_BESIDE,
         # the first two are about rows and groups, others about laws of all groups together
         assumptions=finding.assumptions[:2],
         rows=tuple(finding.rows[i] for i in places),
-        recipe={**recipe, **columns, **new},
+        recipe=recipe,
         quantiles=(),
         method={"kind": "pivotal", "family": "bonferroni"},
         engine="none",

@@ -8,6 +8,7 @@ import os
 import re
 import socket
 import sys
+import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -593,27 +594,35 @@ def one_moment(frame: Frame, source: str) -> Iterator[None]:
 
     PostgreSQL gives a snapshot. What the rows were is looked at before and after all the same: a
     query that fails ends the snapshot, and Spark has none. (Of files, digests are compared.)
+    Inside another such moment this is no moment of its own.
     """
-    if frame.implementation.is_duckdb():
-        yield
-        return
     native = frame.to_native()
     postgres = frame.implementation.is_ibis() and native.get_backend().name == "postgres"
     connection = native.get_backend().con if postgres else None
+    held = threading.get_ident(), source if connection is None else id(connection)
+    if frame.implementation.is_duckdb() or held in _HELD:
+        yield
+        return
     with engine_errors(source):
         if connection is not None:
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         before = _row_marks(frame)
+    _HELD.append(held)
     try:
         yield
         with engine_errors(source):
             after = _row_marks(frame)
     finally:
+        _HELD.remove(held)
         if connection is not None:
             with suppress(Exception):
                 connection.rollback()
     if before != after:
         raise TrailError(changed_words(source))
+
+
+#: Sources and connections that are held still, by thread.
+_HELD: list[tuple[int, str | int]] = []
 
 
 def changed_words(source: str) -> str:

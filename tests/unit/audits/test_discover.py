@@ -9,8 +9,8 @@ import pytest
 
 import equipoise as eq
 from equipoise.audits import discover as discovering
-from equipoise.cells.rows import pull_features
 from equipoise.findings import Flags
+from tests.unit.cells.looks import pulled
 
 
 def table(n: int = 3000, gap: float = 0.3, seed: int = 1) -> pl.DataFrame:
@@ -136,7 +136,7 @@ def test_groups_given_factors_are_flagged_as_flag_does_on_the_rows_kept_back(
     flags = _given(data, ["department"], **roles)
     # who was kept back is not told; the groups' sizes say whether these are the rows
     trail = eq.read(data, prediction="y", **roles)
-    rows = pull_features(trail, eq.selection_rate, ["sex", "age", "department", "row"])
+    rows = pulled(trail, eq.selection_rate, ["sex", "age", "department", "row"])
     first = discovering._split(
         dataclasses.replace(rows, matrix=rows.matrix[:, :-1]), 0.5, np.random.SeedSequence(2)
     )

@@ -1,15 +1,15 @@
 """Tilt audits at the level of the verb."""
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
 import pytest
 
 import equipoise as eq
-from equipoise.errors import ClaimError, OptionError
-from equipoise.findings import Shift, from_json
+from equipoise.errors import ClaimError, EquipoiseError, OptionError
+from equipoise.findings import Shift, from_dict, from_json
 
 RATE, FLOOR = 0.3, 0.02
 
@@ -329,8 +329,33 @@ def test_another_level_and_side_cost_nothing() -> None:
     assert higher.rows[0].upper > found.rows[0].upper
     assert "99 %" in higher.guarantee
     again = audit(level=0.99)
-    assert again.critical == higher.critical
-    assert again.rows == higher.rows
+    # the stored table has six digits, the last one rounded up
+    assert again.critical <= higher.critical <= again.critical * (1 + 2e-5)
+    for one, other in zip(again.rows, higher.rows, strict=True):
+        assert other.lower <= one.lower
+        assert other.upper >= one.upper
+        assert other.upper == pytest.approx(one.upper, rel=1e-4)
+    assert found.at(found.level) is found
+
+
+def test_resamples_are_stored_as_a_short_table() -> None:
+    found = audit(resamples=1000)
+    assert len(found.quantiles) == 1000
+    assert len(json.dumps(found.to_dict()["quantiles"])) < 12_000
+    back: Any = from_json(found.to_json())
+    assert back.at(0.5).critical == found.at(0.5).critical < found.critical
+    assert len(audit(resamples=40).quantiles) == 40
+
+
+def test_findings_that_hold_every_resample_are_refused_by_name() -> None:
+    data = audit().to_dict()
+    data["draws"] = [[-1.0, 1.0]]
+    del data["quantiles"]
+    with pytest.raises(EquipoiseError, match="a version before: it holds every resample; run the"):
+        from_dict(data)
+    emptied = audit().to_dict() | {"quantiles": []}
+    with pytest.raises(OptionError, match="keep too little"):
+        cast(Shift, from_dict(emptied)).at(0.5)
 
 
 def test_a_finding_is_stored_without_the_rows() -> None:

@@ -11,6 +11,7 @@ from scipy.stats import t as student
 
 import equipoise as eq
 from equipoise.findings import from_json
+from equipoise.methods.stored import StoredCounts
 from tests.unit.audits.table import make_table
 from tests.unit.methods.inference.naive import Part, shape_of_rows, turned, usual
 
@@ -124,7 +125,7 @@ def test_a_zero_one_column_is_a_group() -> None:
     formula = eq.certify(TRAIL, eq.gap("accuracy", across=eq.masks(young="young == 1")), rng=1)
     assert numbers(column) == numbers(formula)
     assert column.recipe is not None
-    assert column.recipe["form"] == "counts"
+    assert isinstance(column.recipe, StoredCounts)
 
 
 def test_a_missing_attribute_is_outside_a_condition_as_outside_a_group() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import equipoise as eq
 from equipoise.cells import form_groups, gather
-from equipoise.cells.query import encode, sort_levels
+from equipoise.cells.groups import encode, sort_levels
 from equipoise.cells.rows import pull_rows
 from equipoise.cells.tally import steady
 from equipoise.methods.numerics import merge

@@ -4,7 +4,8 @@ import polars as pl
 import pytest
 
 import equipoise as eq
-from equipoise.cells.rows import Feature, pull_features
+from equipoise.cells.groups import Feature
+from tests.unit.cells.looks import pulled
 
 
 @pytest.mark.parametrize(
@@ -40,10 +41,10 @@ def test_a_row_that_lacks_several_numbers_is_counted_once() -> None:
         }
     )
     trail = eq.read(table, label="y", count="n")
-    rows = pull_features(trail, eq.metric("mine", "label"), ["a", "b", "g"])
+    rows = pulled(trail, eq.metric("mine", "label"), ["a", "b", "g"])
     assert rows.missing == {"missing a": 6, "missing b": 8}
     assert rows.value.tolist() == [0.5]
     # a missing text is none of the levels, and no reason to leave a row out
-    rows = pull_features(trail, eq.metric("mine", "label"), ["g"])
+    rows = pulled(trail, eq.metric("mine", "label"), ["g"])
     assert rows.missing == {}
     assert rows.matrix.ravel().tolist() == [1.0, 0.0, 0.0, 0.0]

@@ -11,9 +11,11 @@ import pytest
 import equipoise as eq
 from equipoise._codec import canonical
 from equipoise.cells import query
+from equipoise.cells.groups import leaf_rules
 from equipoise.cells.query import by_size, cluster_codes, code, numbers
-from equipoise.cells.rows import leaf_rules, pull_features, pull_table
+from equipoise.cells.rows import pull_table
 from equipoise.trail.engine import fetch, objects
+from tests.unit.cells.looks import pulled
 
 DAY = datetime.date(2020, 2, 1)
 
@@ -80,7 +82,7 @@ def test_leaves_of_a_tree_are_rules() -> None:
     from sklearn.tree import DecisionTreeRegressor
 
     table = pl.DataFrame({"y": [0.0, 0.0, 1.0, 5.0], "x": [1.0, 2.0, 3.0, 4.0]})
-    rows = pull_features(eq.read(table, label="y"), eq.metric("mine", "label"), ["x"])
+    rows = pulled(eq.read(table, label="y"), eq.metric("mine", "label"), ["x"])
     tree = DecisionTreeRegressor(max_depth=2).fit(rows.matrix, rows.value)
     rules = leaf_rules(tree.tree_, rows.features)
     assert [words for words, _ in rules.values()] == [

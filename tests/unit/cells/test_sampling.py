@@ -7,7 +7,7 @@ import pytest
 import equipoise as eq
 from equipoise.cells import rows as sampling
 from equipoise.cells.query import Query
-from equipoise.cells.rows import pull_features
+from tests.unit.cells.looks import pulled
 
 N = 20_000
 
@@ -73,7 +73,7 @@ def test_draws_of_equal_rows_are_binomial_given_that_they_came_through() -> None
 
 def test_a_sample_has_exactly_as_many_rows(trail: eq.Trail) -> None:
     seed = np.random.SeedSequence(1)
-    rows = pull_features(trail, eq.metric("y", "label"), ["x"], sample=300, seed=seed)
+    rows = pulled(trail, eq.metric("y", "label"), ["x"], sample=300, seed=seed)
     drawn = rows.sampled(300, seed)
     assert (drawn.counts.sum(), drawn.left) == (300, N - 300)
     assert rows.sampled(N, seed) is rows
@@ -81,7 +81,7 @@ def test_a_sample_has_exactly_as_many_rows(trail: eq.Trail) -> None:
 
 def test_a_table_without_enough_rows_is_taken_whole(trail: eq.Trail) -> None:
     seed = np.random.SeedSequence(1)
-    rows = pull_features(trail, eq.metric("y", "label"), ["x"], sample=300_000, seed=seed)
+    rows = pulled(trail, eq.metric("y", "label"), ["x"], sample=300_000, seed=seed)
     assert (rows.counts.sum(), rows.left) == (N, 0)
 
 
@@ -105,7 +105,7 @@ def test_the_order_of_the_rows_does_not_change_a_sample() -> None:
     seed = np.random.SeedSequence(1)
     samples = []
     for rows in (table, table.sample(fraction=1, shuffle=True, seed=2)):
-        pulled = pull_features(eq.read(rows, label="y"), eq.metric("y", "label"), ["x"])
-        drawn = pulled.sampled(200, seed)
+        found = pulled(eq.read(rows, label="y"), eq.metric("y", "label"), ["x"])
+        drawn = found.sampled(200, seed)
         samples.append(sorted(zip(drawn.value.tolist(), drawn.matrix[:, 0].tolist(), strict=True)))
     assert samples[0] == samples[1]

@@ -197,12 +197,55 @@ def test_a_one_sided_limit_that_is_kept_is_quoted_with_the_bound_that_shows_it()
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"rows": None}, {"form": "guess"}, {"target": "nobody"}, {"kind": "z"}, {"answered": [99]}],
+    ("change", "says"),
+    [
+        ({"rows": None}, r"'recipe' lacks the field 'rows'"),
+        ({"form": "guess"}, r"'recipe' field 'form' must be one of 'counts', .*; got 'guess'"),
+        ({"kind": "z"}, r"'recipe' field 'kind' must be one of 'band', .*; got 'z'"),
+        ({"kind": None}, r"'recipe' field 'kind' must be one of 'band', .*; got None"),
+        ({"ones": [[0.5]]}, r"'recipe' field 'ones' must be a whole number; got 0.5"),
+        ({"answered": "all"}, r"'recipe' field 'answered' must be a list; got 'all'"),
+        ({"wrong": 1}, r"'recipe' field 'wrong' does not exist here"),
+    ],
 )
-def test_what_is_kept_for_other_levels_may_have_been_edited(change: dict[str, Any]) -> None:
+def test_what_is_kept_for_other_levels_may_have_been_edited(
+    change: dict[str, Any], says: str
+) -> None:
     found = eq.certify(eq.datasets.compas(), eq.gap("accuracy", across="sex"), rng=1).to_dict()
     found["recipe"] = {k: v for k, v in (found["recipe"] | change).items() if v is not None}
-    edited: Any = from_dict(found)
-    with pytest.raises(EquipoiseError, match=r"damaged|not a way"):
+    with pytest.raises(EquipoiseError, match=says):
+        from_dict(found)
+
+
+@pytest.mark.parametrize(
+    "change", [{"target": "nobody"}, {"answered": [99]}, {"rows": [[1], [1, 2]]}, {"ones": []}]
+)
+def test_what_is_kept_may_have_been_edited_so_that_only_reading_on_fails(
+    change: dict[str, Any],
+) -> None:
+    found = eq.certify(eq.datasets.compas(), eq.gap("accuracy", across="sex"), rng=1).to_dict()
+    edited: Any = from_dict(found | {"recipe": found["recipe"] | change})
+    with pytest.raises(EquipoiseError):
         edited.at(0.9)
+
+
+def test_parts_of_other_findings_are_read_by_their_kinds_too() -> None:
+    trail = eq.datasets.compas()
+    joint = eq.joint_test(trail, eq.gap("accuracy", across="sex"), method="euclidean").to_dict()
+    for region, says in (
+        ({"kind": "round"}, r"'region' field 'kind' must be one of 'likelihood', 'euclidean'"),
+        ({**joint["region"], "slope": "up"}, r"'region' field 'slope' must be a list; got 'up'"),
+        ([1], r"'region' must be a mapping; got \[1\]"),
+    ):
+        with pytest.raises(EquipoiseError, match=says):
+            from_dict({**joint, "region": region})
+    over = eq.monotone("decile_score")
+    shift = eq.shift(trail, eq.gap("accuracy"), over=over, rng=7).to_dict()
+    assert from_dict(shift).to_dict() == shift
+    for halves, says in (
+        (joint, "'halves' field 'kind' must be 'bounds'; got 'joint_test'"),
+        ({**shift["halves"], "level": "high"}, "'level' must be a number; got 'high'"),
+        (3, "'halves' must be a mapping of its fields; got 3"),
+    ):
+        with pytest.raises(EquipoiseError, match=says):
+            from_dict({**shift, "halves": halves})

@@ -18,7 +18,7 @@ from equipoise.audits._calibration.named_tests import (
 )
 from equipoise.audits._calibration.residual_models import Fitted
 from equipoise.audits._common import finite, independent
-from equipoise.cells.rows import leaf_rules
+from equipoise.cells.groups import leaf_rules
 from equipoise.findings.calibration import (
     CalibratedGroup,
     Calibration,

@@ -15,8 +15,15 @@ import numpy as np
 
 from equipoise._validate import confidence, fraction, known_name, real, whole, yes_or_no
 from equipoise._version import __version__
-from equipoise.cells import gather
-from equipoise.cells.rows import Feature, RowTable, pull_features, renumbered
+from equipoise.cells.groups import Feature
+from equipoise.cells.rows import (
+    RowTable,
+    chosen_features,
+    feature_keys,
+    one_look,
+    pull_features,
+    renumbered,
+)
 from equipoise.claims import Metric
 from equipoise.claims.claim import Gap
 from equipoise.errors import ClaimError, OptionError, TrailError
@@ -102,15 +109,16 @@ def pull_audit_rows(
     expect_trail(trail).roles.column("label")
     score = trail.roles.column("score")
     names = _feature_names(trail, features, score)
-    residual = _residual(trail)
-    cells = gather(trail, [Gap(metric=residual)])[0]
-    _check_number(cells.counted, sample)
+    asked = Gap(metric=_residual(trail))
+    outcome = dataclasses.replace(asked.metric, value="label")
     allowed = dataclasses.replace(trail, attributes=(*trail.attributes, score))
     # The score comes first, so that rows without one are not counted as lost to a feature.
-    outcome = dataclasses.replace(residual, value="label")
-    rows = pull_features(
-        allowed, outcome, [score, *names], sample=sample, seed=seed, needed=[score]
-    )
+    wanted = chosen_features(allowed, [score, *names])
+    further = feature_keys(allowed, wanted)
+    with one_look(allowed, [asked], outcome, further, most=MAX_AUDITED, sample=sample) as look:
+        cells = look.cells([asked])[0]
+        _check_number(cells.counted, sample)
+        rows = pull_features(look, wanted, sample=sample, seed=seed, needed=[score])
     lost = {why: n for why, n in rows.missing.items() if why != f"missing {score}"}
     rows = rows.part(rows.one_by_one(np.arange(len(rows))))
     tied = [] if rows.cluster is None else [rows.cluster.astype(np.float64)]
@@ -206,7 +214,7 @@ def _check_scores(score: FloatArray, binary: bool, column: str) -> None:
 
 
 def _check_number(rows: int, sample: int | None) -> None:
-    """Counted by the engine, before any row leaves it."""
+    """Counted before more rows than can be audited are fetched."""
     if sample is None and rows > MAX_AUDITED:
         raise TrailError(
             f"A calibration audit needs single rows, and there are {rows:,}, more than "

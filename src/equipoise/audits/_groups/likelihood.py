@@ -1,6 +1,7 @@
 """Empirical and Euclidean likelihood group by group: samples, intervals, p-values."""
 
-from collections.abc import Iterator, Mapping
+import dataclasses
+from collections.abc import Iterator
 from typing import TypedDict
 
 import numpy as np
@@ -16,7 +17,14 @@ from equipoise.methods.hypotheses import Null, normal_tails
 from equipoise.methods.numerics import BoolArray, FloatArray, IntArray, per_mille
 from equipoise.methods.numerics import Progress as Tell
 from equipoise.methods.published import bootstrap, likelihood
-from equipoise.methods.stored import stored_parts
+from equipoise.methods.stored import (
+    Recipe,
+    StoredBand,
+    StoredStudent,
+    numbers_of,
+    stored_parts,
+    whole_of,
+)
 from equipoise.methods.targets import Complement, Constant, Custom, Overall, Reference, Status
 
 # --- Rows of the groups, for real-valued likelihood: a group's own values, or pseudo-values ---
@@ -226,24 +234,23 @@ def likelihood_bounds(
         "guarantee": _guarantee(problem, method, level),
         "assumption": "large-sample approximation of the likelihood ratio by χ²",
     }
-    family = {"family": method.family, "groups": number}
     if isinstance(method, Euclidean):
-        return _euclidean(problem, method, critical, side, family, shared)
+        return _euclidean(problem, method, critical, side, number, shared)
     if problem.relative:
         raise OptionError("Likelihood intervals are for gaps; leave method= out for ratios.")
     plugged = method.target == "plug-in" and not isinstance(problem.target, Constant)
     if band_applies(problem) and not plugged:
-        recipe = _recipe(problem, calibrated=method.calibration == "auto", plugged=False)
-        return _from_counts(problem, critical, side, {**recipe, **family}, shared)
+        kept = _recipe(problem, calibrated=method.calibration == "auto", plugged=False)
+        recipe = dataclasses.replace(kept, family=method.family, groups=number)
+        return _from_counts(problem, critical, side, recipe, shared)
     low, high = real_interval(problem, method, critical)
     return _found(problem, low, high, critical, side, None, shared)
 
 
 def _from_counts(
-    problem: Problem, critical: float, side: str, recipe: Mapping[str, object], shared: _Said
+    problem: Problem, critical: float, side: str, recipe: StoredBand, shared: _Said
 ) -> Found:
-    calibrated = bool(recipe["calibrated"])
-    low, high = likelihood.band(stored_parts(recipe), critical, calibrated=calibrated)
+    low, high = likelihood.band(stored_parts(recipe), critical, calibrated=recipe.calibrated)
     usable = comparable(problem)
     low, high = np.where(usable, low, np.nan), np.where(usable, high, np.nan)
     return _found(problem, low, high, critical, side, recipe, shared)
@@ -260,25 +267,31 @@ def counted_parts(problem: Problem) -> likelihood.Parts:
     return stored_parts(_recipe(problem, calibrated=True, plugged=False))
 
 
-_AGAINST = {Overall: "overall", Complement: "complement", Reference: "reference"}
+_AGAINST: dict[type, likelihood.Against] = {
+    Overall: "overall",
+    Complement: "complement",
+    Reference: "reference",
+}
 
 
-def _recipe(problem: Problem, *, calibrated: bool, plugged: bool) -> dict[str, object]:
+def _recipe(problem: Problem, *, calibrated: bool, plugged: bool) -> StoredBand:
     target = problem.target
-    against = "known" if plugged else _AGAINST.get(type(target), "known")
+    against: likelihood.Against = "known" if plugged else _AGAINST.get(type(target), "known")
     reference = target.cells if isinstance(target, Reference) else None
     rows, ones, sums = problem.cells.rows, problem.cells.total, problem.collection.sums
-    parts = likelihood.band_parts(rows, ones, sums, against, reference=reference)  # type: ignore[arg-type]
-    return {
-        "kind": "band",
-        "rows": np.rint(parts.rows).astype(int).tolist(),
-        "ones": np.rint(parts.ones).astype(int).tolist(),
-        "against": against,
-        "scale": 1.0 if plugged else float(getattr(target, "scale", 1.0)),
-        "value": float(getattr(target, "value", 0.0)),
-        "relative": problem.relative,
-        "calibrated": calibrated,
-    }
+    parts = likelihood.band_parts(rows, ones, sums, against, reference=reference)
+    return StoredBand(
+        rows=whole_of(parts.rows),
+        ones=whole_of(parts.ones),
+        against=against,
+        scale=1.0 if plugged else float(getattr(target, "scale", 1.0)),
+        value=float(getattr(target, "value", 0.0)),
+        relative=problem.relative,
+        calibrated=calibrated,
+        # said by whoever keeps it
+        family="",
+        groups=0,
+    )
 
 
 def ends_at(problem: Problem, method: Likelihood, critical: float) -> tuple[FloatArray, FloatArray]:
@@ -313,19 +326,19 @@ def _euclidean(
     method: Euclidean,
     critical: float,
     side: str,
-    family: Mapping[str, object],
+    groups: int,
     shared: _Said,
 ) -> Found:
     error, degrees = errors_of(problem, method)
     estimate = problem.estimates.estimate
     low, high = likelihood.student_interval(estimate, error, degrees, critical)
-    recipe = {
-        "kind": "student",
-        "estimate": np.nan_to_num(estimate).tolist(),
-        "error": error.tolist(),
-        "degrees": np.minimum(degrees, 1e9).tolist(),
-        **family,
-    }
+    recipe = StoredStudent(
+        estimate=numbers_of(np.nan_to_num(estimate)),
+        error=numbers_of(error),
+        degrees=numbers_of(np.minimum(degrees, 1e9)),
+        family=method.family,
+        groups=groups,
+    )
     return _found(problem, low, high, critical, side, recipe, shared)
 
 
@@ -347,7 +360,7 @@ def _found(
     high: FloatArray,
     critical: float,
     side: str,
-    recipe: Mapping[str, object] | None,
+    recipe: Recipe | None,
     shared: _Said,
 ) -> Found:
     none = np.full(low.shape, np.nan)

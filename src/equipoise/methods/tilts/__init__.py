@@ -20,6 +20,8 @@ from equipoise.methods.tilts.audit import (
     TiltAudit,
     audit_tilts,
     closest_tilts,
+    critical_at,
+    critical_table,
     critical_value,
     points_between,
     rescaled_extremes,

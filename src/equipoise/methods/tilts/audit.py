@@ -1,5 +1,6 @@
 """The tilt audit on arrays: resample, take suprema, keep their distribution."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,7 +9,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.optimize import nnls
 
-from equipoise.methods.numerics import FloatArray, IntArray, Progress, quantile
+from equipoise.methods.numerics import FloatArray, IntArray, Progress, quantile, rank
 from equipoise.methods.tilts.draws import (
     SLACK,
     Deviations,
@@ -303,12 +304,49 @@ def critical_value(draws: FloatArray, level: float, side: str) -> float:
     >>> critical_value(np.array([[-3.0, 1.0], [-1.0, 2.0]]), 0.5, "both")
     2.0
     """
-    values = {
+    return quantile(_needed(draws, side), level)
+
+
+def _needed(draws: FloatArray, side: str) -> FloatArray:
+    return {
         "lower": draws[:, 1],
         "upper": -draws[:, 0],
         "both": np.maximum(draws[:, 1], -draws[:, 0]),
     }[side]
-    return quantile(values, level)
+
+
+#: Entries of a table of critical values at most; with fewer draws there is one for each.
+TABLE = 1000
+
+
+def critical_table(draws: FloatArray, side: str) -> tuple[float, ...]:
+    """Critical values at equally spaced levels, the last at 100 %, for `critical_at` to read.
+
+    To six digits, and rounded up: what is read is never below the quantile of the draws.
+
+    >>> critical_table(np.array([[-3.0, 1.0], [-1.0, 2.0000001]]), "both")
+    (2.00001, 3.0)
+    """
+    values = np.sort(_needed(draws, side))
+    number = min(values.size, TABLE)
+    places = [rank(values.size, i / number) for i in range(1, number + 1)]
+    return tuple(map(_rounded_up, values[places].tolist()))
+
+
+def critical_at(table: Sequence[float], level: float) -> float:
+    """The critical value of a level; between two entries of the table it is the larger one.
+
+    >>> critical_at((1.0, 2.0, 3.0, 4.0), 0.5), critical_at((1.0, 2.0, 3.0, 4.0), 0.51)
+    (2.0, 3.0)
+    """
+    return table[rank(len(table), level)]
+
+
+def _rounded_up(value: float) -> float:
+    near = float(f"{value:.5e}")
+    if near >= value:
+        return near
+    return float(f"{near + 10.0 ** (math.floor(math.log10(abs(value))) - 5):.5e}")
 
 
 # --- The closest non-negative tilt in the span: to a group, to a weighting, to another population

@@ -1,5 +1,6 @@
 """Bounds are where a tail meets its share of the error, and never exclude the estimate."""
 
+import dataclasses
 import itertools
 import json
 
@@ -7,11 +8,12 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
+from equipoise.findings.finding import read_back
 from equipoise.methods.hypotheses import Tails
 from equipoise.methods.inference.core import CLOSE, Core, bounds, core_of
 from equipoise.methods.inference.student import ClusterSums
 from equipoise.methods.numerics import FloatArray, IntArray
-from equipoise.methods.stored import restored_bounds, stored
+from equipoise.methods.stored import Recipe, restored_bounds, stored
 from equipoise.methods.targets import Complement, Constant, Custom, InfluenceSums, plain_moments
 from tests.unit.methods.inference.naive import TARGETS, Rows, make_rows, targets_of
 from tests.unit.methods.inference.test_clusters import cluster_sums
@@ -24,6 +26,13 @@ FORMS = {
     "clustered counts": "worth",
     "clusters": "clusters",
 }
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Holder:
+    """A finding that keeps nothing else."""
+
+    recipe: Recipe
 
 
 def zero_one(rng: np.random.Generator, n: int) -> FloatArray:
@@ -131,8 +140,10 @@ def test_what_is_stored_gives_the_same_bounds(kind: str, name: str, relative: bo
     core, _ = core_like(kind, name, relative)
     kept = stored(core)
     assert kept is not None
-    assert kept["form"] == FORMS.get(kind, "spread")
-    again = json.loads(json.dumps(kept))
+    assert kept.form == FORMS.get(kind, "spread")
+    plain = {"recipe": json.loads(json.dumps(dataclasses.asdict(kept)))}
+    again = read_back(Holder, plain, "holder").recipe
+    assert again == kept
     possible = (0.0, 50.0) if relative else (-1.0, 1.0)
     for critical in (0.5, 1.645, 3.0):
         np.testing.assert_array_equal(

@@ -15,6 +15,8 @@ from equipoise.methods.tilts import (
     RowTilts,
     TiltSample,
     audit_tilts,
+    critical_at,
+    critical_table,
     critical_value,
     factor_kernel,
 )
@@ -158,6 +160,21 @@ def test_moments_have_the_covariance_of_resampled_rows() -> None:
         error = np.abs(np.cov(both.T) - expected)
         scale = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
         assert (error / scale).max() < 0.03
+
+
+@pytest.mark.parametrize("number", [20, 333, 1000, 1777, 5000])
+def test_a_table_of_critical_values_is_never_optimistic(number: int) -> None:
+    rng = np.random.default_rng(number)
+    ends = np.sort(rng.standard_normal((number, 2)) * 10.0 ** rng.integers(-6, 6), axis=1)
+    levels = [*rng.random(50), 0.9, 0.95, 0.99, 0.999, 0.9999]
+    for side in ("lower", "upper", "both"):
+        table = critical_table(ends, side)
+        assert len(table) == min(number, 1000)
+        assert list(table) == sorted(table)
+        for level in levels:
+            read, exact = critical_at(table, level), critical_value(ends, level, side)
+            most = critical_value(ends, min(level + 1 / len(table), 1.0), side)
+            assert exact <= read <= most + 1e-5 * abs(most), (side, level)
 
 
 def test_moments_and_rows_agree_on_critical_values() -> None:

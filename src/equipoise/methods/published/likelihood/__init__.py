@@ -1,6 +1,7 @@
 """Empirical likelihood: means, joint tests and regions, and bounds that hold for all groups."""
 
 from equipoise.methods.published.likelihood.band import (
+    Against,
     Parts,
     band,
     band_parts,
