@@ -282,6 +282,8 @@ def worth(sums: GroupSums, rows: FloatArray) -> FloatArray:
 
 #: Sums come to 33 binary digits, so differences of squares below this share are no spread.
 ROUNDING = 2e-9
+#: A part seen as many times as often as its share says is one that such a share rules out.
+FAR_TOO_OFTEN = 20.0
 
 
 class Status(IntEnum):
@@ -512,13 +514,14 @@ class Comparison:
         """The same groups with the weight of every part multiplied.
 
         How many rows a part has by chance varies with those expected or with those seen, whichever
-        are more: of a part that is seen far too often or too rarely either alone says too little.
+        are more. Of a part that is seen far too often those seen say nothing any more.
         """
         weight = self.parts.weight * times
         # as many rows in all
         expected = times * over(self.parts.weight.sum(axis=0), weight.sum(axis=0))
-        weight2 = self.parts.weight2 * np.maximum(expected, 1.0)
-        return replace(self, parts=replace(self.parts, weight=weight, weight2=weight2))
+        spread = np.maximum(expected, np.minimum(1.0, FAR_TOO_OFTEN * expected))
+        parts = replace(self.parts, weight=weight, weight2=self.parts.weight2 * spread)
+        return replace(self, parts=parts)
 
     def both(self, x: FloatArray, sums: GroupSums) -> tuple[FloatArray, FloatArray]:
         """Sums of cell values ``(b, C)`` over every group, and over its target, ``(b, G)``."""

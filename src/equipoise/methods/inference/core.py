@@ -16,6 +16,7 @@ from equipoise.methods.inference.counts import CountPivot
 from equipoise.methods.inference.multinomial import FewValuedPivot
 from equipoise.methods.inference.strata import StrataDraws, StrataPivot, Weights, adjusted
 from equipoise.methods.inference.student import (
+    LEAST_CLUSTERS,
     LEAST_DEGREES,
     LEAST_ROWS,
     CellDraws,
@@ -407,7 +408,10 @@ def core_of(
     else:
         pivot = ClusterPivot(comparison=found, left_out=left_out)
     if left_out is not None:
-        status = np.where(ok & (spread.degrees < LEAST_DEGREES), Status.FEW_CLUSTERS, status)
+        unclear = spread.degrees < LEAST_DEGREES
+        if not counted:
+            unclear |= left_out.worth(factor) < LEAST_CLUSTERS
+        status = np.where(ok & unclear, Status.FEW_CLUSTERS, status)
     if isinstance(target, Before):
         plain = zero_one and not weighted and left_out is None
         pivot, status = _of_change(pivot, found, status, spread, plain=plain)

@@ -356,6 +356,9 @@ def _bets(rows: FloatArray, aim: float) -> FloatArray:
 
 LEAST_DEGREES = 3.0
 """Contrasts worth fewer degrees of freedom are not answered."""
+LEAST_CLUSTERS = 20.0
+"""Nor are those of a real-valued metric as lopsided as one mean of fewer clusters: a few clusters,
+like a few rows, do not show how skewed they are."""
 _NUMBERS = 1 << 22
 
 
@@ -449,6 +452,15 @@ class LeftOut:
             blank=self.blank[chosen],
             shape=self.shape,
         )
+
+    def worth(self, factor: FloatArray) -> FloatArray:
+        """How many clusters a single mean would need to be no more lopsided than the contrast.
+
+        Skewness of clusters that are all alike pulls a group one way and its target the other: of
+        as many clusters each it cancels, and against a known number all of the group's is left.
+        """
+        g, h = self.sizes[0], factor**2 * self.sizes[1]
+        return np.nan_to_num(over((g + h) ** 3, (g**2 - h**2) ** 2), nan=np.inf, posinf=np.inf)
 
     def shaped(self, factor: FloatArray) -> "LeftOut":
         """The same with the skewness that clusters show over all groups.
