@@ -176,19 +176,35 @@ def alike(items: tuple[Any, ...], names: tuple[str, ...], least: int) -> list[Ta
     return [one for one in every if shown(audited("describe", one, names), least) == seen]
 
 
+def said_of_a_shown_group(
+    table: Table, cell: tuple[str, ...], names: tuple[str, ...], groups: list[dict[str, Any]]
+) -> bool:
+    """Whether the rate of one group that is shown is 0 or 1, and so that of all its parts.
+
+    The threat model says so: a rate that is told is told of everybody in the group.
+    """
+    here = dict(zip(names, cell, strict=True))
+    within = [where for where in groups if where.items() <= here.items()]
+    return any(h in (0, n) for n, h in (sums(table, where, names) for where in within))
+
+
 def attacked(verb: str, table: Table, names: tuple[str, ...], least: int) -> list[str]:
     """Small groups that are known more closely than promised."""
     held = everything(audited(verb, table, names), least)
     small = [cell for cell, (n, _) in table.items() if n < least]
     every = alike(tuple(table.items()), names, least)
+    groups, _ = shown(audited("describe", table, names), least)
     wrong = []
     for cell in small:
         n, h = table[cell]
         ways = {
             "fewer": [made for made in every if made[cell][0] <= max(n - least, 1)],
             "more": [made for made in every if made[cell][0] >= n + least],
-            "another rate": [made for made in every if made[cell][1] * n != made[cell][0] * h],
         }
+        if not said_of_a_shown_group(table, cell, names, groups):
+            ways["another rate"] = [
+                made for made in every if made[cell][1] * n != made[cell][0] * h
+            ]
         for way, tables in ways.items():
             # each of them must look exactly like the true one
             said = [everything(audited(verb, made, names), least) == held for made in tables[:2]]
