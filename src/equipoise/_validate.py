@@ -295,3 +295,27 @@ def seed_of(rng: Rng) -> Seed:
             f"rng must be None, a whole number of at least 0, or a numpy Generator; got {rng!r}."
         )
     return Seed(np.random.SeedSequence(int(number)), int(number))
+
+
+def open_range_text(name: str, low: float | None, high: float | None) -> str:
+    """A range that includes its lower end and not its upper; None is unbounded.
+
+    >>> open_range_text("age", None, 25), open_range_text("age", 25, 45)
+    ('age under 25', 'age 25 to under 45')
+    """
+    if low is None:
+        return f"{name} under {number_text(0.0 if high is None else high)}"
+    if high is None:
+        return f"{name} {number_text(low)} and over"
+    return f"{name} {number_text(low)} to under {number_text(high)}"
+
+
+def closed_range_text(name: str, low: float, high: float) -> str:
+    """A range that includes both ends.
+
+    >>> closed_range_text("age", 25, 45), closed_range_text("age", 25, 25)
+    ('age 25 to 45', 'age 25')
+    """
+    if low == high:
+        return f"{name} {number_text(low)}"
+    return f"{name} {number_text(low)} to {number_text(high)}"

@@ -16,7 +16,7 @@ from equipoise.cells.tally import steady
 from equipoise.cli.main import execute
 from equipoise.findings import from_dict
 from equipoise.findings.finding import from_json
-from equipoise.methods.published.likelihood.intervals import ResampledNull
+from equipoise.methods.published.likelihood.bounds import ResampledNull
 from equipoise.methods.spread import Meta, meta_metric
 from tests.fuzz.outcome import check_finding, outcome, shows_nothing
 

@@ -24,7 +24,7 @@ from records import agreed, main, standard_error, write
 
 from equipoise.methods.hypotheses import Above, Below, Null, Outside, normal_tails
 from equipoise.methods.published.likelihood import Segments, adjustment
-from equipoise.methods.published.likelihood.intervals import mean_roots
+from equipoise.methods.published.likelihood.bounds import mean_roots
 
 SIZES = (20, 50, 200, 500, 2000)
 TAUS = (-0.5, -0.3, -0.2, -0.1, -0.05, 0.0, 0.05, 0.1, 0.2, 0.3, 0.5)

@@ -471,6 +471,12 @@ def _plenty(problem: Problem, stack: Stacked, stop: int) -> BoolArray:
 # --- The finding ---
 
 
+def _smallest(rows: FloatArray) -> int | None:
+    """Rows of the smallest part of any batch that has any."""
+    there = rows[rows > 0]
+    return int(there.min()) if there.size else None
+
+
 def _finding(
     problem: Problem,
     batches: Batches,
@@ -510,6 +516,7 @@ def _finding(
                     round(float(x), 4) if np.isfinite(x) else None for x in found.history[shown, i]
                 ),
                 band=bands.get(i, ()),
+                smallest=_smallest(stream.sums.rows[:, :, i]),
             )
         )
     return Monitoring(

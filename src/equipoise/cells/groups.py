@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from equipoise._validate import listing, number_text, rows_text
+from equipoise._validate import closed_range_text, listing, open_range_text, rows_text
 from equipoise.cells.query import code, numbers
 from equipoise.cells.tally import Axis, Cells
 from equipoise.claims.groups import (
@@ -110,30 +110,6 @@ def attribute_text(dimension: Dimension, level: object, told_apart: bool) -> str
         return named_level(name, level) if told_apart or not level.strip() else f"{name}: {level}"
     # A level is a name, so it keeps every digit and takes no commas.
     return f"{name} {level!r}"
-
-
-def open_range_text(name: str, low: float | None, high: float | None) -> str:
-    """A range that includes its lower end and not its upper; None is unbounded.
-
-    >>> open_range_text("age", None, 25), open_range_text("age", 25, 45)
-    ('age under 25', 'age 25 to under 45')
-    """
-    if low is None:
-        return f"{name} under {number_text(0.0 if high is None else high)}"
-    if high is None:
-        return f"{name} {number_text(low)} and over"
-    return f"{name} {number_text(low)} to under {number_text(high)}"
-
-
-def closed_range_text(name: str, low: float, high: float) -> str:
-    """A range that includes both ends.
-
-    >>> closed_range_text("age", 25, 45), closed_range_text("age", 25, 25)
-    ('age 25 to 45', 'age 25')
-    """
-    if low == high:
-        return f"{name} {number_text(low)}"
-    return f"{name} {number_text(low)} to {number_text(high)}"
 
 
 # --- Views of one axis: what groups an attribute gives rise to, and how to sum cells into them

@@ -439,7 +439,8 @@ def check(
     from equipoise.plan import gate
 
     refuse_twice([*_outputs(out), full_evidence, junit, sarif, summary])
-    build = _Build(plan=plan, junit=junit, sarif=sarif, summary=summary, force=force)
+    hides = suppress is not None
+    build = _Build(plan=plan, junit=junit, sarif=sarif, summary=summary, force=force, hides=hides)
     with build.told_of_errors():
         evidence = _perform_file(plan, hash, data, table, quiet or json, allow=allow or ())
         judged = gate(evidence, None if undetermined is None else undetermined.value)
@@ -461,6 +462,8 @@ class _Build:
     sarif: Path | None
     summary: Path | None
     force: bool
+    hides: bool
+    """Whether small groups are left out, so that no message may tell of them."""
 
     def write(
         self,
@@ -488,7 +491,10 @@ class _Build:
             from equipoise.plan import Exit
             from equipoise.report.exchange import GateRun
 
-            words = f"The question could not be asked: {scrub(in_words_of(['check'], str(error)))}"
+            why = "the reason may tell of a few people, and is said where the command was run."
+            if not self.hides:
+                why = scrub(in_words_of(["check"], str(error)))
+            words = f"The question could not be asked: {why}"
             self._files(
                 GateRun(title=self.plan.name, words=words, code=int(Exit.ERROR), plan=self._place())
             )

@@ -60,6 +60,8 @@ class MonitoredGroup(ComparedGroup):
     """Decimal logarithm of the evidence at each of the finding's ``periods``."""
     band: tuple[tuple[float | None, float | None], ...] = ()
     """Ends of the confidence sequence at the same periods, for the groups furthest out."""
+    smallest: int | None = None
+    """Rows of the smallest batch of the group, or of those it is compared with."""
 
     @property
     def trace(self) -> str:

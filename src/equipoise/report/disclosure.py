@@ -1,22 +1,15 @@
 """Which counts may be published so that no hidden one can be worked out closely.
 
-A reader of a page knows the published counts exactly and knows that every count is a sum of people
-in cells: of all attributes of the page, times what happened and what was decided. Whatever he
-concludes about a hidden count lies between the ends of two linear programmes over those cells. A
-set of hidden counts is good if between these ends there is room for ``least`` on either side of
-every small count (down to the one person without whom there is no group).
-
-He knows this rule too, and can ask on which tables it would hide just these groups. So nothing is
-hidden because it is the cheapest: of one attribute all groups below twice the limit go together,
-and of several attributes whole blocks, which are formed by sizes that are shown. Whether that is
-enough follows from what he then sees, and from nothing else: every hidden group that may be small,
-whether it is or not, must be possible with one row and with twice the limit. Where it is not
-enough blocks become wider, and at last everything goes that these attributes form together.
-Groups are hidden under every metric.
-
-What two metrics count on is set against each other as well. Of metrics of labels and predictions
-it is known who they count on, which the programmes take in. Of all others only the numbers are
-known; where these give away a few people, the later metric is not told at all (`too_close`).
+A reader knows the published counts, and that each is a sum of people in cells: of all attributes of
+the page, times what happened and what was decided. What he concludes about a hidden count lies
+between the ends of two linear programmes. There must be room for ``least`` on either side of every
+small count (down to the one person without whom there is no group). He knows this rule too, and can
+ask on which tables it would hide just these groups. So nothing is hidden because it is cheapest: of
+one attribute all groups below twice the limit go together, of several whole blocks, formed by sizes
+that are shown. Whether that is enough follows from what he then sees, and from nothing else: every
+hidden group that may be small must be possible with one row and with twice the limit. Otherwise
+blocks become wider. Groups are hidden under every metric, and of metrics of which nothing is known
+whose numbers give away a few people, the later is not told at all (`too_close`).
 """
 
 import ast
@@ -47,7 +40,7 @@ _ROOM = 1e-6
 
 #: What each metric counts, over (label, prediction, score) with None for a missing value: the rows
 #: on which it counts, and those among them that add one.
-_TYPES = tuple(itertools.product((0, 1, None), (0, 1, None), (1, None)))
+TYPES = tuple(itertools.product((0, 1, None), (0, 1, None), (1, None)))
 _RATES: dict[str, tuple[str, str]] = {
     "selection_rate": ("p is not None", "p == 1"),
     "false_positive_rate": ("y == 0 and p is not None", "p == 1"),
@@ -68,7 +61,7 @@ _OF_SCORES = (
     *("expected_calibration_error", "actual_expected"),
 )
 #: The rows on which a metric counts, if it is known who they are.
-_COUNTED = {
+COUNTED = {
     **{metric: counted for metric, (counted, _) in _RATES.items()},
     **dict.fromkeys(_OF_DECISIONS, "y is not None and p is not None"),
     **dict.fromkeys(_OF_SCORES, "y is not None and s is not None"),
@@ -109,17 +102,17 @@ def hidden(
         return set()
     lean, crowd = _lean(table)
     gone = {count for count in table if count[0] in crowd}
-    space = _Space.of(lean, gaps)
+    space = Space.of(lean, gaps)
     if space is None:
         # too many cells to look at: what several attributes form together is not told at all
         gone |= {count for count in table if len(json.loads(count[1])) > 1}
         lean = {count: told for count, told in lean.items() if count not in gone}
-        space = _Space.of(lean, gaps)
+        space = Space.of(lean, gaps)
     table = {count: told for count, told in table.items() if count not in gone}
     secrets &= {key for _, key in table}
     if space is None:
         return gone | set(table)
-    reader = _Reader(space, lean, least)
+    reader = Reader(space, lean, least)
     wheres = [json.loads(key) for _, key in table]
     # a level may stand in groups of several attributes alone
     sizes = [len({in_text(w[name]) for w in wheres if name in w}) for name in _names(table)]
@@ -145,7 +138,7 @@ def _lean(table: Table) -> tuple[Table, set[str]]:
     kept: dict[str, dict[Key, int]] = {}
     crowd, kinds = set[str](), 1
     for metric, own in sizes.items():
-        states = 1 if metric in _COUNTED else len(_states(metric))
+        states = 1 if metric in COUNTED else len(_states(metric))
         if states == 2 and own in kept.values():
             continue
         if kinds * states > MOST_KINDS:
@@ -181,7 +174,7 @@ def _secret_keys(table: Table, least: int, gaps: bool) -> set[Key]:
     for one, other in _nested(table, gaps):
         if 0 < table[one].n - table[other].n < least:
             found.add(one[1])
-    for parent, kids in _families(table):
+    for parent, kids in families(table):
         if 0 < table[parent].n - sum(table[kid].n for kid in kids) < least:
             found.add(min((table[kid].n, kid[1]) for kid in kids)[1])
     return found - {ALL}
@@ -265,7 +258,7 @@ def _with_least(sizes: Mapping[str, int], gone: set[str], rest: int, least: int)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Space:
+class Space:
     """The cells, and which of them each count sums."""
 
     cells: int
@@ -279,7 +272,8 @@ class _Space:
     @classmethod
     def of(
         cls, table: Table, gaps: bool, types: Sequence[Sequence[tuple[bool, bool]]] = ()
-    ) -> "_Space | None":
+    ) -> "Space | None":
+        """The cells of a table; None if they are too many."""
         wheres = {key: json.loads(key) for _, key in table}
         metrics = list(dict.fromkeys(metric for metric, _ in table))
         types = types or _types(metrics, gaps)
@@ -313,12 +307,12 @@ class _Space:
 
 def _types(metrics: Sequence[str], gaps: bool) -> list[list[tuple[bool, bool]]]:
     """Kinds of people that the metrics tell apart: for each metric, counted and adding one."""
-    own = [metric for metric in metrics if metric not in _COUNTED]
+    own = [metric for metric in metrics if metric not in COUNTED]
     found = []
-    for person in _people(gaps):
+    for person in kinds_of_people(gaps):
         known = {}
-        for metric in _COUNTED:
-            on = _counts(metric, person)
+        for metric in COUNTED:
+            on = counts_on(metric, person)
             known[metric] = (on, on and metric in _RATES and _holds(_RATES[metric][1], person))
         # of other metrics nothing is known but that they count on rows of their own
         for chosen in itertools.product(*map(_states, own)):
@@ -327,8 +321,9 @@ def _types(metrics: Sequence[str], gaps: bool) -> list[list[tuple[bool, bool]]]:
     return list(map(list, dict.fromkeys(map(tuple, found))))
 
 
-def _people(gaps: bool) -> list[tuple[int | None, ...]]:
-    return [person for person in _TYPES if gaps or None not in person]
+def kinds_of_people(gaps: bool) -> list[tuple[int | None, ...]]:
+    """Label, prediction and score that somebody may have."""
+    return [person for person in TYPES if gaps or None not in person]
 
 
 def _states(metric: str) -> list[tuple[bool, bool]]:
@@ -340,8 +335,9 @@ def _holds(text: str, person: tuple[int | None, ...]) -> bool:
     return bool(eval(text, dict(zip("yps", person, strict=True))))
 
 
-def _counts(metric: str, person: tuple[int | None, ...]) -> bool:
-    return _holds(_COUNTED[metric], person)
+def counts_on(metric: str, person: tuple[int | None, ...]) -> bool:
+    """Whether a metric counts on somebody."""
+    return _holds(COUNTED[metric], person)
 
 
 def _blocks(wheres: Iterable[Mapping[str, object]]) -> list[list[str]]:
@@ -363,7 +359,7 @@ def _loose(table: Table) -> set[str]:
     """Attributes whose groups leave somebody over, such as those with a missing value."""
     found = {
         json.dumps(sorted(set(json.loads(kids[0][1])) - set(json.loads(parent[1]))))
-        for parent, kids in _families(table)
+        for parent, kids in families(table)
         if table[parent].n != sum(table[kid].n for kid in kids)
     }
     loose = {name for names in found for name in json.loads(names)}
@@ -384,7 +380,7 @@ def _pieces(name: str, wheres: Iterable[Mapping[str, object]], loose: bool) -> l
     others: list[Piece] = [("other", None)] if loose else []
     values = [where[name] for where in wheres if name in where]
     if any(isinstance(value, Mapping) for value in values):
-        cuts = sorted({cut for value in values for cut in _ends(value)})
+        cuts = sorted({cut for value in values for cut in cuts_of(value)})
         inner = [("range", pair) for pair in itertools.pairwise(cuts)]
         words = {json.dumps(v) for v in values if not isinstance(v, Mapping) and not _number(v)}
         return [*inner, *(("level", word) for word in sorted(words)), *others]
@@ -392,7 +388,7 @@ def _pieces(name: str, wheres: Iterable[Mapping[str, object]], loose: bool) -> l
     return [*(("level", level) for level in levels), *others]
 
 
-def _ends(value: object) -> list[tuple[float, int]]:
+def cuts_of(value: object) -> list[tuple[float, int]]:
     """Where a range begins and ends; the second part tells whether a cut is before or after."""
     if _number(value):
         number = float(value)  # type: ignore[arg-type]
@@ -431,7 +427,7 @@ def _inside(
 def _covers(value: object, piece: Piece) -> bool:
     kind, what = piece
     if kind == "range":
-        ends = _ends(value)
+        ends = cuts_of(value)
         return bool(ends) and ends[0] <= what[0] and what[1] <= ends[1]
     return kind == "level" and what == json.dumps(value, sort_keys=True, default=str)
 
@@ -439,14 +435,14 @@ def _covers(value: object, piece: Piece) -> bool:
 # --- What must not be known: small groups, small remainders, small differences of metrics ---
 
 
-def _may_be_small(table: Table, hidden: set[Count], space: _Space) -> dict[bytes, Mask]:
+def _may_be_small(table: Table, hidden: set[Count], space: Space) -> dict[bytes, Mask]:
     """What is not told and may be small, as far as its place goes: cells it is the sum of.
 
     Hidden groups, what they leave over, and what lies between two metrics of one. Which of them
     are small is nobody's business here: a rule that looked would tell.
     """
     masks = [space.rows[count] for count in hidden if count[1] != ALL]
-    for parent, kids in _families(table):
+    for parent, kids in families(table):
         if parent in hidden or not hidden.isdisjoint(kids):
             rest = space.rows[parent].copy()
             for kid in kids:
@@ -464,18 +460,18 @@ def _nested(table: Table, gaps: bool) -> list[tuple[Count, Count]]:
     for count in table:
         by_group[count[1]].append(count)
     pairs = (pair for counts in by_group.values() for pair in itertools.permutations(counts, 2))
-    return [(one, other) for one, other in pairs if _within(other[0], one[0], gaps)]
+    return [(one, other) for one, other in pairs if counts_within(other[0], one[0], gaps)]
 
 
-def _within(small: str, large: str, gaps: bool) -> bool:
+def counts_within(small: str, large: str, gaps: bool) -> bool:
     """Whether one metric counts only on rows on which another does, and not on all of them."""
-    if small not in _COUNTED or large not in _COUNTED or small == large:
+    if small not in COUNTED or large not in COUNTED or small == large:
         return False
-    pairs = [(_counts(small, one), _counts(large, one)) for one in _people(gaps)]
+    pairs = [(counts_on(small, one), counts_on(large, one)) for one in kinds_of_people(gaps)]
     return all(b or not a for a, b in pairs) and any(a != b for a, b in pairs)
 
 
-def _families(table: Table) -> list[tuple[Count, list[Count]]]:
+def families(table: Table) -> list[tuple[Count, list[Count]]]:
     """Each group with the groups that cut it by one more attribute into parts without overlap."""
     found: dict[tuple[Count, str], list[Count]] = defaultdict(list)
     for metric, key in table:
@@ -498,10 +494,10 @@ def _families(table: Table) -> list[tuple[Count, list[Count]]]:
 Vector = npt.NDArray[np.float64]
 
 
-class _Reader:
+class Reader:
     """What a reader knows: sums over cells, those that no sum tells apart taken together."""
 
-    def __init__(self, space: _Space, table: Table, least: int) -> None:
+    def __init__(self, space: Space, table: Table, least: int) -> None:
         self.space, self.table, self.least = space, table, least
         listed: list[Mask] = []
         known, self.owners, self.groups = [], [], []
@@ -636,7 +632,7 @@ class _Reader:
         )
 
 
-def _further(reader: _Reader, table: Table, gone: set[Count]) -> set[Count]:
+def _further(reader: Reader, table: Table, gone: set[Count]) -> set[Count]:
     """More counts to hide, so that no secret is known closely: all of some attributes at a time."""
     formed = {count: tuple(sorted(json.loads(count[1]))) for count in table}
     touched = {name for count in gone for name in formed[count]}
@@ -651,150 +647,3 @@ def _further(reader: _Reader, table: Table, gone: set[Count]) -> set[Count]:
             break
         gone |= {count for count, own in formed.items() if own == names}
     return gone
-
-
-# --- Metrics whose rows, set against those of others, give away a few people ---
-
-
-def too_close(table: Table, gone: set[Count], least: int, *, gaps: bool) -> set[str]:
-    """Metrics that must not be told beside those before them, by what would be shown of both.
-
-    >>> table = {(metric, key): Told(n=n) for metric, sizes in {
-    ...     "accuracy": {'{"a": "x"}': 580, '{"a": "y"}': 450, "{}": 1030},
-    ...     "age": {'{"a": "x"}': 577, '{"a": "y"}': 450, "{}": 1027}}.items()
-    ...     for key, n in sizes.items()}
-    >>> too_close(table, set(), 10, gaps=True)
-    {'age'}
-    """
-    hidden_keys = {key for _, key in gone if key != ALL}
-    sizes: dict[str, dict[Key, int]] = defaultdict(dict)
-    shares: dict[str, list[dict[Key, int]]] = defaultdict(lambda: [{}, {}])
-    for (metric, key), told in table.items():
-        if (metric, ALL) not in gone:
-            sizes[metric][key] = told.n
-            if told.hits is not None and key not in hidden_keys:
-                shares[metric][0][key] = told.hits
-                shares[metric][1][key] = told.n - told.hits
-    kept: dict[str, dict[Key, int]] = {}
-    found: set[str] = set()
-    for metric, own in sizes.items():
-        seen = _without(own, hidden_keys)
-        near = any(
-            (_is_open_pair(metric, name, gaps) and _is_close(own, other, hidden_keys, least))
-            or (
-                (gaps or not {metric, name} <= set(_COUNTED))
-                and _is_a_share(
-                    [seen, *shares[metric]], [_without(other, hidden_keys), *shares[name]], least
-                )
-            )
-            for name, other in kept.items()
-        )
-        if near or _closes_a_sum(metric, seen, kept, hidden_keys, least):
-            found.add(metric)
-        else:
-            kept[metric] = own
-    return found
-
-
-def _is_a_share(
-    one: Sequence[Mapping[Key, int]], other: Sequence[Mapping[Key, int]], least: int
-) -> bool:
-    """Whether those who add one to a metric, or nothing, are but for a few the rows of another."""
-    pairs = list(itertools.product(one, other))
-    for mine, theirs in pairs[1:]:
-        apart = [n - theirs[key] for key, n in mine.items() if key in theirs]
-        if apart and _one_way(apart) and any(0 < abs(n) < least for n in apart):
-            return True
-    return False
-
-
-def _one_way(apart: Sequence[int]) -> bool:
-    return min(apart, default=0) >= 0 or max(apart, default=0) <= 0
-
-
-def _without(sizes: Mapping[Key, int], hidden_keys: set[Key]) -> dict[Key, int]:
-    return {key: n for key, n in sizes.items() if key not in hidden_keys}
-
-
-def _is_open_pair(one: str, other: str, gaps: bool) -> bool:
-    """Whether the programmes do not know yet what lies between the rows of two metrics."""
-    if one not in _COUNTED or other not in _COUNTED:
-        return True
-    if not gaps or _within(one, other, gaps) or _within(other, one, gaps):
-        return False
-    # that nothing but missing values keeps apart
-    pairs = [(_counts(one, person), _counts(other, person)) for person in _people(gaps=False)]
-    same = all(_counts(one, person) == _counts(other, person) for person in _TYPES)
-    nested = all(b or not a for a, b in pairs) or all(a or not b for a, b in pairs)
-    return nested and not same
-
-
-def _is_close(
-    one: Mapping[Key, int], other: Mapping[Key, int], hidden_keys: set[Key], least: int
-) -> bool:
-    """Whether the rows of two metrics differ by a few people whom a reader could count."""
-    both = [key for key in one if key in other and key not in hidden_keys]
-    apart = [one[key] - other[key] for key in both]
-    if any(0 < abs(n) < least for n in apart):
-        return True
-    if not any(apart) or min(apart) < 0 < max(apart):
-        # the same rows; or each counts on some that the other does not
-        return False
-    large, small = (one, other) if max(apart) > 0 else (other, one)
-    return _leaves_few(large, small, hidden_keys, least)
-
-
-def _leaves_few(
-    large: Mapping[Key, int], small: Mapping[Key, int], hidden_keys: set[Key], least: int
-) -> bool:
-    """Whether of some group, or of some who are left over, it is known that only a few lie between.
-
-    The second metric is taken to count on rows of the first and on no others.
-    """
-    pair = {"large": large, "small": small}
-    table = {(name, key): Told(n=n) for name, own in pair.items() for key, n in own.items()}
-    # so that both speak of all groups, shown or not
-    unknown = {(name, key) for name in pair for _, key in table} - set(table)
-    gone = unknown | {count for count in table if count[1] in hidden_keys}
-    whole = {name: own[ALL] for name, own in pair.items()}
-    every = dict(sorted({**table, **{count: Told(n=whole[count[0]]) for count in unknown}}.items()))
-    space = _Space.of(
-        every, False, [[(True, False), (True, False)], [(True, False), (False, False)]]
-    )
-    if space is None:
-        return True
-    reader, shown = _Reader(space, every, least), set(every) - gone
-    masks = [
-        space.rows["large", key] & ~space.rows["small", key]
-        for key in {key for _, key in every}
-        if not {("large", key), ("small", key)} <= shown
-    ]
-    for parent, kids in _families({count: every[count] for count in every if count[0] == "large"}):
-        rest = space.rows[parent] & ~space.rows["small", parent[1]]
-        for kid in kids:
-            rest &= ~space.rows[kid]
-        masks.append(rest)
-    return any(reader.knows_few(mask, shown) for mask in masks)
-
-
-def _closes_a_sum(
-    metric: str,
-    own: Mapping[Key, int],
-    kept: Mapping[str, Mapping[Key, int]],
-    hidden_keys: set[Key],
-    least: int,
-) -> bool:
-    """Whether a metric and two others differ by a few people, one being the sum of the others."""
-    for one, other in itertools.combinations(kept, 2):
-        if {metric, one, other} <= set(_COUNTED):
-            continue
-        both = [key for key in own if key in kept[one] and key in kept[other]]
-        lines = [
-            (own[key], kept[one][key], kept[other][key])
-            for key in _without(dict.fromkeys(both, 0), hidden_keys)
-        ]
-        for a, b, c in ((0, 1, 2), (1, 0, 2), (2, 0, 1)):
-            apart = [line[a] - line[b] - line[c] for line in lines]
-            if _one_way(apart) and any(0 < abs(n) < least for n in apart):
-                return True
-    return False

@@ -505,8 +505,8 @@ class GateRun:
     title: str
     words: str
     """Why the build passes or does not, in one sentence."""
-    code: int
-    """The exit code."""
+    code: int | None
+    """The exit code; None where it rests on groups that are not told of."""
     plan: str
     """The plan's file, as a path within the project."""
     digest: str = ""
@@ -527,10 +527,15 @@ def outcome_of(
     """What a build shows of evidence; of groups that are hidden, only what may be ``told``."""
     kept = _kept(evidence, None) if told is None else told
     together = published_verdict(evidence, kept)
+    if not all(one.whole for one in kept):
+        # the gate rests on all groups: its code is for whoever ran it
+        words, whole_code = sentences_of(evidence, kept)[0], None
+    else:
+        whole_code = code
     return GateRun(
         title=evidence.title,
         words=words,
-        code=code,
+        code=whole_code,
         plan=plan,
         digest=evidence.plan_hash or "",
         cases=tuple(
@@ -608,7 +613,8 @@ def sarif(outcome: GateRun) -> str:
     """A log of results, one for each audit, at the plan's file."""
     names = list(_RULES)
     invocation: dict[str, Any] = {"executionSuccessful": bool(outcome.cases)}
-    invocation["exitCode"] = outcome.code
+    if outcome.code is not None:
+        invocation["exitCode"] = outcome.code
     if not outcome.cases:
         notice = {"level": "error", "message": {"text": outcome.words}}
         invocation["toolExecutionNotifications"] = [notice]

@@ -16,18 +16,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeGuard
 
+from equipoise._validate import closed_range_text, open_range_text
 from equipoise.findings import Evidence, Finding, Provenance, Verdict
-from equipoise.findings.bounds import Bounds
+from equipoise.findings.bounds import Bounds, RangeCertificates
+from equipoise.findings.calibration import Calibration
 from equipoise.findings.describe import Description
 from equipoise.findings.evidence import counted_words
 from equipoise.findings.finding import is_quoted
 from equipoise.findings.flags import CertificateList, Flags
 from equipoise.findings.joint_test import Joint, JointTest
+from equipoise.findings.monitoring import MonitoredGroup, Monitoring
 from equipoise.findings.repair import Repair
+from equipoise.findings.shift import MonotoneShift, Shift
 from equipoise.findings.summary import Comparison, Summary
 from equipoise.findings.words import level_text, plural, together
-from equipoise.report.ask import close_ranges
-from equipoise.report.disclosure import ALL, Count, Key, Told, hidden, in_text, is_rate, too_close
+from equipoise.report.differences import Numbers, close_ranges, gives_away, too_close
+from equipoise.report.disclosure import ALL, Count, Key, Told, hidden, in_text, is_rate
 
 
 class Sized(Protocol):
@@ -66,8 +70,18 @@ def suppressed(findings: Sequence[Finding], least: int | None) -> list[Kept]:
     """The findings without groups of fewer than ``least`` rows; as they are if it is None."""
     if least is None:
         return [Kept(finding=f, removed=0, conclusion=f.conclusion) for f in findings]
-    gone = _gone(findings, least)
-    return [_kept(finding, gone, least) for finding in findings]
+    gone, told, kept = _gone(findings, least), list[Numbers](), []
+    for finding in findings:
+        one = _kept(finding, gone, least)
+        if one.told:
+            parts = zip(_flattened([finding]), _flattened([one.finding]), strict=True)
+            new = [_numbers(part, shown) for part, shown in parts]
+            if any(gives_away(n, [*told, *new[:i]], least) for i, n in enumerate(new)):
+                one = _untold(finding, gone)
+            else:
+                told += new
+        kept.append(one)
+    return kept
 
 
 def _gone(findings: Sequence[Finding], least: int) -> Pools:
@@ -95,13 +109,24 @@ def _gone(findings: Sequence[Finding], least: int) -> Pools:
                 tables[pool][metric, _key(row)] = Told(n=_size(row), hits=hits)
         if told:
             total = finding.provenance.counted
-            tables[pool][metric, ALL] = Told(n=total, hits=_all_hits(finding, total))
+            tables[pool].setdefault((metric, ALL), Told(n=total, hits=_all_hits(finding, total)))
         else:
             totals[pool].setdefault((metric, ALL), Told(n=finding.provenance.counted))
-    gone: Pools = {}
-    for pool, own in alone.items():
+    gone: Pools = {
+        pool: own
+        | hidden(tables[pool], least, _ranges(tables[pool], least), gaps=pool in incomplete)
+        for pool, own in alone.items()
+    }
+    # the same people may be in several tables of the page: what is hidden in one is in all
+    hidden_keys = {
+        key
+        for pool, table in tables.items()
+        for _, key in table
+        if key != ALL and all(count in gone[pool] for count in table if count[1] == key)
+    }
+    for pool in alone:
         table, gaps = tables[pool], pool in incomplete
-        gone[pool] = own | hidden(table, least, _ranges(table, least), gaps=gaps)
+        gone[pool] |= {count for count in table if count[1] in hidden_keys}
         every = {**totals[pool], **table}
         # of two questions the later goes
         in_order = {
@@ -182,9 +207,8 @@ def _target(finding: Finding) -> str:
 # no critical value, no p-value adjusted for all groups, no conclusion about them.
 
 _WITHHELD = (
-    "Not published: these numbers rest on every group, those left out included, who could be found "
-    "out by performing the audit again on every table that is possible; or they count almost the "
-    "same rows as another question on this page, and the difference would be a few people."
+    "Not published. A few people could be found out: these numbers rest on groups that are left "
+    "out, on values of single people, or on almost the same rows as others on this page."
 )
 #: Kinds whose numbers follow from the counts of their groups, where nobody is in two of them.
 _SUMMED = (Bounds, CertificateList, Description, Flags, JointTest, Summary)
@@ -206,6 +230,8 @@ class Withheld(Finding):
 def _kept(finding: Finding, gone: Pools, least: int) -> Kept:
     closed = all(_is_closed(part, gone) for part in _flattened([finding]))
     found = _without_marks(finding, least) if closed else _alone(finding, gone)
+    if found is not None and finding.rows and not found.rows and not isinstance(found, Joint):
+        found = None
     if found is not None and _names_few(found.to_dict(), least):
         # whatever the reason: a group that is too small is never published
         found, closed = None, False
@@ -214,13 +240,24 @@ def _kept(finding: Finding, gone: Pools, least: int) -> Kept:
         # that all groups on the page keep a limit says nothing of the others
         shown = None if found is None else found.conclusion
         conclusion = Verdict.EXCEEDED if shown is Verdict.EXCEEDED else Verdict.UNDETERMINED
-    made = _withheld(finding) if found is None else found
+    if found is None:
+        return _untold(finding, gone)
     return Kept(
-        finding=_finished(made, gone),
+        finding=_finished(found, gone),
         removed=_removed(finding, gone),
         conclusion=conclusion,
-        told=found is not None,
         whole=closed,
+    )
+
+
+def _untold(finding: Finding, gone: Pools) -> Kept:
+    """In the place of a finding of which nothing may be told."""
+    return Kept(
+        finding=_finished(_withheld(finding), gone),
+        removed=_removed(finding, gone),
+        conclusion=None if finding.conclusion is None else Verdict.UNDETERMINED,
+        told=False,
+        whole=False,
     )
 
 
@@ -230,8 +267,49 @@ def _finished(finding: Finding, gone: Pools) -> Finding:
     if isinstance(finding, Joint):
         parts = {name: _finished(finding.part(name), gone).to_dict() for name in finding.names}
         changes["parts"] = {**finding.parts, **parts}
-    made: Finding = _rounded(dataclasses.replace(finding, **changes))
+    if isinstance(finding, MonotoneShift):
+        changes["halves"] = _finished(finding.halves, gone)
+    made: Finding = _rounded(_without_ends(dataclasses.replace(finding, **changes)))
     return made
+
+
+def _without_ends(finding: Finding) -> Finding:
+    """Ranges that were cut by the rows begin and end at one person: without the first and last."""
+    if not isinstance(finding, MonotoneShift) and '"quantiles"' not in in_text(finding.claim):
+        return finding
+    fields = {field.name: getattr(finding, field.name) for field in dataclasses.fields(finding)}
+    listed = {name: rows for name, rows in fields.items() if _is_sized(rows)}
+    ranges = [
+        (name, value)
+        for rows in listed.values()
+        for row in rows
+        for name, value in (getattr(row, "where", None) or {}).items()
+        if isinstance(value, Mapping)
+    ]
+    first, last = dict[str, float](), dict[str, float]()
+    for name, value in ranges:
+        first[name] = min(value.get("from", math.inf), first.get(name, math.inf))
+        last[name] = max(value.get("to", -math.inf), last.get(name, -math.inf))
+    opened: dict[str, Any] = {
+        name: tuple(_opened(row, first, last) for row in rows) for name, rows in listed.items()
+    }
+    return dataclasses.replace(finding, **opened)
+
+
+def _opened(row: Any, first: Mapping[str, float], last: Mapping[str, float]) -> Any:
+    """A group of ranges, without the ends that are nobody's business, in words as well."""
+    where, group = dict(getattr(row, "where", None) or {}), row.group
+    for name, value in where.items():
+        if not isinstance(value, Mapping) or "from" not in value or len(value) < 2:
+            continue
+        low, high = value["from"], value.get("to", value.get("below"))
+        ends = {("from", first[name]), ("to", last[name])}
+        kept = {end: n for end, n in value.items() if (end, n) not in ends}
+        text = open_range_text(name, kept.get("from"), kept.get("below")) if kept else f"any {name}"
+        if len(kept) < len(value):
+            old = (closed_range_text if "to" in value else open_range_text)(name, low, high)
+            where[name], group = kept, group.replace(old, text)
+    return dataclasses.replace(row, where=where, group=group) if where else row
 
 
 def _removed(finding: Finding, gone: Pools) -> int:
@@ -244,9 +322,11 @@ def _removed(finding: Finding, gone: Pools) -> int:
 
 def _is_closed(finding: Finding, gone: Pools) -> bool:
     """Whether everything that a finding says follows from counts that are shown."""
-    if _rests_on_unlisted(finding):
+    if _rests_on_unlisted(finding) or _rests_on_single_people(finding):
         return False
     pool, metric = gone.get(_pool(finding), set()), _metric(finding)
+    if any(gone.values()) and _is_by_rule(finding):
+        return False
     apart = {own for own, key in pool if key == _ALONE}
     if metric not in apart and all(own in apart for own, _ in pool):
         return True
@@ -261,6 +341,17 @@ def _is_closed(finding: Finding, gone: Pools) -> bool:
         and all(_is_modelled(row) and _hits(row) is not None for row in rows)
         and sum({_key(row): row.n for row in rows}.values()) == finding.provenance.counted
     )
+
+
+def _rests_on_single_people(finding: Finding) -> bool:
+    """Whether its numbers stand for values, or for so few rows, that single people are in them.
+
+    Tilts around values of a number, ranges between any two values, and labels that a few rows lack.
+    """
+    if isinstance(finding, Shift):
+        return any(isinstance(at, int | float) for row in finding.rows for at in row.where.values())
+    # of how many rows the label is unknown, nothing says
+    return isinstance(finding, RangeCertificates) or finding.claim.get("unlabelled") == "worst"
 
 
 def _without_marks(finding: Finding, least: int) -> Finding:
@@ -280,10 +371,24 @@ def _without_marks(finding: Finding, least: int) -> Finding:
     if isinstance(finding, Repair):
         # the certificate counts every group
         changes["certified"] = {}
+    if isinstance(finding, Calibration):
+        # a chart of sums over rows goes up or down by one row at a time
+        changes["paths"] = ()
+    if isinstance(finding, MonotoneShift):
+        changes["halves"] = _without_marks(finding.halves, least)
+    if isinstance(finding, Monitoring):
+        # a batch is a group too
+        changes["rows"] = tuple(_over_time(row, least) for row in finding.rows)
     if isinstance(finding, Joint):
         parts = {name: _without_marks(finding.part(name), least) for name in finding.names}
         changes["parts"] = {**finding.parts, **_plain_parts(parts)}
     return dataclasses.replace(finding, **changes)
+
+
+def _over_time(row: MonitoredGroup, least: int) -> MonitoredGroup:
+    few = row.smallest is not None and row.smallest < least
+    gone: dict[str, Any] = {"history": (), "band": (), "raised": None} if few else {}
+    return dataclasses.replace(row, smallest=None, **gone)
 
 
 def _plain_parts(parts: Mapping[str, Finding]) -> dict[str, object]:
@@ -403,7 +508,15 @@ def _whole(value: object) -> int | None:
 
 
 #: Kinds of groups that may be the same people as a hidden group, or all others, under any name.
-_BY_RULE = ("masks", "leaves")
+_BY_RULE = ("masks", "leaves", "tilts")
+
+
+def _is_by_rule(finding: Finding) -> bool:
+    if isinstance(finding, Shift | MonotoneShift):
+        # of these the claim names everybody, and the rows something else
+        return False
+    across = finding.claim.get("across")
+    return isinstance(across, Mapping) and across.get("kind") in _BY_RULE
 
 
 def _rests_on_hidden(finding: Finding, gone: Pools) -> bool:
@@ -411,8 +524,7 @@ def _rests_on_hidden(finding: Finding, gone: Pools) -> bool:
     pool, metric = gone.get(_pool(finding), set()), _metric(finding)
     if (metric, ALL) in pool or any(finding.claim.get(name) for name in ("given", "unknown")):
         return True
-    across = finding.claim.get("across")
-    if pool and isinstance(across, Mapping) and across.get("kind") in _BY_RULE:
+    if any(gone.values()) and _is_by_rule(finding):
         return True
     kind = _target(finding)
     if kind == "reference":
@@ -425,9 +537,11 @@ def _rests_on_hidden(finding: Finding, gone: Pools) -> bool:
 
 def _withheld(finding: Finding) -> Withheld:
     claim, question = finding.claim, finding.question
-    if _target(finding) == "reference" or isinstance(finding, Joint):
+    if _target(finding) == "reference":
         claim = {name: part for name, part in claim.items() if name != "target"}
-        question = f"{_metric(finding)} against a group that is too small to be named"
+        question = f"{getattr(finding, 'metric', _metric(finding))} against a group"
+    if isinstance(finding, Joint):
+        question = finding.name
     return Withheld(
         kind=finding.kind,
         claim=claim,
@@ -443,6 +557,7 @@ def _unmarked(source: Provenance, finding: Finding, gone: Pools) -> Provenance:
     """Where a finding comes from, without anything a guess could be tried against."""
     pools = [gone.get(_pool(part), set()) for part in _flattened([finding])]
     told = not any((_metric(finding), ALL) in pool for pool in pools)
+    told = told and not isinstance(finding, Withheld)
     counted = source.counted if told else 0
     return dataclasses.replace(
         source, scanned=counted, counted=counted, excluded={}, ineligible=0, cells=0, fingerprint=""
@@ -482,6 +597,25 @@ def _three_digits(value: float, name: str) -> float:
     if last == "p" or name == "p_adjusted":
         turn = math.ceil
     return float(f"{turn(round(value / step, 9)) * step:.3g}")
+
+
+def _numbers(finding: Finding, shown: Finding) -> Numbers:
+    source, by_rule = finding.provenance, _is_by_rule(finding)
+    rows = [row for row in _sized(shown) if _is_modelled(row) or (by_rule and _size(row))]
+    sizes = {_key(row): row.n for row in rows}
+    learnt = getattr(finding, "learnt_on", None)
+    whole = source.counted + _kept_back(source)
+    if isinstance(finding, Repair):
+        whole = finding.learnt_on + finding.certified_on
+    if shown.provenance.counted:
+        sizes[ALL] = source.counted
+    # rows that were drawn for testing say nothing of rows that were not
+    return Numbers(
+        metric=_metric(finding),
+        sizes=sizes,
+        whole=whole,
+        by_rule=by_rule and not (learnt or _kept_back(source)),
+    )
 
 
 def published_verdict(evidence: Evidence, kept: Sequence[Kept]) -> Verdict:
@@ -527,12 +661,20 @@ def published(evidence: Evidence, kept: Sequence[Kept], least: int) -> str:
                 "conclusion": None if one.conclusion is None else str(one.conclusion),
                 "of all groups": one.whole,
                 "left out": one.removed,
-                "finding": one.finding.to_dict() if one.told else None,
+                "finding": _plain(one.finding) if one.told else None,
             }
             for entry, one in zip(evidence.entries, kept, strict=True)
         ],
     }
     return json.dumps(made, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+#: What single rows could be worked out from: sums over tilts, and counts behind monotone ones.
+_SUMS = ("basis", "space", "halves", "stretches")
+
+
+def _plain(finding: Finding) -> dict[str, object]:
+    return {name: part for name, part in finding.to_dict().items() if name not in _SUMS}
 
 
 def _reads_by_place(finding: Finding) -> bool:
@@ -561,7 +703,13 @@ def _flattened(findings: Iterable[Finding]) -> list[Finding]:
 def _pool(finding: Finding) -> str:
     # Sizes may be set against each other where they count rows of the same table.
     source = finding.provenance
-    return in_text([source.source, source.scanned])
+    return in_text([source.source, source.scanned, _kept_back(source) > 0])
+
+
+def _kept_back(source: Provenance) -> int:
+    """Rows that are counted nowhere because something was learnt on them."""
+    left_out = source.ineligible + sum(source.excluded.values())
+    return max(source.scanned - left_out - source.counted, 0)
 
 
 def _metric(finding: Finding) -> str:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 import equipoise as eq
-from equipoise.report.ask import far_apart
+from equipoise.report.differences import far_apart
 from equipoise.report.suppress import small, suppressed
 from tests.browser.audits import table
 

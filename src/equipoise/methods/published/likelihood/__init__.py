@@ -1,20 +1,18 @@
 """Empirical likelihood: means, joint tests and regions, and bounds that hold for all groups."""
 
-from equipoise.methods.published.likelihood.band import (
+from equipoise.methods.published.likelihood.bounds import (
     Against,
     Parts,
-    band,
-    band_parts,
-    known_roots,
-    part_roots,
-)
-from equipoise.methods.published.likelihood.intervals import (
     ResampledNull,
     affordable,
+    band,
+    band_parts,
     disjoint_draws,
     euclidean_draws,
+    known_roots,
     mean_interval,
     mean_p_values,
+    part_roots,
     ratio_draws,
 )
 from equipoise.methods.published.likelihood.mean import (

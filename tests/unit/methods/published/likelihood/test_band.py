@@ -16,7 +16,7 @@ from equipoise.methods.published.likelihood import (
     normal_critical,
     part_roots,
 )
-from equipoise.methods.published.likelihood.band import bartlett
+from equipoise.methods.published.likelihood.bounds import bartlett
 
 CASES: list[tuple[Any, list[float], list[float], float]] = [
     ("complement", [40.0, 100.0], [10.0, 40.0], 1.0),

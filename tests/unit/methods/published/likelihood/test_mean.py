@@ -16,7 +16,7 @@ from equipoise.methods.published.likelihood import (
     mean_p_values,
     segments,
 )
-from equipoise.methods.published.likelihood.intervals import mean_roots
+from equipoise.methods.published.likelihood.bounds import mean_roots
 from equipoise.methods.published.likelihood.mean import mean_ratio
 
 
