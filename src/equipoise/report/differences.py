@@ -5,17 +5,23 @@ close to one another, metrics that count almost the same rows, groups that overl
 less all groups.
 """
 
+import dataclasses
 import itertools
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from equipoise._validate import closed_range_text, number_text, open_range_text
+from equipoise.methods.numerics import FloatArray
 from equipoise.report.disclosure import (
     ALL,
     COUNTED,
+    RATES,
     TYPES,
     Count,
     Key,
@@ -27,6 +33,7 @@ from equipoise.report.disclosure import (
     counts_within,
     cuts_of,
     families,
+    holds,
     in_text,
     kinds_of_people,
 )
@@ -291,12 +298,23 @@ class Numbers:
     """The numbers of people that a finding tells."""
 
     metric: str
+    table: str
+    """The table of rows."""
     sizes: Mapping[Key, int]
     """Groups, and everybody."""
+    hits: Mapping[Key, int]
+    """How many of them add one, where a rate tells that."""
+    left: tuple[int, ...]
+    """How many are in the groups of an attribute that are not shown, taken together."""
     whole: int
     """Everybody, with those on whom something was learnt."""
     by_rule: bool
     """Whether nothing is known of how groups overlap."""
+
+    @property
+    def others(self) -> dict[Key, int]:
+        """How many add nothing."""
+        return {key: self.sizes[key] - n for key, n in self.hits.items()}
 
 
 def gives_away(one: Numbers, told: Sequence[Numbers], least: int) -> bool:
@@ -306,22 +324,87 @@ def gives_away(one: Numbers, told: Sequence[Numbers], least: int) -> bool:
         return 0 < abs(n) < least
 
     for other in told:
-        if comparable(one.metric, other.metric):
-            both = one.sizes.keys() & other.sizes.keys()
-            if few(one.whole - other.whole) or any(
-                few(one.sizes[k] - other.sizes[k]) for k in both
-            ):
+        both = one.sizes.keys() & other.sizes.keys()
+        if comparable(one.metric, other.metric) and (
+            few(one.whole - other.whole) or any(few(one.sizes[k] - other.sizes[k]) for k in both)
+        ):
+            return True
+        if one.by_rule or other.by_rule:
+            if _few_in_sums(one.sizes, other.sizes, least):
                 return True
-        if (one.by_rule or other.by_rule) and _few_in_sums(one.sizes, other.sizes, least):
+            shares = (one.sizes, other.hits), (one.sizes, other.others), (one.hits, other.sizes)
+            apart = itertools.chain(*(itertools.product(a.values(), b.values()) for a, b in shares))
+            if any(few(a - b) for a, b in apart):
+                return True
+        # somebody may look at those alone who are not shown elsewhere
+        sides = (one.left, other.sizes.values()), (other.left, one.sizes.values())
+        apart = itertools.chain(*(itertools.product(a, b) for a, b in sides))
+        if one.table != other.table and any(few(a - b) for a, b in apart):
             return True
     own = {key: n for key, n in one.sizes.items() if key != ALL}
     # groups that make up everybody hold what they hold
     if one.by_rule and sum(own.values()) != one.sizes.get(ALL) and _few_within(one.sizes, least):
         return True
+    every = [one, *told]
     beside = {
-        key: n for other in told if other.metric == one.metric for key, n in other.sizes.items()
+        key: n
+        for each in every[::-1]
+        if each.metric == one.metric or each.sizes.get(ALL) == one.sizes.get(ALL)
+        for key, n in each.sizes.items()
     }
-    return _few_between_cuts({**beside, **one.sizes}, least)
+    return _few_between_cuts(beside, least) or any(
+        _few_lack_something(every, key, least) or _few_in_tables(every, key, least)
+        for key in one.sizes
+    )
+
+
+def _few_in_tables(every: Sequence[Numbers], key: Key, least: int) -> bool:
+    """Whether a group in one table is but for a few what it is in two others together."""
+    sizes: dict[str, int] = {}
+    for each in every:
+        if each.metric == every[0].metric and key in each.sizes:
+            sizes.setdefault(each.table, each.sizes[key])
+    n = sizes.get(every[0].table, 0)
+    others = [size for table, size in sizes.items() if table != every[0].table]
+    pairs = itertools.combinations(others, 2)
+    return any(0 < abs(2 * max(n, a, b) - n - a - b) < least for a, b in pairs)
+
+
+def _few_lack_something(every: Sequence[Numbers], key: Key, least: int) -> bool:
+    """Whether it is known of a few people of a group that they lack a label, or something else.
+
+    Of metrics of labels and predictions it is known who they count on, and who adds one.
+    """
+    known = {each.metric: each for each in every if each.metric in COUNTED and key in each.sizes}
+    if len(known) < 2 or every[0].metric not in known:
+        return False
+    sums: list[int] = []
+    masks: list[list[bool]] = []
+    for metric, each in known.items():
+        sums.append(each.whole if key == ALL else each.sizes[key])
+        masks.append([counts_on(metric, person) for person in TYPES])
+        if metric in RATES and key in each.hits:
+            sums.append(each.hits[key])
+            adds = RATES[metric][1]
+            masks.append([counts_on(metric, person) and holds(adds, person) for person in TYPES])
+    people = list(zip(TYPES, zip(*masks, strict=True), strict=True))
+    whole = {seen for person, seen in people if None not in person}
+    kinds = sorted({seen for _, seen in people if any(seen)})
+    lacking = np.array([float(seen not in whole) for seen in kinds])
+    matrix = np.array(kinds, dtype=float).T
+
+    def end(kind: FloatArray, sign: float) -> float:
+        from scipy.optimize import linprog
+
+        found: Any = linprog(sign * kind, A_eq=matrix, b_eq=sums, bounds=(0, None), method="highs")
+        return sign * float(found.fun) if found.status == 0 else math.nan
+
+    # as a rule nobody need lack anything; numbers that fit no table are those of several
+    if not end(lacking, 1.0) > 0.5:
+        return False
+    ways = [lacking, *(lacking * one for one in np.eye(len(kinds)) if (lacking * one).any())]
+    ends = ((end(way, 1.0), end(way, -1.0)) for way in ways)
+    return any(0.5 < low < least - 0.5 and high < 2 * least - 1.5 for low, high in ends)
 
 
 def _few_in_sums(one: Mapping[Key, int], other: Mapping[Key, int], least: int) -> bool:
@@ -354,8 +437,12 @@ Steps = list[tuple[Cut, Cut, int]]
 def _few_between_cuts(sizes: Mapping[Key, int], least: int) -> bool:
     """Whether ranges of a number tell of a few people between two cuts, or outside of all."""
     steps_of: dict[tuple[str, Key], Steps] = defaultdict(list)
-    for key in sizes:
-        where = json.loads(key)
+    wheres = {key: json.loads(key) for key in sizes}
+    widest = _widest(wheres.values())
+    for key, where in wheres.items():
+        if len(where) > 1:
+            # the widest range of an attribute is everybody, if anything is
+            where = {name: at for name, at in where.items() if in_text(at) != widest.get(name)}
         for name, value in where.items():
             if ends := cuts_of(value) if isinstance(value, Mapping) else []:
                 others = {other: level for other, level in where.items() if other != name}
@@ -375,6 +462,21 @@ def _few_between_cuts(sizes: Mapping[Key, int], least: int) -> bool:
     return any(0 < total - sum(each) < least for each in lengths.values())
 
 
+def _widest(wheres: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Of each attribute the range that holds all its others, where there is one."""
+    ranges: dict[str, dict[str, list[Cut]]] = defaultdict(dict)
+    for where in wheres:
+        for name, value in where.items():
+            if isinstance(value, Mapping):
+                ranges[name][in_text(value)] = cuts_of(value)
+    return {
+        name: text
+        for name, own in ranges.items()
+        for text, ends in own.items()
+        if len(own) > 1 and all(ends[0] <= a and b <= ends[1] for a, b in own.values())
+    }
+
+
 def _places(steps: Steps) -> list[dict[Cut, int]]:
     """How many rows lie below each cut, for cuts whose distance follows from the ranges."""
     found: list[dict[Cut, int]] = []
@@ -392,3 +494,21 @@ def _places(steps: Steps) -> list[dict[Cut, int]]:
         left = [step for step in left if step[0] not in places]
         found.append(places)
     return found
+
+
+def opened(row: Any, first: Mapping[str, float], last: Mapping[str, float]) -> Any:
+    """A group of ranges, without the ends that are nobody's business, in words as well."""
+    where, group = dict(getattr(row, "where", None) or {}), row.group
+    for name, value in where.items():
+        if not isinstance(value, Mapping) or "from" not in value or len(value) < 2:
+            continue
+        low, high = value["from"], value.get("to", value.get("below"))
+        ends = {("from", first[name]), ("to", last[name])}
+        kept = {end: n for end, n in value.items() if (end, n) not in ends}
+        text = open_range_text(name, kept.get("from"), kept.get("below")) if kept else f"any {name}"
+        if "to" in kept:
+            text = f"{name} at most {number_text(high)}"
+        if len(kept) < len(value):
+            old = (closed_range_text if "to" in value else open_range_text)(name, low, high)
+            where[name], group = kept, group.replace(old, text)
+    return dataclasses.replace(row, where=where, group=group) if where else row

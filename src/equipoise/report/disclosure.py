@@ -41,7 +41,7 @@ _ROOM = 1e-6
 #: What each metric counts, over (label, prediction, score) with None for a missing value: the rows
 #: on which it counts, and those among them that add one.
 TYPES = tuple(itertools.product((0, 1, None), (0, 1, None), (1, None)))
-_RATES: dict[str, tuple[str, str]] = {
+RATES: dict[str, tuple[str, str]] = {
     "selection_rate": ("p is not None", "p == 1"),
     "false_positive_rate": ("y == 0 and p is not None", "p == 1"),
     "false_negative_rate": ("y == 1 and p is not None", "p == 0"),
@@ -62,7 +62,7 @@ _OF_SCORES = (
 )
 #: The rows on which a metric counts, if it is known who they are.
 COUNTED = {
-    **{metric: counted for metric, (counted, _) in _RATES.items()},
+    **{metric: counted for metric, (counted, _) in RATES.items()},
     **dict.fromkeys(_OF_DECISIONS, "y is not None and p is not None"),
     **dict.fromkeys(_OF_SCORES, "y is not None and s is not None"),
 }
@@ -154,7 +154,7 @@ def is_rate(metric: str) -> bool:
     >>> is_rate("accuracy"), is_rate("auc"), is_rate('{"kind": "metric", "value": "age > 40"}')
     (True, False, True)
     """
-    if metric in _RATES or metric in ("scoring_rate", "coverage"):
+    if metric in RATES or metric in ("scoring_rate", "coverage"):
         return True
     try:
         made = json.loads(metric)
@@ -313,7 +313,7 @@ def _types(metrics: Sequence[str], gaps: bool) -> list[list[tuple[bool, bool]]]:
         known = {}
         for metric in COUNTED:
             on = counts_on(metric, person)
-            known[metric] = (on, on and metric in _RATES and _holds(_RATES[metric][1], person))
+            known[metric] = (on, on and metric in RATES and holds(RATES[metric][1], person))
         # of other metrics nothing is known but that they count on rows of their own
         for chosen in itertools.product(*map(_states, own)):
             others = dict(zip(own, chosen, strict=True))
@@ -331,13 +331,14 @@ def _states(metric: str) -> list[tuple[bool, bool]]:
     return [(False, False), (True, False), *([(True, True)] if is_rate(metric) else [])]
 
 
-def _holds(text: str, person: tuple[int | None, ...]) -> bool:
+def holds(text: str, person: tuple[int | None, ...]) -> bool:
+    """Whether something is true of somebody."""
     return bool(eval(text, dict(zip("yps", person, strict=True))))
 
 
 def counts_on(metric: str, person: tuple[int | None, ...]) -> bool:
     """Whether a metric counts on somebody."""
-    return _holds(COUNTED[metric], person)
+    return holds(COUNTED[metric], person)
 
 
 def _blocks(wheres: Iterable[Mapping[str, object]]) -> list[list[str]]:

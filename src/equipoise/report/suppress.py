@@ -16,10 +16,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeGuard
 
-from equipoise._validate import closed_range_text, open_range_text
 from equipoise.findings import Evidence, Finding, Provenance, Verdict
 from equipoise.findings.bounds import Bounds, RangeCertificates
-from equipoise.findings.calibration import Calibration
+from equipoise.findings.calibration import Calibration, CurvePoint
 from equipoise.findings.describe import Description
 from equipoise.findings.evidence import counted_words
 from equipoise.findings.finding import is_quoted
@@ -30,7 +29,7 @@ from equipoise.findings.repair import Repair
 from equipoise.findings.shift import MonotoneShift, Shift
 from equipoise.findings.summary import Comparison, Summary
 from equipoise.findings.words import level_text, plural, together
-from equipoise.report.differences import Numbers, close_ranges, gives_away, too_close
+from equipoise.report.differences import Numbers, close_ranges, gives_away, opened, too_close
 from equipoise.report.disclosure import ALL, Count, Key, Told, hidden, in_text, is_rate
 
 
@@ -230,8 +229,8 @@ class Withheld(Finding):
 def _kept(finding: Finding, gone: Pools, least: int) -> Kept:
     closed = all(_is_closed(part, gone) for part in _flattened([finding]))
     found = _without_marks(finding, least) if closed else _alone(finding, gone)
-    if found is not None and finding.rows and not found.rows and not isinstance(found, Joint):
-        found = None
+    if found is not None and _names_a_value(finding, found, least):
+        found, closed = None, False
     if found is not None and _names_few(found.to_dict(), least):
         # whatever the reason: a group that is too small is never published
         found, closed = None, False
@@ -288,28 +287,13 @@ def _without_ends(finding: Finding) -> Finding:
     ]
     first, last = dict[str, float](), dict[str, float]()
     for name, value in ranges:
-        first[name] = min(value.get("from", math.inf), first.get(name, math.inf))
+        # of ranges that are open already no end is anybody's value
+        first[name] = min(value.get("from", -math.inf), first.get(name, math.inf))
         last[name] = max(value.get("to", -math.inf), last.get(name, -math.inf))
-    opened: dict[str, Any] = {
-        name: tuple(_opened(row, first, last) for row in rows) for name, rows in listed.items()
+    changes: dict[str, Any] = {
+        name: tuple(opened(row, first, last) for row in rows) for name, rows in listed.items()
     }
-    return dataclasses.replace(finding, **opened)
-
-
-def _opened(row: Any, first: Mapping[str, float], last: Mapping[str, float]) -> Any:
-    """A group of ranges, without the ends that are nobody's business, in words as well."""
-    where, group = dict(getattr(row, "where", None) or {}), row.group
-    for name, value in where.items():
-        if not isinstance(value, Mapping) or "from" not in value or len(value) < 2:
-            continue
-        low, high = value["from"], value.get("to", value.get("below"))
-        ends = {("from", first[name]), ("to", last[name])}
-        kept = {end: n for end, n in value.items() if (end, n) not in ends}
-        text = open_range_text(name, kept.get("from"), kept.get("below")) if kept else f"any {name}"
-        if len(kept) < len(value):
-            old = (closed_range_text if "to" in value else open_range_text)(name, low, high)
-            where[name], group = kept, group.replace(old, text)
-    return dataclasses.replace(row, where=where, group=group) if where else row
+    return dataclasses.replace(finding, **changes)
 
 
 def _removed(finding: Finding, gone: Pools) -> int:
@@ -331,10 +315,10 @@ def _is_closed(finding: Finding, gone: Pools) -> bool:
     if metric not in apart and all(own in apart for own, _ in pool):
         return True
     rows = _sized(finding)
-    attributes = {tuple(sorted(getattr(row, "where", {}))) for row in rows}
+    attributes = {_attributes(row) for row in rows}
     return (
         isinstance(finding, _SUMMED)
-        and not any(own == metric for own, _ in pool)
+        and not any((metric, key) in pool for key in (ALL, *map(_key, rows)))
         and not any(finding.claim.get(name) for name in ("given", "unknown"))
         and len(attributes) == 1
         and is_rate(metric)
@@ -350,6 +334,8 @@ def _rests_on_single_people(finding: Finding) -> bool:
     """
     if isinstance(finding, Shift):
         return any(isinstance(at, int | float) for row in finding.rows for at in row.where.values())
+    if isinstance(finding, Repair) and finding.rule is not None and finding.rule.knots:
+        return True
     # of how many rows the label is unknown, nothing says
     return isinstance(finding, RangeCertificates) or finding.claim.get("unlabelled") == "worst"
 
@@ -374,6 +360,7 @@ def _without_marks(finding: Finding, least: int) -> Finding:
     if isinstance(finding, Calibration):
         # a chart of sums over rows goes up or down by one row at a time
         changes["paths"] = ()
+        changes["column_curves"] = _whole_curves(finding, least)
     if isinstance(finding, MonotoneShift):
         changes["halves"] = _without_marks(finding.halves, least)
     if isinstance(finding, Monitoring):
@@ -383,6 +370,27 @@ def _without_marks(finding: Finding, least: int) -> Finding:
         parts = {name: _without_marks(finding.part(name), least) for name in finding.names}
         changes["parts"] = {**finding.parts, **_plain_parts(parts)}
     return dataclasses.replace(finding, **changes)
+
+
+def _whole_curves(finding: Calibration, least: int) -> tuple[CurvePoint, ...]:
+    """Curves of columns whose levels make up everybody, or leave enough over."""
+    sizes: dict[str | None, int] = defaultdict(int)
+    for point in finding.column_curves:
+        sizes[point.column] += point.n
+    return tuple(
+        point
+        for point in finding.column_curves
+        if not 0 < abs(finding.tested - sizes[point.column]) < least
+    )
+
+
+def _names_a_value(finding: Finding, shown: Finding, least: int) -> bool:
+    """Whether a quantile near an end of the values is that of a few people."""
+    metric = finding.claim.get("metric")
+    share = metric.get("q") if isinstance(metric, Mapping) else None
+    if not isinstance(share, float):
+        return False
+    return any(row.n * min(share, 1 - share) < least for row in shown.rows if hasattr(row, "n"))
 
 
 def _over_time(row: MonitoredGroup, least: int) -> MonitoredGroup:
@@ -600,22 +608,43 @@ def _three_digits(value: float, name: str) -> float:
 
 
 def _numbers(finding: Finding, shown: Finding) -> Numbers:
-    source, by_rule = finding.provenance, _is_by_rule(finding)
+    source, by_rule, metric = finding.provenance, _is_by_rule(finding), _metric(finding)
     rows = [row for row in _sized(shown) if _is_modelled(row) or (by_rule and _size(row))]
     sizes = {_key(row): row.n for row in rows}
-    learnt = getattr(finding, "learnt_on", None)
+    told = shown.provenance.counted > 0
+    every = [row for row in _sized(finding) if is_rate(metric)]
+    hits = {_key(row): _hits(row) for row in every}
+    if told and sum(row.n for row in every) == source.counted:
+        hits[ALL] = sum(n or 0 for n in hits.values())
     whole = source.counted + _kept_back(source)
     if isinstance(finding, Repair):
         whole = finding.learnt_on + finding.certified_on
-    if shown.provenance.counted:
-        sizes[ALL] = source.counted
     # rows that were drawn for testing say nothing of rows that were not
+    drawn = isinstance(finding, Repair) or _kept_back(source) > 0
     return Numbers(
-        metric=_metric(finding),
-        sizes=sizes,
+        metric=metric,
+        table=_pool(finding),
+        sizes={**sizes, ALL: source.counted} if told else sizes,
+        hits={key: n for key, n in hits.items() if n is not None and key in (ALL, *sizes)},
+        left=_left(finding, sizes) if told else (),
         whole=whole,
-        by_rule=by_rule and not (learnt or _kept_back(source)),
+        by_rule=by_rule and not drawn,
     )
+
+
+def _left(finding: Finding, sizes: Mapping[Key, int]) -> tuple[int, ...]:
+    """For each attribute with hidden groups, how many are in these."""
+    wheres = {_key(row): _attributes(row) for row in _sized(finding) if _is_modelled(row)}
+    found = []
+    for names in {names for names in wheres.values() if len(names) == 1}:
+        own = [key for key, formed_by in wheres.items() if formed_by == names]
+        if any(key not in sizes for key in own):
+            found.append(finding.provenance.counted - sum(sizes.get(key, 0) for key in own))
+    return tuple(found)
+
+
+def _attributes(row: Sized) -> tuple[str, ...]:
+    return tuple(sorted(getattr(row, "where", {})))
 
 
 def published_verdict(evidence: Evidence, kept: Sequence[Kept]) -> Verdict:
