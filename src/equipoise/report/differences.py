@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from equipoise._validate import closed_range_text, number_text, open_range_text
-from equipoise.methods.numerics import FloatArray
 from equipoise.report.disclosure import (
     ALL,
     COUNTED,
@@ -29,6 +28,7 @@ from equipoise.report.disclosure import (
     Space,
     Table,
     Told,
+    Vector,
     counts_on,
     counts_within,
     cuts_of,
@@ -393,7 +393,7 @@ def _few_lack_something(every: Sequence[Numbers], key: Key, least: int) -> bool:
     lacking = np.array([float(seen not in whole) for seen in kinds])
     matrix = np.array(kinds, dtype=float).T
 
-    def end(kind: FloatArray, sign: float) -> float:
+    def end(kind: Vector, sign: float) -> float:
         from scipy.optimize import linprog
 
         found: Any = linprog(sign * kind, A_eq=matrix, b_eq=sums, bounds=(0, None), method="highs")
