@@ -407,8 +407,14 @@ def _few_lack_something(every: Sequence[Numbers], key: Key, least: int) -> bool:
     return any(0.5 < low < least - 0.5 and high < 2 * least - 1.5 for low, high in ends)
 
 
+#: Numbers of two findings, and of one, whose sums are looked at; among more some are always close.
+MOST_NUMBERS, MOST_OF_ONE = 200, 60
+
+
 def _few_in_sums(one: Mapping[Key, int], other: Mapping[Key, int], least: int) -> bool:
     """Whether a number is but for a few another, or the sum of two others."""
+    if max(len(one), len(other)) > MOST_NUMBERS:
+        return True
     a, b = (np.array(sorted(set(sizes.values())), dtype=np.int64) for sizes in (one, other))
     apart = [np.subtract.outer(a, b).ravel()]
     for few, many in ((a, b), (b, a)):
@@ -423,6 +429,8 @@ def _few_in_sums(one: Mapping[Key, int], other: Mapping[Key, int], least: int) -
 def _few_within(sizes: Mapping[Key, int], least: int) -> bool:
     """The same among the numbers of one finding."""
     n = list(sizes.values())
+    if len(n) > MOST_OF_ONE:
+        return True
     for one, other in itertools.combinations(n, 2):
         if 0 < abs(one - other) < least:
             return True
