@@ -314,6 +314,48 @@ def test_who_looks_at_hidden_groups_alone_counts_nobody() -> None:
         assert published(page).count(None) == 1
 
 
+RACES = {"White": 500, "Black": 300, "Hispanic": 160, "Asian": 40, "Native": 4}
+
+
+def of_races(sizes: dict[str, int], seed: int) -> pl.DataFrame:
+    rng, n = np.random.default_rng(seed), sum(sizes.values())
+    race, score = np.repeat(list(sizes), list(sizes.values())), rng.random(n)
+    rare = np.where(np.isin(race, ["Asian", "Native"]), 0.9, 0.6)
+    return pl.DataFrame(
+        {
+            "race": race,
+            "label": (rng.random(n) < score).astype(int),
+            "a": (score > 0.5).astype(int),
+            "b": (score > rare).astype(int),
+        }
+    )
+
+
+def remainders(page: Page) -> list[int]:
+    told = [found for found in published(page, 10) if found is not None]
+    return [one["provenance"]["counted"] - sum(row["n"] for row in one["rows"]) for one in told]
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_two_models_are_looked_at_each(turn: int) -> None:
+    """The second's predicted positives were never counted: five were left over."""
+    frame, claim = of_races(RACES, 5), eq.gap(eq.positive_predictive_value, across="race")
+    for verb in (eq.describe, lambda *asked: eq.certify(*asked, rng=1)):
+        page: Page = [verb(eq.read(frame, label="label", prediction=name), claim) for name in "ab"]
+        assert all(n == 0 or n >= 20 for n in remainders(page[::turn]))
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_two_months_of_as_many_rows_are_two_tables(more: int) -> None:
+    later = {"White": 480 + more, "Black": 335, "Hispanic": 182, "Asian": 3, "Native": 4}
+    page = [
+        bounds(eq.read(of_races(sizes, seed), label="label", prediction="a"), "race")
+        for seed, sizes in enumerate((RACES, later))
+    ]
+    assert all(n == 0 or n >= 20 for n in remainders(page))
+    assert all(n == 0 or n >= 20 for n in remainders(page[::-1]))
+
+
 def test_values_of_a_few_people_are_no_result() -> None:
     trail = read(table())
     top, middle = (

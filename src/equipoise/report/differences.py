@@ -12,11 +12,14 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from equipoise._validate import closed_range_text, number_text, open_range_text
+from equipoise.findings import Finding
+from equipoise.findings.calibration import Calibration, CurvePoint
+from equipoise.findings.monitoring import MonitoredGroup
 from equipoise.report.disclosure import (
     ALL,
     COUNTED,
@@ -293,6 +296,18 @@ def _closes_a_sum(
 # --- What is told, set against everything that was told before it on the page ---
 
 
+class Sized(Protocol):
+    """A row of a finding that says of how many people it is."""
+
+    @property
+    def group(self) -> str:
+        """The group in words."""
+
+    @property
+    def n(self) -> int:
+        """How many people."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers:
     """The numbers of people that a finding tells."""
@@ -337,7 +352,7 @@ def gives_away(one: Numbers, told: Sequence[Numbers], least: int) -> bool:
             if any(few(a - b) for a, b in apart):
                 return True
         # somebody may look at those alone who are not shown elsewhere
-        sides = (one.left, other.sizes.values()), (other.left, one.sizes.values())
+        sides = (one.left, (other.whole,)), (other.left, (one.whole,))
         apart = itertools.chain(*(itertools.product(a, b) for a, b in sides))
         if one.table != other.table and any(few(a - b) for a, b in apart):
             return True
@@ -520,3 +535,34 @@ def opened(row: Any, first: Mapping[str, float], last: Mapping[str, float]) -> A
             old = (closed_range_text if "to" in value else open_range_text)(name, low, high)
             where[name], group = kept, group.replace(old, text)
     return dataclasses.replace(row, where=where, group=group) if where else row
+
+
+# --- What would be the values of a few people ---
+
+
+def whole_curves(finding: Calibration, least: int) -> tuple[CurvePoint, ...]:
+    """Curves of columns whose levels make up everybody, or leave enough over."""
+    sizes: dict[str | None, int] = defaultdict(int)
+    for point in finding.column_curves:
+        sizes[point.column] += point.n
+    return tuple(
+        point
+        for point in finding.column_curves
+        if not 0 < abs(finding.tested - sizes[point.column]) < least
+    )
+
+
+def names_a_value(finding: Finding, shown: Finding, least: int) -> bool:
+    """Whether a quantile near an end of the values is that of a few people."""
+    metric = finding.claim.get("metric")
+    share = metric.get("q") if isinstance(metric, Mapping) else None
+    if not isinstance(share, float):
+        return False
+    return any(row.n * min(share, 1 - share) < least for row in shown.rows if hasattr(row, "n"))
+
+
+def over_time(row: MonitoredGroup, least: int) -> MonitoredGroup:
+    """A group over time, without its history if a batch is of a few people."""
+    few = row.smallest is not None and row.smallest < least
+    gone: dict[str, Any] = {"history": (), "band": (), "raised": None} if few else {}
+    return dataclasses.replace(row, smallest=None, **gone)

@@ -9,44 +9,72 @@ tilts and of single people are worth is compared with the limit one by one.
 """
 
 import dataclasses
+import itertools
 import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeGuard
+from typing import Any, TypeGuard
 
 from equipoise.findings import Evidence, Finding, Provenance, Verdict
 from equipoise.findings.bounds import Bounds, RangeCertificates
-from equipoise.findings.calibration import Calibration, CurvePoint
+from equipoise.findings.calibration import Calibration
 from equipoise.findings.describe import Description
 from equipoise.findings.evidence import counted_words
 from equipoise.findings.finding import is_quoted
 from equipoise.findings.flags import CertificateList, Flags
 from equipoise.findings.joint_test import Joint, JointTest
-from equipoise.findings.monitoring import MonitoredGroup, Monitoring
+from equipoise.findings.monitoring import Monitoring
 from equipoise.findings.repair import Repair
 from equipoise.findings.shift import MonotoneShift, Shift
 from equipoise.findings.summary import Comparison, Summary
 from equipoise.findings.words import level_text, plural, together
-from equipoise.report.differences import Numbers, close_ranges, gives_away, opened, too_close
+from equipoise.report.differences import (
+    Numbers,
+    Sized,
+    close_ranges,
+    gives_away,
+    names_a_value,
+    opened,
+    over_time,
+    too_close,
+    whole_curves,
+)
 from equipoise.report.disclosure import ALL, Count, Key, Told, hidden, in_text, is_rate
 
 
-class Sized(Protocol):
-    """A row of a finding that says of how many people it is."""
+class Pools(dict[str, set[Count]]):
+    """For each table of rows, the counts that are hidden."""
 
-    @property
-    def group(self) -> str:
-        """The group in words."""
+    def __init__(self, findings: Iterable[Finding]) -> None:
+        super().__init__()
+        self.tables: dict[str, dict[Count, Told]] = defaultdict(dict)
+        """For each table, what findings would tell of it."""
+        self._places: dict[str, str] = {}
+        for finding in findings:
+            self._places[_mark(finding)] = self._placed(finding)
 
-    @property
-    def n(self) -> int:
-        """How many people."""
+    def place(self, finding: Finding) -> str:
+        """The table of a finding."""
+        return self._places.get(_mark(finding), _pool(finding))
 
+    def of(self, finding: Finding) -> set[Count]:
+        """What is hidden of its table."""
+        return self.get(self.place(finding), set())
 
-Pools = dict[str, set[Count]]
-"""For each table of rows, the counts that are hidden."""
+    def _placed(self, finding: Finding) -> str:
+        """The first table that its counts agree with: another prediction has others."""
+        told = _told(finding)
+        for number in itertools.count():
+            place = f"{_pool(finding)} {number}"
+            known = self.tables[place]
+            if all(_agree(known[count], one) for count, one in told.items() if count in known):
+                break
+        for count, one in told.items():
+            if count not in known or known[count].hits is None:
+                known[count] = one
+        return place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,39 +111,46 @@ def suppressed(findings: Sequence[Finding], least: int | None) -> list[Kept]:
     return kept
 
 
+def _told(finding: Finding) -> dict[Count, Told]:
+    """What a finding tells of groups that attributes form, and of everybody."""
+    metric, found = _metric(finding), dict[Count, Told]()
+    for row in _sized(finding):
+        if _is_modelled(row):
+            hits = _hits(row) if is_rate(metric) else None
+            found[metric, _key(row)] = Told(n=_size(row), hits=hits)
+    if found:
+        total = finding.provenance.counted
+        found[metric, ALL] = Told(n=total, hits=_all_hits(finding, total))
+    return found
+
+
+def _agree(one: Told, other: Told) -> bool:
+    """Whether two counts may be those of the same people."""
+    return one.n == other.n and (None in (one.hits, other.hits) or one.hits == other.hits)
+
+
 def _gone(findings: Sequence[Finding], least: int) -> Pools:
     """What must go, by table: findings about the same rows are looked at together."""
-    tables: dict[str, dict[Count, Told]] = defaultdict(dict)
+    parts = _flattened(findings)
+    gone = Pools(parts)
+    tables = gone.tables
     totals: dict[str, dict[Count, Told]] = defaultdict(dict)
-    alone: Pools = defaultdict(set)
+    alone: dict[str, set[Count]] = defaultdict(set)
     asked: dict[str, dict[str, None]] = defaultdict(dict)
     # rows that are in no group may be anybody's
     incomplete = {
-        _pool(one)
-        for one in _flattened(findings)
-        if one.provenance.excluded or one.claim.get("unknown")
+        gone.place(one) for one in parts if one.provenance.excluded or one.claim.get("unknown")
     }
-    for finding in _flattened(findings):
-        pool, metric = _pool(finding), _metric(finding)
+    for finding in parts:
+        pool, metric = gone.place(finding), _metric(finding)
         rows = [row for row in _sized(finding) if not _is_modelled(row)]
         alone[pool] |= {(metric, _key(row)) for row in rows if _size(row) < least}
-        told = [row for row in _sized(finding) if _is_modelled(row)]
         asked[pool][metric] = None
-        for row in told:
-            known = tables[pool].get((metric, _key(row)))
-            if known is None or known.hits is None:
-                hits = _hits(row) if is_rate(metric) else None
-                tables[pool][metric, _key(row)] = Told(n=_size(row), hits=hits)
-        if told:
-            total = finding.provenance.counted
-            tables[pool].setdefault((metric, ALL), Told(n=total, hits=_all_hits(finding, total)))
-        else:
+        if not _told(finding):
             totals[pool].setdefault((metric, ALL), Told(n=finding.provenance.counted))
-    gone: Pools = {
-        pool: own
-        | hidden(tables[pool], least, _ranges(tables[pool], least), gaps=pool in incomplete)
-        for pool, own in alone.items()
-    }
+    for pool, own in alone.items():
+        ranges = _ranges(tables[pool], least)
+        gone[pool] = own | hidden(tables[pool], least, ranges, gaps=pool in incomplete)
     # the same people may be in several tables of the page: what is hidden in one is in all
     hidden_keys = {
         key
@@ -229,7 +264,7 @@ class Withheld(Finding):
 def _kept(finding: Finding, gone: Pools, least: int) -> Kept:
     closed = all(_is_closed(part, gone) for part in _flattened([finding]))
     found = _without_marks(finding, least) if closed else _alone(finding, gone)
-    if found is not None and _names_a_value(finding, found, least):
+    if found is not None and names_a_value(finding, found, least):
         found, closed = None, False
     if found is not None and _names_few(found.to_dict(), least):
         # whatever the reason: a group that is too small is never published
@@ -308,7 +343,7 @@ def _is_closed(finding: Finding, gone: Pools) -> bool:
     """Whether everything that a finding says follows from counts that are shown."""
     if _rests_on_unlisted(finding) or _rests_on_single_people(finding):
         return False
-    pool, metric = gone.get(_pool(finding), set()), _metric(finding)
+    pool, metric = gone.of(finding), _metric(finding)
     if any(gone.values()) and _is_by_rule(finding):
         return False
     apart = {own for own, key in pool if key == _ALONE}
@@ -360,43 +395,16 @@ def _without_marks(finding: Finding, least: int) -> Finding:
     if isinstance(finding, Calibration):
         # a chart of sums over rows goes up or down by one row at a time
         changes["paths"] = ()
-        changes["column_curves"] = _whole_curves(finding, least)
+        changes["column_curves"] = whole_curves(finding, least)
     if isinstance(finding, MonotoneShift):
         changes["halves"] = _without_marks(finding.halves, least)
     if isinstance(finding, Monitoring):
         # a batch is a group too
-        changes["rows"] = tuple(_over_time(row, least) for row in finding.rows)
+        changes["rows"] = tuple(over_time(row, least) for row in finding.rows)
     if isinstance(finding, Joint):
         parts = {name: _without_marks(finding.part(name), least) for name in finding.names}
         changes["parts"] = {**finding.parts, **_plain_parts(parts)}
     return dataclasses.replace(finding, **changes)
-
-
-def _whole_curves(finding: Calibration, least: int) -> tuple[CurvePoint, ...]:
-    """Curves of columns whose levels make up everybody, or leave enough over."""
-    sizes: dict[str | None, int] = defaultdict(int)
-    for point in finding.column_curves:
-        sizes[point.column] += point.n
-    return tuple(
-        point
-        for point in finding.column_curves
-        if not 0 < abs(finding.tested - sizes[point.column]) < least
-    )
-
-
-def _names_a_value(finding: Finding, shown: Finding, least: int) -> bool:
-    """Whether a quantile near an end of the values is that of a few people."""
-    metric = finding.claim.get("metric")
-    share = metric.get("q") if isinstance(metric, Mapping) else None
-    if not isinstance(share, float):
-        return False
-    return any(row.n * min(share, 1 - share) < least for row in shown.rows if hasattr(row, "n"))
-
-
-def _over_time(row: MonitoredGroup, least: int) -> MonitoredGroup:
-    few = row.smallest is not None and row.smallest < least
-    gone: dict[str, Any] = {"history": (), "band": (), "raised": None} if few else {}
-    return dataclasses.replace(row, smallest=None, **gone)
 
 
 def _plain_parts(parts: Mapping[str, Finding]) -> dict[str, object]:
@@ -529,7 +537,7 @@ def _is_by_rule(finding: Finding) -> bool:
 
 def _rests_on_hidden(finding: Finding, gone: Pools) -> bool:
     """Whether what a finding says of groups that are shown rests on one that is not."""
-    pool, metric = gone.get(_pool(finding), set()), _metric(finding)
+    pool, metric = gone.of(finding), _metric(finding)
     if (metric, ALL) in pool or any(finding.claim.get(name) for name in ("given", "unknown")):
         return True
     if any(gone.values()) and _is_by_rule(finding):
@@ -563,7 +571,7 @@ def _withheld(finding: Finding) -> Withheld:
 
 def _unmarked(source: Provenance, finding: Finding, gone: Pools) -> Provenance:
     """Where a finding comes from, without anything a guess could be tried against."""
-    pools = [gone.get(_pool(part), set()) for part in _flattened([finding])]
+    pools = [gone.of(part) for part in _flattened([finding])]
     told = not any((_metric(finding), ALL) in pool for pool in pools)
     told = told and not isinstance(finding, Withheld)
     counted = source.counted if told else 0
@@ -714,7 +722,7 @@ def _reads_by_place(finding: Finding) -> bool:
 def _hidden(finding: Finding, gone: Pools) -> set[Key]:
     found: set[Key] = set()
     for part in _flattened([finding]):
-        found |= {key for metric, key in gone.get(_pool(part), ()) if metric == _metric(part)}
+        found |= {key for metric, key in gone.of(part) if metric == _metric(part)}
     return found
 
 
@@ -733,6 +741,11 @@ def _pool(finding: Finding) -> str:
     # Sizes may be set against each other where they count rows of the same table.
     source = finding.provenance
     return in_text([source.source, source.scanned, _kept_back(source) > 0])
+
+
+def _mark(finding: Finding) -> str:
+    """What tells a question of the page from others."""
+    return in_text([_pool(finding), _metric(finding), finding.provenance.fingerprint])
 
 
 def _kept_back(source: Provenance) -> int:
