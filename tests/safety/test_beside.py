@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 
 import equipoise as eq
+from equipoise.report.differences import Numbers, gives_away
 
 K = 5
 RATE = eq.selection_rate
@@ -312,6 +313,21 @@ def test_who_looks_at_hidden_groups_alone_counts_nobody() -> None:
     every, only = (eq.read(f, prediction="pred") for f in (frame, frame.filter(pl.col("g") == "C")))
     for page in ([bounds(every, "g"), bounds(only, "s")], [bounds(only, "s"), bounds(every, "g")]):
         assert published(page).count(None) == 1
+
+
+def test_metrics_of_one_table_are_added_up_whatever_others_say() -> None:
+    """Of 600 rows 344 have a true and 253 a false positive rate; another table has 1,512."""
+
+    def one(metric: str, place: str, n: int) -> Numbers:
+        return Numbers(
+            metric=metric, table=place, sizes={"{}": n}, hits={}, left=(), whole=n, by_rule=False
+        )
+
+    rates = [one("true_positive_rate", "b", 344), one("false_positive_rate", "b", 253)]
+    others = [one("selection_rate", "a", 1512), one("true_positive_rate", "a", 931)]
+    for told in ([*others, *rates], [*rates, *others]):
+        assert gives_away(one("selection_rate", "b", 600), told, K)
+        assert not gives_away(one("selection_rate", "b", 597), told, K)
 
 
 RACES = {"White": 500, "Black": 300, "Hispanic": 160, "Asian": 40, "Native": 4}

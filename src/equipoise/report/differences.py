@@ -367,8 +367,11 @@ def gives_away(one: Numbers, told: Sequence[Numbers], least: int) -> bool:
         if each.metric == one.metric or each.sizes.get(ALL) == one.sizes.get(ALL)
         for key, n in each.sizes.items()
     }
+    own_table = [each for each in every if each.table == one.table]
     return _few_between_cuts(beside, least) or any(
-        _few_lack_something(every, key, least) or _few_in_tables(every, key, least)
+        _few_lack_something(own_table, key, least)
+        or _few_lack_something(every, key, least)
+        or _few_in_tables(every, key, least)
         for key in one.sizes
     )
 
@@ -390,7 +393,10 @@ def _few_lack_something(every: Sequence[Numbers], key: Key, least: int) -> bool:
 
     Of metrics of labels and predictions it is known who they count on, and who adds one.
     """
-    known = {each.metric: each for each in every if each.metric in COUNTED and key in each.sizes}
+    # of other tables only what this one does not tell: they may count others
+    near = sorted(every, key=lambda each: each.table == every[0].table)
+    there = [each for each in near if each.metric in COUNTED and key in each.sizes]
+    known = {each.metric: each for each in there}
     if len(known) < 2 or every[0].metric not in known:
         return False
     sums: list[int] = []

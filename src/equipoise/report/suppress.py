@@ -102,7 +102,7 @@ def suppressed(findings: Sequence[Finding], least: int | None) -> list[Kept]:
         one = _kept(finding, gone, least)
         if one.told:
             parts = zip(_flattened([finding]), _flattened([one.finding]), strict=True)
-            new = [_numbers(part, shown) for part, shown in parts]
+            new = [_numbers(part, shown, gone.place(part)) for part, shown in parts]
             if any(gives_away(n, [*told, *new[:i]], least) for i, n in enumerate(new)):
                 one = _untold(finding, gone)
             else:
@@ -615,7 +615,7 @@ def _three_digits(value: float, name: str) -> float:
     return float(f"{turn(round(value / step, 9)) * step:.3g}")
 
 
-def _numbers(finding: Finding, shown: Finding) -> Numbers:
+def _numbers(finding: Finding, shown: Finding, table: str) -> Numbers:
     source, by_rule, metric = finding.provenance, _is_by_rule(finding), _metric(finding)
     rows = [row for row in _sized(shown) if _is_modelled(row) or (by_rule and _size(row))]
     sizes = {_key(row): row.n for row in rows}
@@ -631,7 +631,7 @@ def _numbers(finding: Finding, shown: Finding) -> Numbers:
     drawn = isinstance(finding, Repair) or _kept_back(source) > 0
     return Numbers(
         metric=metric,
-        table=_pool(finding),
+        table=table,
         sizes={**sizes, ALL: source.counted} if told else sizes,
         hits={key: n for key, n in hits.items() if n is not None and key in (ALL, *sizes)},
         left=_left(finding, sizes) if told else (),
